@@ -85,6 +85,13 @@ PyObject* to_numpy(PyObject* self, PyObject* args, PyObject* kwargs) {
   if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OO:__array__", const_cast<char**>(names), &wanted, &copy)) {
     return nullptr;
   }
+  const AvalInfo* info = as_array(self)->info;
+  if (info->dtype->type_num == NPY_VOID && info->itemsize) {  // random keys are opaque; float0 has no bytes
+    PyErr_SetString(PyExc_TypeError,
+                    "JAX array with PRNGKey dtype cannot be converted to a NumPy array. Use random.key_data(keys) if you want "
+                    "the words of the keys.");
+    return nullptr;
+  }
   PyRef view(array_view(as_array(self)));
   if (!view) return nullptr;
   auto* ndarray = reinterpret_cast<PyArrayObject*>(view.get());

@@ -146,7 +146,7 @@ def _elementwise_abstract(name: str, accepts: str, result: Any, same_dtype: bool
             _check_operands(name, avals, same_dtype)
         for a in avals:
             if kind_of(a.dtype) not in accepts:
-                raise TypeError(f"{name} does not accept dtype {a.dtype.name} at position {avals.index(a)}. "
+                raise TypeError(f"{name} does not accept dtype {dtypes.long_name(a.dtype)} at position {avals.index(a)}. "
                                 f"Accepted dtypes are {', '.join(_KIND_NAMES[k] for k in accepts)}.")
         dtype = first.dtype if result is None else result(*[a.dtype for a in avals], **params) if callable(result) else result
         return ShapedArray(broadcast_shapes(name, [a.shape for a in avals]), dtype,
@@ -156,7 +156,7 @@ def _elementwise_abstract(name: str, accepts: str, result: Any, same_dtype: bool
 
 def _check_operands(name: str, avals: Sequence[ShapedArray], same_dtype: bool) -> None:
     if same_dtype and any(a.dtype != avals[0].dtype for a in avals):
-        names = ", ".join(a.dtype.name for a in avals)
+        names = ", ".join(dtypes.long_name(a.dtype) for a in avals)
         raise TypeError(f"lax.{name} requires arguments to have the same dtypes, got {names}. "
                         f"(Tip: the numjet.numpy function of that name promotes its arguments.)")
 

@@ -1,4 +1,5 @@
 """Keys: seeds, kinds, derivation, errors."""
+import pickle
 from contextlib import nullcontext
 
 import numpy as np
@@ -187,3 +188,19 @@ def test_shuffles_keep_what_they_shuffle():
     assert np.sort(columns, 1).tolist() == x.tolist()
     assert random.choice(random.key(0), x, (4, 2), axis=1).shape == (20, 4, 2)
     assert random.permutation(random.key(0), -3).shape == (0,)
+
+
+def test_keys_are_no_numpy_arrays():
+    key = random.key(0)
+    with pytest.raises(TypeError, match=r"PRNGKey dtype cannot be converted .* Use random.key_data"):
+        np.asarray(key)
+    assert key.dtype.name.startswith("key<fry>") and random.key(0, impl="rbg").dtype.name.startswith("key<rbg>")
+    assert pickle.loads(pickle.dumps(key.dtype)) == key.dtype
+
+
+def test_out_sharding():
+    sharding = nj.sharding.NamedSharding(nj.make_mesh((1,), ("x",)), nj.sharding.PartitionSpec("x"))
+    for call in (random.normal, random.gamma, random.randint, random.permutation):
+        args = {random.normal: ((4,),), random.gamma: (2.0, (4,)), random.randint: ((4,), 0, 9), random.permutation: (4,)}[call]
+        out = call(random.key(0), *args, out_sharding=sharding)
+        assert out.tolist() == call(random.key(0), *args).tolist() and out.sharding.is_equivalent_to(sharding, 1)

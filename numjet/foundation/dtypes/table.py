@@ -30,11 +30,18 @@ class prng_key(extended, np.void):  # type: ignore[misc]  # NumPy makes no dtype
     __slots__ = ()
 
 
+def _make_key_dtype(tag: str, shape: tuple[int, ...]) -> DType:
+    """A dtype whose name begins with `key<tag>`: NumPy's names are those of classes. Pickles find the class in this module."""
+    name = f"key<{tag}>"
+    globals()[name] = type(name, (prng_key,), {"__slots__": (), "__module__": __name__})
+    return np.dtype((globals()[name], [(tag, np.uint32, shape)]))
+
+
 float0: DType = np.dtype([("float0", np.void, 0)])
 
 # One key is one opaque element of its generator's words, so that NumPy indexes and copies keys whole; more dtypes of keys are
 # made by `new_key_dtype`.
-key_dtype: DType = np.dtype((prng_key, [("fry", np.uint32, (2,))]))
+key_dtype: DType = _make_key_dtype("fry", (2,))
 
 bool_: DType = np.dtype(np.bool_)
 int2, int4 = np.dtype(ml_dtypes.int2), np.dtype(ml_dtypes.int4)
@@ -120,7 +127,7 @@ def new_key_dtype(tag: str, shape: tuple[int, ...]) -> DType:
                                   "derive more words inside of the generator")
     names = (tag if n == 1 else f"{tag}.{n}" for n in itertools.count(1))
     free = next(name for name in names if f"key<{name}>" not in _BY_SHORT_NAME)
-    made = np.dtype((prng_key, [(free, np.uint32, shape)]))
+    made = _make_key_dtype(free, shape)
     _KEY_DTYPES.add(made)
     _SHORT_NAMES[made], _BY_SHORT_NAME[f"key<{free}>"] = f"key<{free}>", made
     return made

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import numjet as nj
 from numjet import lax
 from numjet.core.op import Op, Undefined, Zero
 from numjet.core.stage import trace_to_closed
@@ -63,7 +64,7 @@ def slice_sizes(operand, updates, numbers):
 def test_gather(dtype, rng, x64):
     for shapes, params in cases(lax.gather_p):
         x, indices = lax.gather_p.samples.make(rng, shapes, dtype, params)
-        got = np.asarray(lax.gather_p.bind(x, indices, **params))
+        got = lax.gather_p.bind(x, indices, **params)._value
         assert got.dtype == x.dtype
         one = (
             np.full(2, 1, np.uint32).view(dtypes.key_dtype)[0]
@@ -159,7 +160,7 @@ def test_default_fill(dtype, fill):
 
 def test_default_fill_of_keys_is_all_ones():
     keys = np.zeros(2, dtypes.key_dtype)
-    assert np.asarray(lax.gather(keys, np.array([[5]]), FLAT, (1,), mode="fill")).tobytes() == b"\xff" * 8
+    assert lax.gather(keys, np.array([[5]]), FLAT, (1,), mode="fill")._value.tobytes() == b"\xff" * 8
 
 
 def test_duplicates():
@@ -316,3 +317,11 @@ def test_scatter_errors(updates, numbers, indices, error, text):
 def test_booleans_cannot_be_added():
     with pytest.raises(TypeError, match="add does not accept dtype bool"):
         lax.scatter_add(X > 0, I2, X[:2] > 0, ROWS_S)
+
+
+def test_a_gather_of_no_slices_may_take_them_of_an_empty_axis():
+    empty = np.zeros((0, 2), np.float32)
+    for call in (lax.gather, nj.jit(lax.gather, static_argnums=(2, 3))):
+        assert call(empty, np.zeros((0, 1), np.int32), lax.GatherDimensionNumbers((1,), (0,), (0,)), (1, 2)).shape == (0, 2)
+    with pytest.raises(TypeError, match="out of range"):
+        lax.gather(empty, np.zeros((1, 1), np.int32), lax.GatherDimensionNumbers((1,), (0,), (0,)), (1, 2))
