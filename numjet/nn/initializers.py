@@ -15,7 +15,7 @@ import numjet.numpy as jnp
 from numjet import lax, random
 from numjet.foundation import dtypes
 from numjet.lax.shape import rearrange as shapes
-from numjet.random.arguments import shape_of, unsharded
+from numjet.random.arguments import placed, shape_of
 
 Axes = int | Sequence[int]
 
@@ -39,8 +39,7 @@ def zeros(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> 
     >>> zeros(None, (2,)).tolist()
     [0.0, 0.0]
     """
-    unsharded("zeros", out_sharding)
-    return jnp.zeros(shape, _dtype(dtype, None))
+    return placed(jnp.zeros(shape, _dtype(dtype, None)), out_sharding)
 
 
 def ones(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Any:
@@ -49,8 +48,7 @@ def ones(key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> A
     >>> ones(None, (2,)).tolist()
     [1.0, 1.0]
     """
-    unsharded("ones", out_sharding)
-    return jnp.ones(shape, _dtype(dtype, None))
+    return placed(jnp.ones(shape, _dtype(dtype, None)), out_sharding)
 
 
 def constant(value: Any, dtype: Any = None) -> Callable[..., Any]:
@@ -60,8 +58,7 @@ def constant(value: Any, dtype: Any = None) -> Callable[..., Any]:
     [3.0, 3.0]
     """
     def init(key: Any, shape: Any, dtype: Any = dtype, out_sharding: Any = None) -> Any:
-        unsharded("constant", out_sharding)
-        return jnp.full(shape, value, _dtype(dtype, None))
+        return placed(jnp.full(shape, value, _dtype(dtype, None)), out_sharding)
     return init
 
 
@@ -155,14 +152,14 @@ def variance_scaling(scale: Any, mode: str, distribution: str, in_axis: Axes = -
     (4, 3)
     """
     def init(key: Any, shape: Any, dtype: Any = dtype, out_sharding: Any = None) -> Any:
-        unsharded("variance_scaling", out_sharding)
         target, found = shape_of("variance_scaling", shape), _dtype(dtype, None)
         fan_in, fan_out = _fans(target, in_axis, out_axis, batch_axis)
         fans = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2,
                 "fan_geo_avg": math.sqrt(fan_in * fan_out)}
         if mode not in fans:
             raise ValueError(f"invalid mode for variance scaling initializer: {mode}; expected one of {list(fans)}")
-        return _of_variance(key, target, found, distribution, jnp.array(scale / fans[mode] if fans[mode] else scale, found))
+        variance = jnp.array(scale / fans[mode] if fans[mode] else scale, found)
+        return placed(_of_variance(key, target, found, distribution, variance), out_sharding)
     return init
 
 
@@ -226,7 +223,6 @@ def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Ca
     (3, 2)
     """
     def init(key: Any, shape: Any, dtype: Any = dtype, out_sharding: Any = None) -> Any:
-        unsharded("orthogonal", out_sharding)
         target, found = shape_of("orthogonal", shape), _dtype(dtype, None)
         if len(target) < 2:
             raise ValueError("orthogonal initializer requires at least a 2D shape")
@@ -236,7 +232,7 @@ def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Ca
         axis = column_axis % len(target)
         q = shapes.reshape(q, (*target[:axis], *target[axis + 1:], columns))
         order = [*range(axis), len(target) - 1, *range(axis, len(target) - 1)]
-        return jnp.array(scale, found) * shapes.transpose(q, order)
+        return placed(jnp.array(scale, found) * shapes.transpose(q, order), out_sharding)
     return init
 
 
@@ -257,5 +253,5 @@ def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None)
             raise ValueError("`fan_in` must be less or equal than `fan_out`.")
         matrix = orthogonal(scale, column_axis, found)(key, target[-2:])
         centre = tuple((n - 1) // 2 for n in target[:-2])
-        return jnp.zeros(target, found).at[centre].set(matrix)
+        return placed(jnp.zeros(target, found).at[centre].set(matrix), out_sharding)
     return init

@@ -11,6 +11,7 @@ from numjet.foundation import dtypes
 from numjet.lax import axes
 from numjet.lax.elementwise import convert
 from numjet.lax.shape import rearrange as shapes
+from numjet.lax.sharding import with_sharding_constraint
 from numjet.random.key_bits import Shape, single
 
 _FLOATS = frozenset(dtypes.FLOATING)
@@ -76,9 +77,9 @@ def as_float(value: Any, dtype: np.dtype) -> Any:
     return convert.convert_dtype(value, dtype)
 
 
-def unsharded(name: str, out_sharding: Any) -> None:
-    """NotImplementedError for an `out_sharding`."""
-    shapes.check_unsharded(name, out_sharding)
+def placed(samples: Any, out_sharding: Any) -> Any:
+    """Samples, distributed as `out_sharding` says (None: as they are); errors as of lax.with_sharding_constraint."""
+    return samples if out_sharding is None else with_sharding_constraint(samples, out_sharding)
 
 
 def draw_floats(name: str, sampler: Callable[..., Any], key: Any, shape: Any, dtype: Any, out_sharding: Any, *params: Any,
@@ -87,7 +88,6 @@ def draw_floats(name: str, sampler: Callable[..., Any], key: Any, shape: Any, dt
 
     shape: None stands for the shape to which the parameters broadcast.
     """
-    unsharded(name, out_sharding)
     found = float_dtype(name, dtype)
     target = fit(name, shape, *params) if params else shape_of(name, shape)
-    return sampler(single(name, key), *params, shape=target, dtype=found, **options)
+    return placed(sampler(single(name, key), *params, shape=target, dtype=found, **options), out_sharding)

@@ -12,7 +12,7 @@ from numjet.lax.elementwise import arithmetic, compare, convert
 from numjet.lax.shape import create
 from numjet.numpy.core.promotion import array_arg, broadcast_to
 from numjet.random import samplers
-from numjet.random.arguments import as_float, fit, float_dtype, inexact_dtype, shape_of, unsharded, unsigned_dtype
+from numjet.random.arguments import as_float, fit, float_dtype, inexact_dtype, placed, shape_of, unsigned_dtype
 from numjet.random.compiled import compiled
 from numjet.random.key_bits import Shape, Words, random_bits, single, split_words, words
 
@@ -36,9 +36,8 @@ def bits(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = No
     >>> bits(random.key(0), (2,)).tolist()
     [4070199207, 4202968722]
     """
-    unsharded("bits", out_sharding)
     key, target = single("bits", key), shape_of("bits", shape)
-    return _bits(key, shape=target, dtype=unsigned_dtype("bits", dtype))
+    return placed(_bits(key, shape=target, dtype=unsigned_dtype("bits", dtype)), out_sharding)
 
 
 # -------------------------------------------------------------------------------------------- uniform
@@ -62,13 +61,12 @@ def uniform(key: Any, shape: Any = (), dtype: Any = None, minval: Any = 0.0, max
     >>> uniform(random.key(0), (3,)).tolist()
     [0.9476670026779175, 0.9785798788070679, 0.33229148387908936]
     """
-    unsharded("uniform", out_sharding)
     found = float_dtype("uniform", dtype)
     key, target = single("uniform", key), shape_of("uniform", shape)
     if type(minval) is float and type(maxval) is float and minval == 0.0 and maxval == 1.0:
-        return _unit(key, shape=target, dtype=found)
+        return placed(_unit(key, shape=target, dtype=found), out_sharding)
     fit("uniform", target, minval, maxval)
-    return _uniform(key, minval, maxval, shape=target, dtype=found)
+    return placed(_uniform(key, minval, maxval, shape=target, dtype=found), out_sharding)
 
 
 # -------------------------------------------------------------------------------------------- normal
@@ -93,9 +91,8 @@ def normal(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = 
     >>> normal(random.key(0)).shape
     ()
     """
-    unsharded("normal", out_sharding)
     found = inexact_dtype("normal", dtype)
-    return _normal(single("normal", key), shape=shape_of("normal", shape), dtype=found)
+    return placed(_normal(single("normal", key), shape=shape_of("normal", shape), dtype=found), out_sharding)
 
 
 # -------------------------------------------------------------------------------------------- integers
@@ -159,14 +156,13 @@ def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None, *
     >>> randint(random.key(0), (4,), 0, 10).tolist()
     [9, 0, 2, 3]
     """
-    unsharded("randint", out_sharding)
     found = dtypes.check_user_dtype(int if dtype is None else dtype, "randint")
     if found not in _INTS:
         raise TypeError(f"randint only accepts integer dtypes, got {found.name}")
     key = single("randint", key)
     low, high = _as_integers("randint", minval), _as_integers("randint", maxval)
     target = fit("randint", shape_of("randint", shape), low, high)
-    return _randint(key, low, high, shape=target, dtype=found)
+    return placed(_randint(key, low, high, shape=target, dtype=found), out_sharding)
 
 
 # -------------------------------------------------------------------------------------------- coins
@@ -193,12 +189,11 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low", *, o
     >>> bernoulli(random.key(0), 0.95, (4,)).tolist()
     [True, False, True, True]
     """
-    unsharded("bernoulli", out_sharding)
     key = single("bernoulli", key)
     aval = aval_of(p)
     if aval.dtype not in _FLOATS:
         raise TypeError(f"bernoulli probability `p` must have a floating dtype, got {aval.dtype.name}.")
-    return _bernoulli(key, as_float(p, aval.dtype), shape=fit("bernoulli", shape, p), high=precise(mode))
+    return placed(_bernoulli(key, as_float(p, aval.dtype), shape=fit("bernoulli", shape, p), high=precise(mode)), out_sharding)
 
 
 @compiled
@@ -214,8 +209,7 @@ def rademacher(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: An
     >>> rademacher(random.key(0), (3,)).tolist()
     [-1, -1, 1]
     """
-    unsharded("rademacher", out_sharding)
     found = dtypes.check_user_dtype(int if dtype is None else dtype, "rademacher")
-    return _rademacher(single("rademacher", key), shape=shape_of("rademacher", shape), dtype=found)
+    return placed(_rademacher(single("rademacher", key), shape=shape_of("rademacher", shape), dtype=found), out_sharding)
 
 

@@ -16,7 +16,7 @@ from numjet.lax.reduction.cumulative import cumsum
 from numjet.lax.shape import create, rearrange as shapes
 from numjet.numpy.core.promotion import broadcast_to
 from numjet.random import samplers
-from numjet.random.arguments import as_float, draw_floats, fit, float_dtype, int_dtype, shape_of, unsharded
+from numjet.random.arguments import as_float, draw_floats, fit, float_dtype, int_dtype, placed, shape_of
 from numjet.random.compiled import compiled
 from numjet.random.key_bits import Shape, Words, single, split_array, split_words, words
 
@@ -99,9 +99,8 @@ def poisson(key: Any, lam: Any, shape: Any = None, dtype: Any = None, *, out_sha
     >>> poisson(random.key(0), 3.0, (4,)).shape
     (4,)
     """
-    unsharded("poisson", out_sharding)
     found = int_dtype("poisson", dtype)
-    return _poisson(single("poisson", key), lam, shape=fit("poisson", shape, lam), dtype=found)
+    return placed(_poisson(single("poisson", key), lam, shape=fit("poisson", shape, lam), dtype=found), out_sharding)
 
 
 # -------------------------------------------------------------------------------------------- binomial
@@ -248,6 +247,5 @@ def geometric(key: Any, p: Any, shape: Any = None, dtype: Any = None, *, out_sha
     >>> bool((geometric(random.key(0), 0.3, (10,)) >= 1).all())
     True
     """
-    unsharded("geometric", out_sharding)
     found = int_dtype("geometric", dtype)
-    return _geometric(single("geometric", key), p, shape=fit("geometric", shape, p), dtype=found)
+    return placed(_geometric(single("geometric", key), p, shape=fit("geometric", shape, p), dtype=found), out_sharding)

@@ -15,7 +15,7 @@ from numjet.lax.reduction.reduce import reduce_sum
 from numjet.lax.shape import create, rearrange as shapes
 from numjet.numpy.core.promotion import broadcast_to
 from numjet.random import basic
-from numjet.random.arguments import as_float, float_dtype, inexact_dtype, shape_of, unsharded
+from numjet.random.arguments import as_float, float_dtype, inexact_dtype, placed, shape_of
 from numjet.random.compiled import compiled
 from numjet.random.key_bits import Shape, single
 
@@ -111,7 +111,6 @@ def multivariate_normal(key: Any, mean: Any, cov: Any, shape: Any = None, dtype:
     >>> multivariate_normal(random.key(0), jnp.zeros(2), jnp.array([[2.0, 0.5], [0.5, 1.0]]), (3,)).shape
     (3, 2)
     """
-    unsharded("multivariate_normal", out_sharding)
     found = float_dtype("multivariate_normal", dtype)
     if method not in _FACTORS:
         raise ValueError(f"method must be one of {tuple(_FACTORS)}, got {method!r}")
@@ -122,7 +121,8 @@ def multivariate_normal(key: Any, mean: Any, cov: Any, shape: Any = None, dtype:
     if shapes.broadcast_shapes(target, batch) != target:
         raise ValueError(f"multivariate_normal: expected mean and cov of batch shapes that broadcast to shape={target}, got "
                          f"{first[:-1]} and {second[:-2]}")
-    return _multivariate_normal(single("multivariate_normal", key), mean, cov, shape=target, dtype=found, method=method)
+    vectors = _multivariate_normal(single("multivariate_normal", key), mean, cov, shape=target, dtype=found, method=method)
+    return placed(vectors, out_sharding)
 
 
 def _check_shapes(mean: Shape, cov: Shape) -> None:
@@ -151,9 +151,8 @@ def orthogonal(key: Any, n: int, shape: Any = (), dtype: Any = None, m: int | No
     >>> bool(abs((q[0] * q[1]).sum()) < 1e-5)
     True
     """
-    unsharded("orthogonal", out_sharding)
     found = inexact_dtype("orthogonal", dtype)
     target = (*shape_of("orthogonal", shape), *shape_of("orthogonal", (n, n if m is None else m)))
-    return _orthogonal(single("orthogonal", key), shape=target, dtype=found)
+    return placed(_orthogonal(single("orthogonal", key), shape=target, dtype=found), out_sharding)
 
 

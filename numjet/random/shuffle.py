@@ -16,7 +16,7 @@ from numjet.lax.rng.key_marks import silence
 from numjet.lax.shape import create, rearrange as shapes
 from numjet.numpy.core.promotion import array_arg
 from numjet.random import samplers
-from numjet.random.arguments import shape_of, unsharded
+from numjet.random.arguments import placed, shape_of
 from numjet.random.basic import precise, randint
 from numjet.random.compiled import compiled
 from numjet.random.key_bits import Shape, random_bits, single, split_words, words
@@ -61,18 +61,17 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *, o
     >>> permutation(random.key(7), 5).tolist()
     [4, 2, 3, 0, 1]
     """
-    unsharded("permutation", out_sharding)
     key = single("permutation", key)
     x = array_arg("permutation", x)
     if x.ndim == 0:
         if x.dtype not in _INTS:
             raise TypeError("x must be an integer or at least 1-dimensional")
-        return _shuffle(key, create.iota(dtypes.python_scalar_dtype(int), max(int(x), 0)), axis=0)
+        return placed(_shuffle(key, create.iota(dtypes.python_scalar_dtype(int), max(int(x), 0)), axis=0), out_sharding)
     axis = axes.as_axis(axis, x.ndim)
     if independent or x.ndim == 1:
-        return _shuffle(key, x, axis=axis)
+        return placed(_shuffle(key, x, axis=axis), out_sharding)
     order = _shuffle(key, create.iota(dtypes.python_scalar_dtype(int), x.shape[axis]), axis=0)
-    return _take(x, order, axis)
+    return placed(_take(x, order, axis), out_sharding)
 
 
 # -------------------------------------------------------------------------------------------- choice
@@ -191,7 +190,6 @@ def categorical(key: Any, logits: Any, axis: int = -1, shape: Any = None, replac
     >>> categorical(random.key(0), jnp.array([-jnp.inf, 0.0, -jnp.inf])).tolist()
     1
     """
-    unsharded("categorical", out_sharding)
     key = single("categorical", key)
     logits = array_arg("categorical", logits)
     if logits.dtype not in dtypes.FLOATING:
@@ -204,9 +202,9 @@ def categorical(key: Any, logits: Any, axis: int = -1, shape: Any = None, replac
                          f"what that broadcasts to; got shape={target}")
     high = precise(mode)
     if replace:
-        return _categorical(key, logits, axis=position - logits.ndim, shape=target, high=high)
+        return placed(_categorical(key, logits, axis=position - logits.ndim, shape=target, high=high), out_sharding)
     _check_subset(target, batch, logits.shape[position])
-    return _categorical_subset(key, logits, axis=position, shape=target, high=high)
+    return placed(_categorical_subset(key, logits, axis=position, shape=target, high=high), out_sharding)
 
 
 def _check_subset(target: Shape, batch: Shape, size: int) -> None:
