@@ -70,5 +70,7 @@ from numjet.lax.rng.bit_generator import (
     RandomAlgorithm as RandomAlgorithm, rng_bit_generator as rng_bit_generator, rng_bit_generator_p as rng_bit_generator_p,
     rng_uniform as rng_uniform, rng_uniform_p as rng_uniform_p,
 )
-from numjet.lax.shape.stacking import broadcast_like as broadcast_like, stack as stack, stage as stage, unstack as unstack
+from numjet.lax.shape.stacking import (
+    broadcast_like as broadcast_like, shape_as_value as shape_as_value, stack as stack, stage as stage, unstack as unstack,
+)
 from numjet.lax.sharding import with_sharding_constraint as with_sharding_constraint

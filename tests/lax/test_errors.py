@@ -20,6 +20,14 @@ def conv(strides=(1, 1), padding="SAME", **options):
 
 
 CASES = [
+    (lambda: lax.broadcast_in_dim(ones(2, 2), (2, 2), (0, 0)), TypeError, "broadcast_dimensions must not contain duplicates"),
+    (lambda: lax.conv_general_dilated(ones(1, 1, 1), KERNEL, (1,), ((0, 0),), (1,), (1,), lax.ConvDimensionNumbers(
+        (0, 1, 2), (0, 1, 2), (0, 1, 2))), ValueError, "lhs and rhs must have the same number of dimensions"),
+    (lambda: lax.reduce_window(ones(1), 0.0, lambda x, y: [x + y], (1,)), ValueError, "must have the same tree structure"),
+    (lambda: lax.reduce(ones(1), 0.0, lambda x, y: [x + y], (0,)), ValueError, "output must have the same tree structure"),
+    (lambda: nj.eval_shape(lambda x: lax.top_k(x, 1), nj.ShapeDtypeStruct((2**31,), "int8")), ValueError, "will overflow"),
+    (lambda: lax.dynamic_slice(ones(3, 4), (np.int32(1), np.int16(2)), (2, 2)), TypeError, "integers of the same type, got"),
+    (lambda: lax.dynamic_update_slice(ones(3, 4), ones(2, 2), (np.int32(1), np.int16(2))), TypeError, "of the same type"),
     (lambda: lax.gather(ones(5, 3), ones(2, 1), TAKE, (1, 3)), ValueError, "gather: indices must have an integer type, got"),
     (lambda: lax.scatter(ones(5, 3), ones(2, 1), ones(2, 3), PUT), ValueError, "scatter: indices must have an integer type"),
     (lambda: lax.scatter(ones(5, 3), ROWS, ones(2, 4), PUT), TypeError, "scatter: Bounds of the window .* operand bound is 3"),

@@ -73,7 +73,8 @@ def _abstract(lhs: ShapedArray, rhs: ShapedArray, *, window_strides: Ints, paddi
 
 def _check_groups(lhs: ShapedArray, rhs: ShapedArray, numbers: ConvDimensionNumbers, features: int, batches: int) -> None:
     if lhs.ndim != rhs.ndim:
-        raise TypeError(f"convolution requires lhs and rhs ndim to be equal, got {lhs.ndim} and {rhs.ndim}.")
+        raise ValueError(f"conv_general_dilated lhs and rhs must have the same number of dimensions, got {lhs.ndim} and "
+                         f"{rhs.ndim}.")
     if features > 1 and batches > 1:
         raise ValueError("At most one of batch_group_count and feature_group_count may be > 1, got "
                          f"{batches} and {features}.")

@@ -122,7 +122,7 @@ def mul(x: Any, y: Any, *, out_dtype: Any = None) -> Any:
     Array(6., dtype=float32, weak_type=True)
     """
     if out_dtype is not None:
-        dtype = dtypes.check_user_dtype(out_dtype, "mul")
+        dtype = dtypes.dtype(out_dtype, canonicalize=True)
         x, y = (cast(a, dtype) for a in (x, y))
     return binary(mul_p, x, y)
 
@@ -432,8 +432,8 @@ def reciprocal(x: Any) -> Any:
 
 def _pow_abstract(x: ShapedArray, y: ShapedArray) -> ShapedArray:
     if kind_of(x.dtype) not in INEXACT:
-        raise TypeError(f"pow does not accept dtype {x.dtype.name} at position 0. Accepted dtypes at position 0 are "
-                        "floating and complex. (Tip: integer_pow takes integers to constant powers.)")
+        raise TypeError(f"pow does not accept dtype {dtypes.long_name(x.dtype)} at position 0. Accepted dtypes at position "
+                        "0 are floating and complex. (Tip: integer_pow takes integers to constant powers.)")
     if y.dtype != x.dtype and kind_of(y.dtype) not in INTEGER:
         raise TypeError(f"lax.pow requires its second operand to have the dtype of the first or an integer dtype, "
                         f"got {x.dtype.name} and {y.dtype.name}.")

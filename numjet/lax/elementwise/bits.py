@@ -15,6 +15,7 @@ from numjet.lax.rewrites import itself
 from numjet.lax.templates import ANY, FLOAT, elementwise, kind_of, leading_batch
 
 _UINT64 = np.dtype(np.uint64)
+_NARROW_UNSIGNED = {2: dtypes.uint2, 4: dtypes.uint4}
 
 
 # ------------------------------------------------------------------------------------------------ bitcast
@@ -26,9 +27,6 @@ def _bitcast_abstract(x: ShapedArray, *, new_dtype: np.dtype) -> ShapedArray:
     old, new = dtypes.itemsize_bits(x.dtype), dtypes.itemsize_bits(new_dtype)
     if old == new:
         return ShapedArray(x.shape, new_dtype)
-    if old % 8 or new % 8:
-        raise NotImplementedError(f"bitcast_convert_type between {x.dtype.name} and {new_dtype.name}: 2- and 4-bit "
-                                  "numbers are stored one per byte here; convert to an 8-bit dtype and shift instead.")
     if old > new:
         return ShapedArray((*x.shape, old // new), new_dtype)
     if not x.shape or x.shape[-1] * old != new:
@@ -50,7 +48,10 @@ def _check_bitcast(old: np.dtype, new: np.dtype) -> None:
 
 
 def _bitcast_eager(x: np.ndarray, *, new_dtype: np.dtype) -> np.ndarray:
-    old, new = x.dtype.itemsize, np.dtype(new_dtype).itemsize
+    new_dtype = np.dtype(new_dtype)
+    if _differ_below_bytes(x.dtype, new_dtype):
+        return _recut(np.asarray(x), new_dtype)
+    old, new = x.dtype.itemsize, new_dtype.itemsize
     x = np.ascontiguousarray(x).reshape(x.shape)
     if old == new:
         return x.view(new_dtype)
@@ -59,11 +60,35 @@ def _bitcast_eager(x: np.ndarray, *, new_dtype: np.dtype) -> np.ndarray:
     return x.view(new_dtype).reshape(x.shape[:-1])
 
 
+def _differ_below_bytes(old: np.dtype, new: np.dtype) -> bool:
+    """Whether elements have different numbers of bits, and one of them less than a byte: such numbers occupy bytes."""
+    bits, others = dtypes.itemsize_bits(old), dtypes.itemsize_bits(new)
+    return bits != others and min(bits, others) < 8
+
+
+def _word_dtype(dtype: np.dtype) -> np.dtype:
+    """The unsigned integer of as many bits as a dtype."""
+    return _NARROW_UNSIGNED.get(dtypes.itemsize_bits(dtype)) or UNSIGNED_OF[dtype.itemsize]
+
+
+def _recut(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """The bits of all elements in numbers of another width, of which one is below a byte."""
+    old, new = dtypes.itemsize_bits(x.dtype), dtypes.itemsize_bits(dtype)
+    word = _word_dtype(dtype)
+    carrier = UNSIGNED_OF[max(x.dtype.itemsize, dtype.itemsize)]
+    bits = np.ascontiguousarray(x).view(_word_dtype(x.dtype)).astype(carrier).reshape(x.shape)
+    if old > new:
+        places = np.arange(old // new, dtype=carrier) * carrier.type(new)
+        return ((bits[..., None] >> places) & carrier.type(2**new - 1)).astype(word).view(dtype)
+    places = np.arange(new // old, dtype=carrier) * carrier.type(old)
+    return np.asarray(np.bitwise_or.reduce(bits << places, -1)).astype(word).view(dtype)
+
+
 def _bitcast_cpu(b: Any, x: Any, *, new_dtype: np.dtype) -> Any:
     new_dtype = np.dtype(new_dtype)
     if x.dtype == new_dtype:
         return x
-    old, new = x.dtype.itemsize, new_dtype.itemsize
+    old, new = dtypes.itemsize_bits(x.dtype), dtypes.itemsize_bits(new_dtype)
     if old == new:
         return b.elementwise(lambda s: b.bitcast(s, new_dtype), x, dtype=new_dtype)
     if dtypes.is_key(new_dtype):
@@ -95,29 +120,32 @@ def _word(b: Any, s: Any, k: Any) -> Any:
 
 def _split(b: Any, x: Any, dtype: np.dtype) -> Any:
     """Each element as several narrow ones, the lowest bits first."""
-    wide, narrow = UNSIGNED_OF.get(x.dtype.itemsize), UNSIGNED_OF[dtype.itemsize]
+    wide, narrow, bits = UNSIGNED_OF.get(x.dtype.itemsize), _word_dtype(dtype), dtypes.itemsize_bits(dtype)
 
     def element(*index: Any) -> Any:
         s, k = b.read(x, *index[:-1]), index[-1]
         if dtypes.is_key(s.dtype):
             return _word(b, s, k)
-        distance = b.mul(b.convert(k, wide), b.const(8 * dtype.itemsize, wide))
-        return b.bitcast(b.convert(b.prim("shrl", b.bitcast(s, wide), distance), narrow), dtype)
+        distance = b.mul(b.convert(k, wide), b.const(bits, wide))
+        part = b.prim("shrl", b.convert(b.bitcast(s, _word_dtype(x.dtype)), wide), distance)
+        if bits < 8:
+            part = b.prim("and", part, b.const(2**bits - 1, wide))
+        return b.bitcast(b.convert(part, narrow), dtype)
 
-    return b.compute((*x.shape, x.dtype.itemsize // dtype.itemsize), dtype, element, reads=(x,))
+    return b.compute((*x.shape, dtypes.itemsize_bits(x.dtype) // bits), dtype, element, reads=(x,))
 
 
 def _merge(b: Any, x: Any, dtype: np.dtype) -> Any:
     """Elements along the last axis as one wide one, the first in the lowest bits."""
-    wide, narrow = UNSIGNED_OF[dtype.itemsize], UNSIGNED_OF[x.dtype.itemsize]
+    wide, narrow, bits = UNSIGNED_OF[dtype.itemsize], _word_dtype(x.dtype), dtypes.itemsize_bits(x.dtype)
 
     def element(*index: Any) -> Any:
         total = None
         for k in range(x.shape[-1]):
             part = b.convert(b.bitcast(b.read(x, *index, k), narrow), wide)
-            part = b.prim("shl", part, b.const(8 * x.dtype.itemsize * k, wide))
+            part = b.prim("shl", part, b.const(bits * k, wide))
             total = part if total is None else b.prim("or", total, part)
-        return b.bitcast(total, dtype)
+        return b.bitcast(b.convert(total, _word_dtype(dtype)), dtype)
 
     return b.compute(x.shape[:-1], dtype, element, reads=(x,))
 

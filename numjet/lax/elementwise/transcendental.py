@@ -74,7 +74,7 @@ def _expm1_eager(x: np.ndarray) -> np.ndarray:
     return out
 
 
-expm1_p: Op = _function("expm1", _expm1_eager, lambda t, out, x: mul_p.bind(t, add_p(out, 1.0)), cx.expm1)
+expm1_p: Op = _function("expm1", _expm1_eager, lambda t, out, x: mul_p.bind(t, exp_p(x)), cx.expm1)
 
 
 def expm1(x: Any, *, accuracy: Any = None) -> Any:

@@ -260,12 +260,21 @@ def _canonical_starts(name: str, operand: Any, start_indices: Any, allow_negativ
     if len(allow) != len(shape):
         raise ValueError(f"allow_negative_indices must be a bool or one bool per axis, got {len(allow)} for shape "
                          f"{shape}")
+    _check_same_dtype(name, starts)
     starts = [int(s) if isinstance(s, (int, np.integer)) and type(s) is not bool else s for s in starts]
     for s, n, ok in zip(starts, shape, allow, strict=True):
         if type(s) is int and s < 0 and not ok:
             raise ValueError(f"Index {s} is out of bounds for dimension {n} if allow_negative_indices=False")
     starts = [wrap_index(s, n) if ok else s for s, n, ok in zip(starts, shape, allow, strict=True)]
     return _one_dtype(name, starts)
+
+
+def _check_same_dtype(name: str, starts: Sequence[Any]) -> None:
+    """TypeError for NumPy's scalars of several dtypes, which, unlike Python's, have been given one on purpose."""
+    given = {s.dtype for s in starts if isinstance(s, np.integer)}
+    if len(given) > 1:
+        raise TypeError(f"index arguments to {name} must be integers of the same type, got: "
+                        f"{', '.join(aval_of(s).dtype.name for s in starts)}")
 
 
 def _one_dtype(name: str, starts: list[Any]) -> list[Any]:

@@ -115,10 +115,11 @@ def _check_gather(operand: ShapedArray, indices: ShapedArray, numbers: GatherDim
     check_ascending("gather", "collapsed_slice_dims", collapsed, operand.ndim)
     check_batching("gather", operand, indices, collapsed, "collapsed_slice_dims", index_map, "start_index_map",
                    operand_batch, index_batch, "start_indices_batching_dims")
-    _check_slice_sizes(operand, numbers, sizes)
+    _check_slice_sizes(operand, numbers, sizes, 0 in indices.shape[:-1])
 
 
-def _check_slice_sizes(operand: ShapedArray, numbers: GatherDimensionNumbers, sizes: Sequence[int]) -> None:
+def _check_slice_sizes(operand: ShapedArray, numbers: GatherDimensionNumbers, sizes: Sequence[int], empty: bool) -> None:
+    """empty: there is no slice, so slices of size 1 may be taken of axes of size 0."""
     offset, collapsed, _, operand_batch, _ = numbers
     if len(sizes) != operand.ndim:
         raise TypeError("Gather op must have one slice size for every input dimension; got: "
@@ -128,7 +129,7 @@ def _check_slice_sizes(operand: ShapedArray, numbers: GatherDimensionNumbers, si
                         f"explicitly collapsed/batching; got len(slice_sizes)={len(sizes)}, offset_dims={offset}, "
                         f"collapsed_slice_dims={collapsed}, operand_batching_dims={operand_batch}.")
     for i, (size, bound) in enumerate(zip(sizes, operand.shape, strict=True)):
-        if not 0 <= size <= bound:
+        if not 0 <= size <= (max(bound, 1) if empty else bound):
             raise TypeError(f"Slice size at index {i} in gather op is out of range, must be within [0, {bound} + 1), "
                             f"got {size}.")
     for at, d in enumerate(collapsed):

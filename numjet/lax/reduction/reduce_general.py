@@ -159,7 +159,7 @@ def reduce(operands: Any, init_values: Any, computation: Callable[[Any, Any], An
     axes = tuple(map(operator.index, dimensions))
     avals = [aval_of(x) for x in xs]
     inits = [typed_init(i, a) for i, a in zip(inits, avals, strict=True)]
-    jaxpr = trace_computation(computation, structure, [ShapedArray((), a.dtype, a.weak_type) for a in avals])
+    jaxpr = trace_computation("reduce", computation, structure, [ShapedArray((), a.dtype, a.weak_type) for a in avals])
     monoid = monoid_of(jaxpr)
     if monoid is not None and not any(aval_of(i).ndim for i in inits) and aval_of(inits[0]).dtype == avals[0].dtype:
         return tree.tree_unflatten(structure, [_by_monoid(monoid, xs[0], inits[0], axes)])
@@ -174,15 +174,15 @@ def typed_init(init: Any, aval: ShapedArray) -> Any:
     return init
 
 
-def trace_computation(computation: Callable[..., Any], structure: Any, avals: Sequence[ShapedArray]) -> Jaxpr:
-    """The jaxpr of a function of two trees of scalars; NotImplementedError unless it is elementwise throughout."""
+def trace_computation(name: str, computation: Callable[..., Any], structure: Any, avals: Sequence[ShapedArray]) -> Jaxpr:
+    """The jaxpr of a function of two trees of scalars, a parameter of the function `name`. NotImplementedError unless it is
+    elementwise throughout, ValueError for a result of another structure."""
     def flat(*args: Any) -> list[Any]:
         half = len(avals)
         out = computation(tree.tree_unflatten(structure, args[:half]), tree.tree_unflatten(structure, args[half:]))
         leaves, out_structure = tree.tree_flatten(out)
-        if len(leaves) != half:
-            raise TypeError(f"reduce: computation must return values of the structure of the operands, {structure}, "
-                            f"got {out_structure}")
+        if out_structure != structure:
+            raise ValueError(f"{name} output must have the same tree structure as the operands {structure} vs. {out_structure}")
         return leaves
 
     jaxpr, consts = trace_to_jaxpr(flat, [*avals, *avals], DebugInfo(getattr(computation, "__name__", "computation"),

@@ -17,6 +17,7 @@ from numjet.core.op import Missing, Op, Samples, Zero
 from numjet.core.trace import aval_of
 from numjet.core.traits import EXACT
 from numjet.foundation import dtypes
+from numjet.foundation.dimension import Dimension
 from numjet.lax.axes import as_axis, replace
 from numjet.lax.elementwise.compare import total_order_key
 from numjet.lax.indexing.dimension_numbers import GatherDimensionNumbers
@@ -246,6 +247,9 @@ def _top_k_abstract(x: ShapedArray, *, k: int, axis: int) -> list[ShapedArray]:
     if k > x.shape[axis]:
         raise ValueError("k argument to top_k must be no larger than size along axis; "
                          f"got k={k} with shape={list(x.shape)} and axis={axis}")
+    if not isinstance(x.shape[axis], Dimension) and x.shape[axis] > 2**31 - 1:
+        raise ValueError("top_k returns int32 indices, which will overflow for array dimensions larger than the maximum int32 "
+                         f"({2**31 - 1}). Got operand.shape={x.shape}")
     if kind_of(x.dtype) == "c":
         raise ValueError("top_k is not compatible with complex inputs.")
     if kind_of(x.dtype) not in "biuf":

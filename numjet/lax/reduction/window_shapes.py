@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from numjet.foundation.dimension import as_size
 from numjet.lax.axes import Ints
 from numjet.lax.indexing.slicing import slice_p
 from numjet.lax.shape.join import all_of, pad_p
@@ -153,7 +154,7 @@ def padtype_to_pads(in_shape: Sequence[int], window_shape: Sequence[int], window
     if kind not in _PADDINGS:
         raise RuntimeError(_unknown(padding))
     pads = []
-    for n, w, s in zip(in_shape, window_shape, window_strides, strict=True):
+    for n, w, s in zip(*(map(as_size, sizes) for sizes in (in_shape, window_shape, window_strides)), strict=True):
         total = max(0, (-(-n // s) - 1) * s + w - n)
         pads.append((total - total // 2, total // 2) if kind == "SAME_LOWER" else (total // 2, total - total // 2))
     return pads

@@ -45,6 +45,8 @@ def _broadcast_abstract(x: ShapedArray, *, shape: Ints, broadcast_dimensions: In
     if not set(dims) <= set(range(len(shape))):
         raise TypeError("broadcast_in_dim broadcast_dimensions must be a subset of output dimensions, "
                         f"got {dims} for operand ndim {x.ndim} and shape {shape}.")
+    if len(set(dims)) < len(dims):
+        raise TypeError(f"broadcast_in_dim broadcast_dimensions must not contain duplicates, got {dims}.")
     if any(n not in (1, shape[d]) for n, d in zip(x.shape, dims, strict=True)):
         raise TypeError("broadcast_in_dim operand dimension sizes must either be 1, or be equal to their corresponding "
                         f"dimensions in the target broadcast shape; got operand of shape {x.shape}, target broadcast "

@@ -1,8 +1,10 @@
-"""stack, unstack, broadcast_like and stage: functions made of operations on shapes."""
+"""stack, unstack, broadcast_like, stage and shape_as_value: functions made of operations on shapes."""
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 from numjet.core.trace import aval_of
 from numjet.foundation import dtypes
@@ -73,3 +75,16 @@ def stage(x: Any, /) -> Any:
         return x
     aval = aval_of(x)
     return convert_element_type_p.bind(x, new_dtype=aval.dtype, weak_type=aval.weak_type)
+
+
+def shape_as_value(shape: Sequence[Any]) -> Any:
+    """The sizes of a shape, symbolic ones too, as an array of the default integer dtype.
+
+    >>> shape_as_value((2, 3))
+    Array([2, 3], dtype=int32)
+    """
+    dtype = dtypes.canonicalize_dtype(np.int64)
+    if not shape:
+        return stage(np.zeros(0, dtype))
+    return concatenate([broadcast_in_dim(convert_element_type_p.bind(n, new_dtype=dtype, weak_type=False), (1,), ())
+                        for n in shape], 0)

@@ -203,7 +203,7 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
 
 def axis_tuple(axis: Axes) -> tuple[Any, ...]:
     """An axis or several as a tuple."""
-    return tuple(axis) if isinstance(axis, (tuple, list)) or getattr(axis, "ndim", 0) > 0 else (axis,)
+    return tuple(axis) if isinstance(axis, (tuple, list, range)) or getattr(axis, "ndim", 0) > 0 else (axis,)
 
 
 def moveaxis(a: Any, source: Axes, destination: Axes) -> Any:

@@ -4,6 +4,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import numjet as nj
+import numjet.numpy as jnp
 from numjet import lax
 from numjet.core.aval import ShapedArray
 from numjet.core.op import Zero
@@ -157,7 +159,7 @@ def test_keys_are_compared_and_selected():
     keys = np.arange(4, dtype=np.uint32).reshape(2, 2).view(dtypes.key_dtype)[:, 0]
     assert value(lax.eq(keys, keys)).tolist() == [True, True]
     assert value(lax.ne(keys, keys[::-1].copy())).tolist() == [True, True]
-    chosen = value(lax.select(np.array([True, False]), keys, keys[::-1].copy()))
+    chosen = lax.select(np.array([True, False]), keys, keys[::-1].copy())._value
     assert chosen.view(np.uint32).tolist() == [0, 1, 0, 1]
 
 
@@ -203,8 +205,34 @@ def test_bitcast_splits_and_merges():
         lax.bitcast_convert_type(np.zeros(3, np.int16), "int32")
     with pytest.raises(TypeError, match="does not support bool or complex"):
         lax.bitcast_convert_type(x, bool)
-    with pytest.raises(NotImplementedError, match="2- and 4-bit"):
-        lax.bitcast_convert_type(np.zeros(2, dtypes.int4), "int8")
+
+
+@pytest.mark.parametrize("wide, narrow", [("int32", "int4"), ("float32", "uint2"), ("uint8", "int4"),
+                                          ("float16", "float4_e2m1fn"), ("int4", "uint2")])
+def test_bitcast_of_numbers_below_a_byte(wide, narrow, rng):
+    """Each number of 2 or 4 bits is a part of the wide one, the lowest bits first."""
+    wide, narrow = jnp.dtype(wide), jnp.dtype(narrow)
+    x = rng.integers(0, 256, (3, 2 * wide.itemsize), np.uint8).view(wide)
+    bits = dtypes.itemsize_bits(narrow)
+    bytes_of = np.unpackbits(x.view(np.uint8), bitorder="little").reshape(*x.shape, wide.itemsize * 8)
+    bytes_of = bytes_of[..., :dtypes.itemsize_bits(wide)].reshape(*x.shape, -1, bits)
+    want = (bytes_of * 2**np.arange(bits)).sum(-1)
+    for cast in (lax.bitcast_convert_type, nj.jit(lax.bitcast_convert_type, static_argnums=1)):
+        parts = cast(x, narrow)
+        assert parts.dtype == narrow and np.array_equal(value(cast(parts, f"uint{bits}")).astype(int), want)
+        again = value(cast(parts, wide))
+        assert again.dtype == wide and again.shape == x.shape
+        assert np.array_equal(again.view(np.uint8) & (2**min(8, dtypes.itemsize_bits(wide)) - 1),
+                              x.view(np.uint8) & (2**min(8, dtypes.itemsize_bits(wide)) - 1))
+
+
+def test_the_derivative_of_expm1_is_accurate_far_from_zero():
+    for x in (-80.0, -20.0, 1e-5, 3.0, 80.0):
+        np.testing.assert_allclose(nj.grad(lax.expm1)(x), np.exp(np.float64(x)), rtol=1e-6)
+
+
+def test_products_of_a_dtype_that_is_narrowed():
+    assert lax.mul(F32(2), F32(3), out_dtype=np.float64).dtype == np.float32
 
 
 @pytest.mark.parametrize("exponent, mantissa, dtype", [(5, 10, np.float16), (8, 7, dtypes.bfloat16)])

@@ -132,3 +132,8 @@ def test_batched_initial_value():
     x, inits = np.array([1, 2, 3], np.float32), np.array([0, 10], np.float32)
     got = vmap(lambda i: lax.reduce_window(x, i, lax.add, (2,)), [inits], [0])
     assert got.tolist() == [[3, 5], [13, 15]]
+
+
+def test_pads_are_python_integers():
+    pads = lax.padtype_to_pads(np.array([5, 6]), np.array([2, 3]), np.array([2, 2]), "SAME")
+    assert pads == [(0, 1), (0, 1)] and all(type(n) is int for pair in pads for n in pair)

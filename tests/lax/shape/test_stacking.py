@@ -102,3 +102,8 @@ def test_accuracies():
         np.testing.assert_allclose(lax.sin(X, accuracy=accuracy), np.sin(X), rtol=1e-6)
     assert lax.Tolerance(1.0) == lax.Tolerance(1.0) != lax.Tolerance(2.0)
     assert repr(lax.Tolerance(ulps=2)) == "Tolerance(atol=0.0, rtol=0.0, ulps=2)"
+
+
+def test_shapes_as_values():
+    assert lax.shape_as_value((2, 3)).tolist() == [2, 3] and lax.shape_as_value(()).shape == (0,)
+    assert lax.shape_as_value((2, 3)).dtype == np.int32
