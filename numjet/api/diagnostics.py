@@ -107,12 +107,13 @@ class _KnownTrace(Trace):
         self.parent = parent
 
     def process(self, op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        trace, operands = self.handler(args)
+        with set_trace(trace):
+            return op.bind(*operands, **params)
+
+    def handler(self, args: Sequence[Any]) -> tuple[Trace, Sequence[Any]]:
         known = [_known(a) for a in args]
-        if any(k is None for k in known):
-            with set_trace(self.parent):
-                return op.bind(*args, **params)
-        with set_trace(EVAL):
-            return op.bind(*known, **params)
+        return (self.parent, args) if any(k is None for k in known) else (EVAL, known)
 
 
 def _known(x: Any) -> Any:

@@ -58,6 +58,10 @@ class Trace:
         """Handles a call of a custom_vjp function; users' traces may override it."""
         raise NotImplementedError(f"{type(self).__name__} must define process_custom_vjp_call to handle {primitive.name}")
 
+    def handler(self, args: Sequence[Any]) -> tuple[Trace, Sequence[Any]]:
+        """The trace that handles a call of a function with rules of its own, and the operands that it gets."""
+        return self, args
+
     def full_raise(self, x: Any) -> Any:
         """The value itself: what a trace makes of values of others is its own matter."""
         return x
@@ -110,9 +114,9 @@ class ArrayBase(metaclass=ArrayMeta):
 ArrayLike: TypeAlias = Union[ArrayBase, types.ArrayLike]  # noqa: UP007
 
 
-def type_text(aval: ShapedArray) -> str:
-    """`~float32[2]`: dtype and shape, after a tilde where the type is weak."""
-    return f"{'~' if aval.weak_type else ''}{aval}"
+def type_text(aval: ShapedArray | None) -> str:
+    """`~float32[2]`: dtype and shape, after a tilde where the type is weak; None for a user's tracer without one."""
+    return f"{'~' if aval is not None and aval.weak_type else ''}{aval}"
 
 
 class Tracer:

@@ -28,6 +28,7 @@ from numjet.foundation.linear_util import WrappedFun
 from numjet.foundation.util import function_name
 from numjet.lax.axes import insert, without
 from numjet.lax.elementwise.convert import constant
+from numjet.lax.indexing.slicing import index_in_dim
 from numjet.lax.tangent import zeros_like_aval
 from numjet.lax.templates import in_front
 from numjet.transforms.jvp import JVPTrace
@@ -118,6 +119,14 @@ def is_symbolic_zero(x: Any) -> bool:
 def for_user(x: Any) -> Any:
     """A value for a user's function: a literal becomes an array."""
     return constant(x.val, x.aval.dtype, x.aval.weak_type) if type(x) is Literal else x
+
+
+def _typed(x: Any) -> Any:
+    """A primal result: a Python number, which functions may return as it is, becomes an array that has a derivative."""
+    if type(x) not in (int, float, complex):
+        return x
+    aval = aval_of(x)
+    return constant(x, aval.dtype, aval.weak_type)
 
 
 def for_rule(t: Any, symbolic: bool) -> Any:
@@ -217,6 +226,44 @@ def with_fixed(fun: Callable[..., Any], fixed: Sequence[Any], free: Sequence[int
     return partial
 
 
+class _Shown:
+    """A text that prints without quotes."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, text: str):
+        self.text = text
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+def types_text(out_tree: Any, avals: Sequence[ShapedArray]) -> str:
+    """The types of a pytree of values: `(float32[], int32[3])`."""
+    return str(tree.tree_unflatten(out_tree, [_Shown(str(a.strip_weak_type())) for a in avals]))
+
+
+def check_results(expects: Callable[[str], str], rule: str, function: str, own: tuple[Any, Any], got: tuple[Any, Any]) -> None:
+    """Raises TypeError when the results of a rule have another structure, shapes or dtypes than those of the function.
+
+    expects: the first part of the message, from what must be the same. own, got: (structure, avals) of the function's results,
+    whose avals may be unknown (None), and of the rule's.
+    """
+    (own_tree, own_avals), (tree_now, avals) = own, got
+    if own_tree is None:
+        return
+    if own_tree != tree_now:
+        kind, same = "container/pytree structure", "of the same container/pytree structure"
+    elif own_avals is not None and any((a.shape, a.dtype) != (b.shape, b.dtype) for a, b in zip(own_avals, avals, strict=True)):
+        kind, same = "shapes/dtypes of", "with leaves of the same shape/dtype"
+    else:
+        return
+    texts = [str(t) if a is None else types_text(t, a) for t, a in (got, own)]
+    raise TypeError(f"{expects(same)}, but instead the {rule} output's first element had {kind}:\n    {texts[0]}\n"
+                    f"while the {function} had output {kind}:\n    {texts[1]}.\n"
+                    f"(got {rule.split()[0]} output type {texts[0]} which doesn't match {texts[1]})")
+
+
 def closed_over_error(kind: str, name: str) -> Exception:
     """The error for derivatives with respect to values that a function with a rule closes over."""
     return errors.UnexpectedTracerError(
@@ -230,16 +277,21 @@ def closed_over_error(kind: str, name: str) -> Exception:
 
 
 class Batch:
-    """Functions over a batch, whose results all have it in axis 0. within: the trace of the batch, while it runs."""
+    """Functions over a batch, whose results all have it in axis 0. within: the trace of the batch, while it runs.
 
-    __slots__ = ("axis_name", "size", "within")
+    mapped: which results of the last function differ from element to element.
+    """
+
+    __slots__ = ("axis_name", "mapped", "size", "within")
 
     def __init__(self, size: int, axis_name: Any, within: BatchTrace | None = None):
         self.size, self.axis_name, self.within = size, axis_name, within
+        self.mapped: list[bool] = []
 
     def run(self, fun: Callable[..., Sequence[Any]], xs: Sequence[Any], dims: Sequence[int | None]) -> list[Any]:
         """All results of a function, broadcast if they do not depend on the batch."""
         outs, out_dims = batch_flat(fun, self.size, xs, dims, self.axis_name, within=self.within)
+        self.mapped = [d is not None for d in out_dims]
         return [move_to(o, d, 0, self.size) for o, d in zip(outs, out_dims, strict=True)]
 
     def wide(self, zero: Zero, dim: int | None) -> Zero:
@@ -250,6 +302,11 @@ class Batch:
 def element_of(zero: Zero, dim: int | None) -> Zero:
     """The symbolic zero of one element of a batch."""
     return zero if dim is None else Zero(zero.aval.update(shape=without(zero.aval.shape, (dim,))))
+
+
+def _first_rows(outs: Sequence[Any], mapped: Sequence[bool]) -> list[Any]:
+    """Results over a batch; of those that are the same for all elements, one."""
+    return [o if m else index_in_dim(o, 0, 0, False) for o, m in zip(outs, mapped, strict=True)]
 
 
 class _Named(UsersRule):
@@ -345,6 +402,8 @@ class CustomCalls:
     def apply(self, call: Call, args: Sequence[Any]) -> list[Any]:
         """Calls a function under the current trace."""
         trace = current_trace()
+        if trace is EVAL:
+            return call.fun(*args)
         if isinstance(trace, JVPTrace):
             return self._differentiated(trace, call, args)
         if isinstance(trace, BatchTrace):
@@ -355,9 +414,11 @@ class CustomCalls:
                 return self.apply(call, args)
         if isinstance(trace, StageTrace):
             return self._staged(call, args)
-        if trace is not EVAL:
+        chosen, operands = trace.handler(args)
+        if chosen is trace:
             return self._by_users_trace(trace, call, args)
-        return call.fun(*args)
+        with set_trace(chosen):
+            return self.apply(call, operands)
 
     def _staged(self, call: Call, args: Sequence[Any]) -> list[Any]:
         """The call as an operation of the current trace."""
@@ -382,7 +443,7 @@ class CustomCalls:
             if all(type(t) is Zero for t in tangents):
                 return self.apply(call, primals)
             outs, outs_t = self.differentiate(primals, tangents, call.name, **call.rules)
-        return [trace.pack(p, t) for p, t in zip(outs, outs_t, strict=True)]
+        return [trace.pack(_typed(p), t) for p, t in zip(outs, outs_t, strict=True)]
 
     def _vectorized(self, trace: BatchTrace, call: Call, args: Sequence[Any]) -> list[Any]:
         pairs = [trace.unpack(a) for a in args]
@@ -400,7 +461,9 @@ class CustomCalls:
             rules = self.batched(batch, dims, **call.rules)
             outs = self.apply(Call(lambda *xs: batch.run(call.fun, xs, dims), rules, call.name, call.symbolic_zeros), vals)
             batch.within = None  # the staged operation outlives the trace
-        return [trace.pack(o, 0) for o in outs]
+            mapped = batch.mapped[:len(outs)] or [True] * len(outs)
+            outs = _first_rows(outs, mapped)
+        return [trace.pack(o, 0 if m else None) for o, m in zip(outs, mapped, strict=True)]
 
     def _staged_op(self) -> Op:
         """The record of calls in programs."""
@@ -421,7 +484,11 @@ class CustomCalls:
             rules = self.batched(Batch(size, axis_name), front, **{rule: params[rule] for rule in self.rules})
             outs = self.op.bind(*made.consts, *in_front(args, dims), call_jaxpr=made.jaxpr,
                                 num_consts=len(made.consts) + num_consts, **{**params, **rules})
-            return outs, [0] * len(outs)
+            if any(d is not None for d in dims):
+                return outs, [0] * len(outs)
+            unread = (False,) * len(dims)  # only axis_index can make a result differ from element to element
+            mapped = batch_program(call_jaxpr, size, unread, False, axis_name).flags
+            return _first_rows(outs, mapped), [0 if m else None for m in mapped]
 
         return _RuledOp(
             calls=self, name=f"{self.kind}_call", params=("name", "call_jaxpr", *self.rules, "num_consts", "symbolic_zeros"),
@@ -430,4 +497,4 @@ class CustomCalls:
             effects=holds_effects, traits=CALLS, cpu=lambda b, *args, call_jaxpr, **_: b.inline(call_jaxpr, args),
             hlo=lambda b, *args, call_jaxpr, **_: b.inline(call_jaxpr, args), samples=Missing("holds a program"),
             inline=lambda eqn: (eqn.params["call_jaxpr"], eqn.invars), functions=frozenset(self.rules),
-            printing=PrintingRule(first=("name", "call_jaxpr"), implied={"num_consts": 0}))
+            printing=PrintingRule(first=("name",), implied={"num_consts": 0}))

@@ -14,6 +14,7 @@ from numjet.control.custom.custom_calls import (
     CustomCalls,
     FunctionWithRules,
     UsersRule,
+    check_results,
     element_of,
     for_rule,
     for_user,
@@ -27,7 +28,7 @@ from numjet.control.custom.custom_calls import (
 from numjet.core.op import Zero
 from numjet.core.refs import Ref
 from numjet.core.snapshots import frozen, frozen_leaves
-from numjet.core.trace import aval_of
+from numjet.core.trace import EVAL, aval_of, current_trace
 from numjet.foundation import source, tree
 from numjet.foundation.util import function_name, split_list
 from numjet.lax.elementwise.arithmetic import add
@@ -51,6 +52,9 @@ def _batched(batch: Batch, dims: Sequence[int | None], *, jvp: Rule) -> dict[str
 
         found = batch.run(flat, [*primals, *[t for t, _ in given]], [*dims, *[d for _, d in given]])
         outs, ts = split_list(found, [len(out_zeros)])
+        perturbed = iter(batch.mapped[len(outs):])
+        batch.mapped = [m | (type(t) is not Zero and next(perturbed))
+                        for m, t in zip(batch.mapped[:len(outs)], out_zeros, strict=True)]
         rest = iter(ts)
         return outs, [batch.wide(t, 0) if type(t) is Zero else next(rest) for t in out_zeros]
 
@@ -130,7 +134,7 @@ class custom_jvp(FunctionWithRules):
 
 
 class FlatFunction:
-    """A function of flat arguments with flat results, which records the structure of its result.
+    """A function of flat arguments with flat results, which records the structure of its result, and its types while tracing.
 
     refs: mutable references among the leaves of the arguments, with their positions; they are no operands.
     """
@@ -157,6 +161,7 @@ class FlatFunction:
         for x in outs:
             if isinstance(x, Ref):
                 raise returned_ref(x, where(self.fun), self.kind)
+        self.out_avals = None if current_trace() is EVAL else [aval_of(x) for x in outs]
         return list(map(frozen, outs))
 
 
@@ -191,6 +196,11 @@ class _FlatRule(UsersRule):
         outs, out_tree = tree.tree_flatten(pair[0])
         outs_t, out_tree_t = tree.tree_flatten(pair[1], is_leaf=is_symbolic_zero)
         self._check_trees(name, out_tree, out_tree_t)
+        check_results(
+            lambda same: f"Custom JVP rule {self} for function {name} must produce a pair (list or tuple of length two) where "
+            "the first element represents the primal output (equal in value to the output of the custom_jvp-decorated function "
+            f"{name}, and in particular {same})", "JVP rule", f"custom_jvp-decorated function {name}",
+            (self.flat.out_tree, self.flat.out_avals), (out_tree, [aval_of(x) for x in outs]))
         self.flat.out_tree = out_tree
         return list(map(frozen, outs)), [frozen(self._checked(p, t)) for p, t in zip(outs, outs_t, strict=True)]
 
@@ -198,9 +208,6 @@ class _FlatRule(UsersRule):
         if out_tree != out_tree_t:
             raise TypeError(f"Custom JVP rule {self} for function {name} must produce primal and tangent outputs with equal "
                             f"container (pytree) structures, but got {out_tree} and {out_tree_t} respectively.")
-        if self.flat.out_tree is not None and self.flat.out_tree != out_tree:
-            raise TypeError(f"Custom JVP rule {self} for function {name} must produce a pair whose first element has the "
-                            f"structure of the function's own result, {self.flat.out_tree}, but got {out_tree}.")
 
     def _checked(self, primal: Any, tangent: Any) -> Any:
         aval = aval_of(primal)

@@ -10,6 +10,7 @@ from numjet.control.call.body_tracing import debug_info, returned_ref, where
 from numjet.control.custom.custom_calls import (
     FunctionWithRules,
     UsersRule,
+    check_results,
     for_rule,
     for_user,
     from_rule,
@@ -133,15 +134,21 @@ class _FlatForward(UsersRule):
                             f"the backward pass), but instead of a pair the fwd rule {self} produced {pair}.")
         outs, out_tree = tree.tree_flatten(pair[0])
         residuals, self.res_tree = tree.tree_flatten(pair[1])
-        if self.flat.out_tree is not None and self.flat.out_tree != out_tree:
-            raise TypeError(f"Custom VJP fwd rule {self} for function {name} must produce a pair whose first element has the "
-                            f"structure of the function's own result, {self.flat.out_tree}, but got {out_tree}.")
+        self._check_results(name, (out_tree, [aval_of(x) for x in outs]))
         self.flat.out_tree = self.out_tree = out_tree
         self.kept = {k: r for k, r in enumerate(residuals) if type(r) in (bool, int, float, complex) or isinstance(r, Ref)}
         for ref in (*[x for x in outs if isinstance(x, Ref)],
                     *[x for x in self.kept.values() if isinstance(x, Ref) and x.serial > first_new]):
             raise returned_ref(ref, where(self.rule), "custom_vjp fwd function")
         return list(map(frozen, outs)), [frozen(r) for k, r in enumerate(residuals) if k not in self.kept]
+
+    def _check_results(self, name: str, got: tuple[Any, list[ShapedArray]]) -> None:
+        own = (self.flat.out_tree, self.flat.out_avals)
+        check_results(
+            lambda same: f"Custom VJP fwd rule {self} for function {name} must produce a pair (list or tuple of length two) "
+            f"where the first element represents the primal output (equal to the output of the custom_vjp-decorated function "
+            f"{name}) and the second element represents residuals (i.e. values stored from the forward pass for use on the "
+            f"backward pass)", "fwd rule", f"custom_vjp-decorated function {name}", own, got)
 
     def structured(self, residuals: Sequence[Any]) -> Any:
         """The residuals as the user's rule returned them."""
@@ -164,7 +171,7 @@ class _FlatBackward(UsersRule):
         given = [for_rule(c, self.symbolic) for c in cts]
         out = self.rule(*self.fixed, self.fwd.structured(residuals), tree.tree_unflatten(self.fwd.out_tree, given))
         in_tree = self.fwd.flat.in_tree
-        leaves, out_tree = tree.tree_flatten(_without_none(out, in_tree), is_leaf=is_symbolic_zero)
+        leaves, out_tree = tree.tree_flatten(_expanded(out, in_tree), is_leaf=is_symbolic_zero)
         if not isinstance(out, (tuple, list)) or out_tree != in_tree:
             raise TypeError(
                 "Custom VJP bwd rule must produce an output with the same container (pytree) structure as the args "
@@ -185,12 +192,14 @@ class _Nothing:
     """Placeholder of each leaf of an argument whose cotangent was given as None."""
 
 
-def _without_none(out: Any, in_tree: Any) -> Any:
-    """The backward rule's result with None expanded to all leaves of a part; unchanged when its structure does not fit."""
+def _expanded(out: Any, in_tree: Any) -> Any:
+    """The backward rule's result with None, or one cotangent, in place of a part expanded to all leaves of it; unchanged when
+    its structure does not fit."""
     skeleton = tree.tree_unflatten(in_tree, [_Nothing] * in_tree.num_leaves)
     out = tuple(out) if isinstance(out, list) else out
     try:
-        return tree.tree_map(lambda c, part: part if c is None else c, out, skeleton, is_leaf=lambda x: x is None)
+        fill = lambda c, part: part if c is None else tree.tree_map(lambda _: c, part)
+        return tree.tree_map(fill, out, skeleton, is_leaf=lambda x: x is None or is_symbolic_zero(x))
     except ValueError:
         return out
 
@@ -199,6 +208,8 @@ def _checked(path: str, ct: Any, aval: ShapedArray) -> Any:
     expected = aval.to_tangent_aval()
     if ct is _Nothing:
         return Zero(expected)
+    if is_symbolic_zero(ct):
+        _check_symbolic_zero(path, ct, expected)
     ct = from_rule(ct)
     if type(ct) is Zero or expected.dtype == dtypes.float0:
         return Zero(expected)
@@ -211,6 +222,13 @@ def _checked(path: str, ct: Any, aval: ShapedArray) -> Any:
     if got.dtype != expected.dtype:
         return cast(ct, expected.dtype)
     return frozen(ct)
+
+
+def _check_symbolic_zero(path: str, ct: Any, expected: ShapedArray) -> None:
+    if (ct.shape, ct.dtype) != (expected.shape, expected.dtype):
+        raise ValueError("Custom VJP bwd rule produced a SymbolicZero with a shape/dtype that does not match the corresponding "
+                         f"input tangent shape/dtype: at output{path} it was {ct.aval}, expected {expected}. Consider just "
+                         "returning a None here instead of a SymbolicZero object.")
 
 
 def custom_gradient(fun: Callable[..., tuple[Any, Callable[..., Any]]]) -> Callable[..., Any]:
@@ -288,14 +306,14 @@ def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Callab
     jaxpr, consts = trace_to_jaxpr(flat, [aval_of(x) for x in leaves], debug_info(fun, in_tree, "closure_convert"))
     traced = [isinstance(c, Tracer) and aval_of(c).to_tangent_aval().dtype != dtypes.float0 for c in consts]
     values = [c for c, m in zip(consts, traced, strict=True) if m]
-    count = len(example_args)
+    expected = tree.tree_structure((*example_args, *values))
 
     def converted(*args_and_values: Any) -> Any:
-        args, given = args_and_values[:count], iter(args_and_values[count:])
-        xs, tree_now = tree.tree_flatten(tuple(args))
-        if tree_now != in_tree:
-            raise TypeError(f"The function converted by closure_convert takes arguments of the structure of the example "
-                            f"arguments, {in_tree}, got {tree_now}")
+        leaves, got = tree.tree_flatten(args_and_values)
+        if got != expected:
+            raise TypeError("The inputs to the closure produced by closure_convert must have the same structure as the example "
+                            f"arguments followed by the {len(values)} values that it returned: {expected}, but got {got}")
+        xs, given = leaves[:in_tree.num_leaves], iter(leaves[in_tree.num_leaves:])
         merged = [next(given) if m else c for c, m in zip(consts, traced, strict=True)]
         return tree.tree_unflatten(out_tree, eval_jaxpr(jaxpr, merged, *xs))
 

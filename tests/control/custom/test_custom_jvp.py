@@ -7,9 +7,11 @@ import functools
 import numpy as np
 import pytest
 
+import numjet as nj
 from numjet import lax
 from numjet.control import SymbolicZero, cond, custom_jvp, scan, while_loop
 from numjet.control.custom.custom_calls import zero_from_primal
+from numjet.core.walk import eval_closed
 from numjet.foundation import dtypes, errors
 from tests.control.calculus import check_derivatives, check_vmap, equation, grad, jvp, names, program, staged, vmap
 
@@ -213,8 +215,36 @@ def test_bad_rules(rule, text):
 
 def test_rule_with_another_structure_than_the_function():
     run = staged(with_rule(lambda p, t: ({"b": p[0]}, {"b": t[0]})), A)
-    with pytest.raises(TypeError, match="structure of the function's own result"):
+    with pytest.raises(TypeError, match=r"of the same container/pytree structure\).*\n.*float32.*\nwhile the"):
         jvp(run, [A], [F32(1)])
+    run = staged(with_rule(lambda p, t: ({"a": np.ones(3, F32)}, {"a": np.ones(3, F32)})), A)
+    with pytest.raises(TypeError, match=r"shapes/dtypes of:\n    {'a': float32\[3\]}\nwhile the .*\n    {'a': float32\[\]}"):
+        jvp(run, [A], [F32(1)])
+
+
+@pytest.mark.parametrize("stage", [False, True])
+def test_results_that_are_the_same_for_a_batch_are_not_mapped(stage):
+    @custom_jvp
+    def total(x):
+        return lax.psum(x, "lanes")
+
+    total.defjvp(lambda xs, ts: (total(*xs), ts[0]))
+    run = lambda x: eval_closed(nj.make_jaxpr(total)(x), x)[0] if stage else total(x)
+    whole = nj.vmap(lambda _, x: run(x), axis_name="lanes", in_axes=(0, None), out_axes=None)
+    assert float(whole(np.arange(4, dtype=F32), A)) == 2
+    assert float(nj.grad(lambda x: whole(np.arange(4, dtype=F32), x))(A)) == 1
+
+
+def test_at_compile_time_the_function_runs_on_known_values():
+    g = custom_jvp(lambda x: lax.neg(x) if x < 0 else x)
+    g.defjvp(lambda xs, ts: (g(*xs), ts[0]))
+
+    @nj.jit
+    def run(y):
+        with nj.ensure_compile_time_eval():
+            return g(F32(-2)) + y
+
+    assert float(run(A)) == 2.5
 
 
 def test_no_rule():
