@@ -15,6 +15,7 @@ from numjet.control.call.body_tracing import cached_with, trace_body
 from numjet.control.call.call import calling_op, jit_p
 from numjet.control.call.jaxpr_transforms import Flags, cached_by_program, split_program, substituted
 from numjet.control.call.ref_threading import holds_refs, thread, without_refs
+from numjet.core import effects
 from numjet.core.check import check_if_enabled
 from numjet.core.ir import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from numjet.core.op import Op
@@ -106,6 +107,10 @@ def _slice(jaxpr: Jaxpr, wanted: Sequence[Atom], policy: Any) -> tuple[list[Jaxp
 
 def _partial_eval(trace: Any, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
     unknown_in = tuple(trace.is_unknown(a) for a in args)
+    if params["jaxpr"].effects & {effects.IO, effects.ORDERED_IO}:
+        raise NotImplementedError("Effects not supported in partial-eval of `checkpoint`/`remat`: the function calls io_callback, "
+                                  "which the backward pass would call again. Move the call out of the function, or use "
+                                  "debug.callback for what only observes.")
     plan = _plan(params["jaxpr"], unknown_in, params["policy"])
     known, unknown = partition_list(unknown_in, args)
     inputs = [*plan.consts, *known]

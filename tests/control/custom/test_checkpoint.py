@@ -178,3 +178,10 @@ def test_xla_may_not_merge_what_is_computed_again():
     assert "optimization_barrier" in nj.jit(nj.grad(f)).lower(2.0).as_text("stablehlo")
     merged = nj.checkpoint(lambda x: lax.sin(lax.sin(x)), prevent_cse=False)
     assert "optimization_barrier" not in nj.jit(nj.grad(merged)).lower(2.0).as_text("stablehlo")
+
+
+def test_callbacks_with_effects_are_not_called_again():
+    f = nj.checkpoint(lambda x: lax.sin(x) * nj.experimental.io_callback(lambda x: x, x, lax.stop_gradient(x)))
+    assert np.isclose(float(f(F32(2))), 2 * np.sin(2))
+    with pytest.raises(NotImplementedError, match=r"Effects not supported in partial-eval of `checkpoint`.*io_callback"):
+        nj.grad(f)(F32(2))
