@@ -67,6 +67,7 @@ class Ref:
     ndim = property(lambda self: self.aval.ndim)
     size = property(lambda self: self.aval.size)
     weak_type = property(lambda self: self.aval.weak_type)
+    sharding = property(lambda self: self.value.sharding, doc="Where its value is.")
 
     def __len__(self) -> int:
         return len(self.aval.inner_aval)

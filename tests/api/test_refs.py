@@ -35,6 +35,7 @@ def test_reads_and_writes():
     assert float(swap(r, 2, 0.0)) == 4 and get(r).tolist() == [7, 3, 0]
     assert (r.shape, r.dtype, r.ndim, r.size, len(r)) == ((3,), jnp.float32, 1, 3, 3)
     assert repr(r) == "Ref([7., 3., 0.], dtype=float32)" and str(nj.typeof(r)) == "Ref{float32[3]}"
+    assert r.sharding == start.sharding
     assert isinstance(r, nj.Ref) and not isinstance(r, nj.Array) and not isinstance(start, nj.Ref)
     r.at[1:][0] += 1.0
     assert r.at[1:][...].tolist() == [4, 0]
