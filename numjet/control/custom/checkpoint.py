@@ -108,7 +108,7 @@ def _slice(jaxpr: Jaxpr, wanted: Sequence[Atom], policy: Any) -> tuple[list[Jaxp
 def _partial_eval(trace: Any, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
     unknown_in = tuple(trace.is_unknown(a) for a in args)
     if params["jaxpr"].effects & {effects.IO, effects.ORDERED_IO}:
-        raise NotImplementedError("Effects not supported in partial-eval of `checkpoint`/`remat`: the function calls io_callback, "
+        raise NotImplementedError("Effects not supported in partial-eval of `checkpoint`/`remat`: it calls io_callback, "
                                   "which the backward pass would call again. Move the call out of the function, or use "
                                   "debug.callback for what only observes.")
     plan = _plan(params["jaxpr"], unknown_in, params["policy"])
