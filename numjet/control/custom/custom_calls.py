@@ -478,16 +478,15 @@ class CustomCalls:
             return call_transpose(None, cts, args, call_jaxpr, {"name": name, "inline": False, "keep_unused": False})
 
         def batch(size: int, args: Any, dims: Any, *, call_jaxpr: ClosedJaxpr, num_consts: int, axis_name: Any = None,
-                  **params: Any) -> tuple[list[Any], list[int]]:
+                  **params: Any) -> tuple[list[Any], list[int | None]]:
             made = batch_program(call_jaxpr, size, tuple(d is not None for d in dims), True, axis_name)
             front = [0 if d is not None else None for d in dims][num_consts:]
             rules = self.batched(Batch(size, axis_name), front, **{rule: params[rule] for rule in self.rules})
             outs = self.op.bind(*made.consts, *in_front(args, dims), call_jaxpr=made.jaxpr,
                                 num_consts=len(made.consts) + num_consts, **{**params, **rules})
-            if any(d is not None for d in dims):
-                return outs, [0] * len(outs)
-            unread = (False,) * len(dims)  # only axis_index can make a result differ from element to element
-            mapped = batch_program(call_jaxpr, size, unread, False, axis_name).flags
+            mapped: Sequence[bool] = [True] * len(outs)
+            if all(d is None for d in dims):  # only axis_index can make a result differ from element to element
+                mapped = batch_program(call_jaxpr, size, (False,) * len(dims), False, axis_name).flags
             return _first_rows(outs, mapped), [0 if m else None for m in mapped]
 
         return _RuledOp(
