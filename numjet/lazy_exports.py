@@ -3,6 +3,7 @@
 from numjet.api.autograph.function import autograph as autograph
 from numjet.api.explain import explain as explain
 from numjet.api.pmap import pmap as pmap
+from numjet.api.profile import profile as profile
 from numjet.api.refs import empty_ref as empty_ref, free_ref as free_ref, freeze as freeze, new_ref as new_ref
 from numjet.api.sharding.mesh import make_mesh as make_mesh, set_mesh as set_mesh
 from numjet.api.sharding.partition_spec import PartitionSpec as P  # noqa: F401

@@ -307,6 +307,15 @@ class Compiled(Stage):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the program. TypeError for arguments of another structure, shape or dtype, and for traced ones."""
+        call = self.traced.call
+        arrays, refs = self.operands(args, kwargs)
+        outs = self.executable(arrays, [call.inputs_donated[k] for k in self.traced.kept])
+        count = call.out_tree.num_leaves
+        call.refs.write(refs, outs[count:])
+        return tree_unflatten(call.out_tree, outs[:count])
+
+    def operands(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], list[Ref]]:
+        """The arrays that the executable takes, and the mutable references among the arguments. TypeError as for a call."""
         call, kept = self.traced.call, self.traced.kept
         leaves, tree = tree_flatten((args, kwargs))
         if tree != call.in_tree:
@@ -319,11 +328,7 @@ class Compiled(Stage):
         self._check_types([x.aval if isinstance(x, Ref) else aval_of(x) for x in leaves])
         refs = [x for x in leaves if isinstance(x, Ref)]
         leaves = [*[x for x in leaves if not isinstance(x, Ref)], *call.refs.read(refs)]
-        arrays = [dispatch.as_array(leaves[k], a, call.device) for k, a in zip(kept, self.executable.in_avals, strict=True)]
-        outs = self.executable(arrays, [call.inputs_donated[k] for k in kept])
-        count = call.out_tree.num_leaves
-        call.refs.write(refs, outs[count:])
-        return tree_unflatten(call.out_tree, outs[:count])
+        return [dispatch.as_array(leaves[k], a, call.device) for k, a in zip(kept, self.executable.in_avals, strict=True)], refs
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the program, as calling the object does."""

@@ -20,18 +20,19 @@ from numjet.cpu.target import Target
 def explain(function: Function, recorder: Recorder, name: str, target: Target, nanoseconds: float) -> CompileReport:
     """What was decided for a function; nanoseconds: the estimate of its run time."""
     return CompileReport(
-        name, tuple(_operation(m, recorder) for m in recorder.made), tuple(_loops(function.body, recorder, target)),
+        name, tuple(_operation(m, recorder) for m in recorder.made), tuple(loops_of(function.body, recorder, target)),
         tuple(_calls(function, recorder, target)), tuple(_copies(function, recorder)), tuple(_allocations(function, recorder)),
         function.scratch_bytes, sum(t.nbytes for t in function.temps), nanoseconds)
 
 
-def _location(eqn: JaxprEqn | None) -> Location:
+def location_of(eqn: JaxprEqn | None) -> Location:
+    """The user's line of an equation."""
     return Location(None, 0) if eqn is None or eqn.source is None else Location(*location(eqn.source))
 
 
 def _operation(made: Made, recorder: Recorder) -> Operation:
     fate, why = _fate(made, recorder)
-    return Operation(made.eqn.primitive.name, made.var.aval.str_short(), _location(made.eqn), fate, why)
+    return Operation(made.eqn.primitive.name, made.var.aval.str_short(), location_of(made.eqn), fate, why)
 
 
 def _fate(made: Made, recorder: Recorder) -> tuple[str, str]:
@@ -55,7 +56,7 @@ def _readers(made: Made, recorder: Recorder) -> str:
     readers = recorder.consumers.get(made.var, [])
     if not readers:
         return "stored as a part of something else"
-    names = ", ".join(dict.fromkeys(f"{e.primitive.name} ({_location(e)})" for e in readers))
+    names = ", ".join(dict.fromkeys(f"{e.primitive.name} ({location_of(e)})" for e in readers))
     count = sum(a is made.var for e in readers for a in e.invars if not isinstance(a, Literal))
     reads = "read once" if count == 1 else f"read {count} times"
     return f"into {names}: {reads}, and it " + (
@@ -66,7 +67,7 @@ def _key(stmt: For | While) -> Any:
     return stmt.var if isinstance(stmt, For) else stmt.cond
 
 
-def _loops(block: list[Stmt], recorder: Recorder, target: Target, pieces: int = 1) -> list[Loop]:
+def loops_of(block: list[Stmt], recorder: Recorder, target: Target, pieces: int = 1) -> list[Loop]:
     """The loops of a block that the program asks for; pieces: those of the loop around that shares them among threads."""
     found: list[Loop] = []
     for stmt in block:
@@ -74,7 +75,7 @@ def _loops(block: list[Stmt], recorder: Recorder, target: Target, pieces: int = 
             found.append(_loop(stmt, recorder, target, pieces))
         elif not isinstance(stmt, GemmWithEpilogue):  # whose loop is reported with the call
             inside = (static_trips(stmt) or 1) if isinstance(stmt, For) and stmt.mode == "parallel" else pieces
-            found += [loop for inner in blocks(stmt) for loop in _loops(inner, recorder, target, inside)]
+            found += [loop for inner in blocks(stmt) for loop in loops_of(inner, recorder, target, inside)]
     return found
 
 
@@ -94,9 +95,9 @@ def _loop(stmt: For | While, recorder: Recorder, target: Target, pieces: int) ->
     written = recorder.loops[_key(stmt)][1]
     fused = [e for e in recorder.computed.get(id(stmt.body), ([], []))[1] if not any(e is w for w in written)]
     writes, fuses = ((tuple(e.primitive.name for e in _distinct(eqns))) for eqns in (written, fused))
-    locations = tuple(dict.fromkeys(_location(e) for e in (*written, *fused)))
+    locations = tuple(dict.fromkeys(location_of(e) for e in (*written, *fused)))
     return Loop(trips, "vector" if "vector" in modes else "serial", pieces, writes, fuses, locations,
-                block_ns([nest[0]], target), tuple(_loops(stmt.body, recorder, target)))
+                block_ns([nest[0]], target), tuple(loops_of(stmt.body, recorder, target)))
 
 
 def _distinct(eqns: Sequence[JaxprEqn]) -> list[JaxprEqn]:
@@ -104,12 +105,13 @@ def _distinct(eqns: Sequence[JaxprEqn]) -> list[JaxprEqn]:
 
 
 def _calls(function: Function, recorder: Recorder, target: Target) -> list[Call]:
-    return [Call("a Python callback" if s.symbol.startswith(CALLBACK) else s.symbol, _location(_writer(s.writes, recorder)),
-                 workspace.of(s), tuple(_loops(s.body, recorder, target)) if isinstance(s, GemmWithEpilogue) else ())
+    return [Call("a Python callback" if s.symbol.startswith(CALLBACK) else s.symbol, location_of(writer_of(s.writes, recorder)),
+                 workspace.of(s), tuple(loops_of(s.body, recorder, target)) if isinstance(s, GemmWithEpilogue) else ())
             for s in walk(function.body) if isinstance(s, nodes.Call)]
 
 
-def _writer(buffers: Sequence[Buffer], recorder: Recorder) -> JaxprEqn | None:
+def writer_of(buffers: Sequence[Buffer], recorder: Recorder) -> JaxprEqn | None:
+    """The equation for whose result one of the buffers is there."""
     return next((recorder.buffers[b][0] for b in buffers if b in recorder.buffers), None)
 
 
@@ -119,7 +121,7 @@ def _copies(function: Function, recorder: Recorder) -> list[Copy]:
         if isinstance(stmt, nodes.Copy) and id(stmt) in recorder.copies:
             _, eqn, why = recorder.copies[id(stmt)]
             count = int(stmt.count.attr) * stmt.target.dtype.itemsize if stmt.count.op == "const" else None
-            found.append(Copy(count, _location(eqn), why))
+            found.append(Copy(count, location_of(eqn), why))
     return found
 
 
@@ -129,5 +131,5 @@ def _allocations(function: Function, recorder: Recorder) -> list[Allocation]:
         for b in buffers:
             if b.nbytes >= LARGE:
                 eqn, why = recorder.buffers.get(b, (None, "partial results of a loop that threads share"))
-                found.append(Allocation(kind, b.nbytes, _location(eqn), why, b.offset))
+                found.append(Allocation(kind, b.nbytes, location_of(eqn), why, b.offset))
     return found

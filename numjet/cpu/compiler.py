@@ -32,6 +32,7 @@ from numjet.cpu.passes import (
     parallelize,
 )
 from numjet.cpu.passes.manager import Context, Pass, Stages, run_passes
+from numjet.cpu.probes import Probes
 from numjet.cpu.remarks import Recorder
 from numjet.cpu.verification.verifier import Verified
 from numjet.foundation.config import config
@@ -69,15 +70,16 @@ class Program(Fields):
         return workspace.largest(self.routines, _native.num_threads())
 
 
-def compile_program(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = ()) -> Program:
+def compile_program(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = (), probes: Probes | None = None) -> Program:
     """Compiles a program for this CPU.
 
-    donated: inputs whose memory the program may overwrite. Raises NotImplementedError naming the operation that has no
-    native lowering. With NUMJET_DUMP=dir every stage is written there.
+    donated: inputs whose memory the program may overwrite. probes: to be put in. Raises NotImplementedError naming the
+    operation that has no native lowering. With NUMJET_DUMP=dir every stage is written there.
     """
     dump = _Dump(name)
     dump("jaxpr", lambda: str(closed))
-    lowered = lower(closed, _symbol(name), donated, notes=bool(config.dump))
+    recorder = None if probes is None else probes.recorder
+    lowered = lower(closed, _symbol(name), donated, notes=bool(config.dump) or probes is not None, recorder=recorder)
     function, stages = lowered.function, Stages(lowered.function) if config.dump else None
 
     def after(one: Pass, context: Context) -> None:
@@ -85,7 +87,9 @@ def compile_program(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = ()
             stages.add(one, context)
         if one.name in _DUMPED:
             dump(_DUMPED[one.name], lambda: printer.show(function))
-    context = _run_passes(lowered, after=after)
+    context = _run_passes(lowered, recorder, after)
+    if probes is not None:
+        probes.insert(function, context.target)
     dump("passes", lambda: str(stages))
     text = llvm.emit(function, context.target)
     dump("ll", lambda: text)

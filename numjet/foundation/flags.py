@@ -195,6 +195,7 @@ FLAGS: tuple[Flag, ...] = (
          "user's cache folder; '0': none.", optional=True),
     Flag("numjet_tiers", one_of("auto", "one"), "auto", "auto: large programs are compiled quickly first, and optimized "
          "once they are called again; one: optimized at once."),
+    Flag("numjet_perf_map", parse_bool, False, "Write the addresses of compiled functions to /tmp/perf-PID.map, for perf."),
 )
 
 BY_NAME: dict[str, Flag] = {flag.name: flag for flag in FLAGS}

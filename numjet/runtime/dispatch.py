@@ -83,9 +83,13 @@ def _compiled(closed: ClosedJaxpr, name: str, donated: Sequence[bool], device: D
         if device != CPU:
             loaded = backends.load_backend(device.platform).compile_program(closed, name, tuple(donated), device)
             return Executable(loaded, loaded, closed, name)
-        program = backends.load_backend("cpu").compile_program(closed, name, tuple(donated))
+        return native_executable(backends.load_backend("cpu").compile_program(closed, name, tuple(donated)), closed, name)
+
+
+def native_executable(program: Any, closed: ClosedJaxpr, name: str) -> Executable:
+    """The executable of a program for the CPU."""
     native = _native.Executable(program.address, tuple(closed.in_avals), tuple(closed.out_avals), program.scratch_bytes,
-                                tuple(program.aliases), program.cost_ns, program.on_error, program, device, name)
+                                tuple(program.aliases), program.cost_ns, program.on_error, program, CPU, name)
     if program.open_ended:
         native.set_open_ended()
     if closed.effects:

@@ -1,5 +1,5 @@
-"""Just-in-time compilation: LLVM IR text to machine code in memory. Only this module and `linker` touch llvmlite; import it
-when first compiling.
+"""Just-in-time compilation: LLVM IR text to machine code in memory. Only this module, `linker` and `perf_map` touch llvmlite;
+import it when first compiling.
 
 LLVM emits relocatable object code, without IR passes (see `llvm.emit`). The disk cache stores that (`object_cache`), and ORC
 links it. Addresses of external functions and constants are passed by name.
@@ -24,7 +24,7 @@ from numjet.cpu.codegen.statements.cancellation import POLL
 from numjet.cpu.codegen.statements.parallel import PARALLEL_FOR
 from numjet.cpu.ir.nodes import MATH
 from numjet.cpu.kernels.c_library import c_symbol
-from numjet.cpu.native_code import object_cache
+from numjet.cpu.native_code import object_cache, perf_map
 from numjet.cpu.native_code.linker import Linker
 from numjet.cpu.target import LIMITED, Caches, Target, from_features
 from numjet.foundation import events, locks
@@ -172,6 +172,8 @@ def load_object(code: bytes, symbols: dict[str, int], name: str, keepalive: tupl
     _native.require_memory(_LEAST_BYTES + 4 * len(code))
     with _LOCK:
         library = _LINKER.link(code, name, {**_runtime_symbols(), **symbols})
+        if config.perf_map:
+            perf_map.add(library.address, code, name)
         return Compiled(name, library.address, code, [library, *keepalive])
 
 

@@ -2,10 +2,13 @@
 from __future__ import annotations
 
 import ctypes
+import os
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import numjet as nj
 from numjet.cpu import target
 from numjet.cpu.kernels.c_library import c_function, c_symbol
 from numjet.cpu.native_code import jit
@@ -72,3 +75,15 @@ def test_targets_from_features():
 
 def test_c_library():
     assert c_symbol("sinf") and c_symbol("no_such_function") is None and c_function("no_such_function") is None
+
+
+def test_a_perf_map_names_the_code():
+    nj.config.update("numjet_perf_map", True)
+    try:
+        nj.jit(lambda x: x * 3.5 - 1).lower(1.0).compile()
+    finally:
+        nj.config.update("numjet_perf_map", False)
+    path = Path(f"/tmp/perf-{os.getpid()}.map")
+    address, size, name = path.read_text().splitlines()[-1].split()
+    path.unlink()
+    assert name == "nj._lambda_" and int(address, 16) > 4096 and 10 < int(size, 16) < 10_000
