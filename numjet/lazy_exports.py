@@ -6,9 +6,7 @@ from numjet.api.pmap import pmap as pmap
 from numjet.api.profile import profile as profile
 from numjet.api.refs import empty_ref as empty_ref, free_ref as free_ref, freeze as freeze, new_ref as new_ref
 from numjet.api.sharding.mesh import make_mesh as make_mesh, set_mesh as set_mesh
-from numjet.api.sharding.partition_spec import PartitionSpec as P  # noqa: F401
 from numjet.api.sharding.shard_map import shard_map as shard_map, smap as smap
-from numjet.api.sharding.shardings import NamedSharding as NamedSharding
 from numjet.api.sharding.shards import (
     Shard as Shard,
     make_array_from_callback as make_array_from_callback,
@@ -23,6 +21,8 @@ from numjet.control.lazy_exports import (
     pure_callback as pure_callback,
     remat as remat,
 )
+from numjet.core.sharding.partition_spec import PartitionSpec as P  # noqa: F401
+from numjet.core.sharding.shardings import NamedSharding as NamedSharding
 from numjet.experimental.sparse_derivatives.derivatives import (
     sparse_hessian as sparse_hessian,
     sparse_jacobian as sparse_jacobian,

@@ -1,10 +1,10 @@
 """Shardings of arrays: on one device, by any of JAX's ways of saying so."""
 
 from numjet.api.sharding.mesh import (
-    AbstractMesh as AbstractMesh, AxisType as AxisType, Mesh as Mesh, get_abstract_mesh as get_abstract_mesh,
-    get_mesh as get_mesh, set_mesh as set_mesh, use_abstract_mesh as use_abstract_mesh,
+    get_abstract_mesh as get_abstract_mesh, get_mesh as get_mesh, set_mesh as set_mesh, use_abstract_mesh as use_abstract_mesh,
 )
-from numjet.api.sharding.partition_spec import PartitionSpec as PartitionSpec
-from numjet.api.sharding.shardings import (
+from numjet.core.sharding.mesh import AbstractMesh as AbstractMesh, AxisType as AxisType, Mesh as Mesh
+from numjet.core.sharding.partition_spec import PartitionSpec as PartitionSpec
+from numjet.core.sharding.shardings import (
     NamedSharding as NamedSharding, Sharding as Sharding, SingleDeviceSharding as SingleDeviceSharding,
 )

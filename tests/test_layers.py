@@ -98,9 +98,10 @@ LAZY = {
     "numjet/__init__.py": ["numjet.lazy_exports"],
     "numjet/api/aot.py": ["numjet.api.costs"],
     "numjet/api/grad.py": ["numjet.api.refs"],
-    "numjet/api/jit.py": ["numjet.api.autograph.function", "numjet.api.key_reuse", "numjet.api.sharding.shardings",
-                          "numjet.api.aot", "numjet.api.cache_misses"],
-    "numjet/api/transfer.py": ["numjet.api.sharding.shardings", "traceback"],  # for errors nobody has seen at the end
+    "numjet/api/jit.py": ["numjet.api.autograph.function", "numjet.api.key_reuse", "numjet.api.sharding.placement",
+                          "numjet.lax.sharding", "numjet.api.aot", "numjet.api.cache_misses"],
+    "numjet/api/transfer.py": ["numjet.api.sharding.placement", "numjet.lax.sharding",
+                               "traceback"],  # for errors nobody has seen at the end
     "numjet/control/__init__.py": ["numjet.control.lazy_exports"],
     "numjet/core/__init__.py": ["numjet.core.lazy_exports"],
     "numjet/experimental/__init__.py": ["numjet.experimental.lazy_exports"],
@@ -124,9 +125,11 @@ LAZY = {
     "numjet/numpy/__init__.py": ["numjet.numpy.lazy_exports"],
     "numjet/numpy/contraction/einsum.py": ["opt_einsum"],
     "numjet/numpy/core/methods.py": ["numjet.numpy.core.numpy_protocols", "numjet.numpy.core.printing",
-                                     "numjet.api.sharding.shardings", "numjet.api.sharding.shards"],
+                                     "numjet.api.sharding.shards"],
     "numjet/numpy/indexing/subscript.py": ["numjet.numpy.indexing.large"],
     "numjet/numpy/ufuncs/ufunc_class.py": ["numjet.numpy.ufuncs.vectorize"],
+    "numjet/runtime/device.py": ["numjet.core.sharding.distribution"],
+    "numjet/runtime/dispatch.py": ["numjet.core.sharding.distribution"],
     "numjet/scipy/signal/segments.py": ["scipy.signal.windows"],  # tables of windows
 }
 

@@ -72,12 +72,6 @@ PyObject* unsafe_buffer_pointer(PyObject* self, PyObject*) {
 
 PyObject* on_device_size_in_bytes(PyObject* self, PyObject*) { return get_nbytes(self, nullptr); }
 
-PyObject* devices(PyObject* self, PyObject*) {
-  PyRef set(PySet_New(nullptr));
-  if (!set || PySet_Add(set.get(), as_array(self)->device) < 0) return nullptr;
-  return set.release();
-}
-
 // NumPy's array protocol: a read-only view, or a copy where one is asked for or the dtype differs.
 PyObject* to_numpy(PyObject* self, PyObject* args, PyObject* kwargs) {
   static const char* names[] = {"dtype", "copy", nullptr};
@@ -174,7 +168,6 @@ PyMethodDef methods[] = {
     {"delete", method<delete_method>(), METH_NOARGS, PyDoc_STR("Frees the memory now; later looks at the value raise.")},
     {"unsafe_buffer_pointer", method<unsafe_buffer_pointer>(), METH_NOARGS, PyDoc_STR("The address of the first element.")},
     {"on_device_size_in_bytes", method<on_device_size_in_bytes>(), METH_NOARGS, PyDoc_STR("Bytes taken on the device.")},
-    {"devices", method<devices>(), METH_NOARGS, PyDoc_STR("The set of devices that hold the array.")},
     {"__array__", method<to_numpy>(), METH_VARARGS | METH_KEYWORDS, PyDoc_STR("NumPy's array protocol.")},
     {"__dlpack__", method<array_dlpack>(), METH_VARARGS | METH_KEYWORDS, PyDoc_STR("The array as a DLPack capsule.")},
     {"__dlpack_device__", method<dlpack_device>(), METH_NOARGS, PyDoc_STR("DLPack's pair of device type and number.")},

@@ -27,7 +27,7 @@ from numjet.control.call.body_tracing import where
 from numjet.control.call.call import named_call
 from numjet.core import hooks
 from numjet.core.aval import ShapedArray
-from numjet.core.ir import ClosedJaxpr, Jaxpr, Var
+from numjet.core.ir import ClosedJaxpr, Jaxpr, Var, subjaxprs
 from numjet.core.named_axes import named_axes
 from numjet.core.refs import Ref
 from numjet.core.stage import DebugInfo, StageTrace, hoist_consts, trace_with_refs
@@ -40,7 +40,7 @@ from numjet.foundation.record import Fields
 from numjet.foundation.tree import PyTreeDef, tree_flatten, tree_leaves, tree_unflatten
 from numjet.foundation.util import function_name
 from numjet.runtime import dispatch
-from numjet.runtime.device import CPU, Device, choose, devices, elsewhere
+from numjet.runtime.device import CPU, Device, choose, devices, devices_of_mesh, elsewhere
 from numjet.transforms.dce import dce_jaxpr
 from numjet.transforms.simplify import simplify
 
@@ -51,7 +51,8 @@ else:
     cache_misses = lazy_import.Module("numjet.api.cache_misses")
 autograph = lazy_import.Module("numjet.api.autograph.function")
 key_reuse = lazy_import.Module("numjet.api.key_reuse")
-sharding = lazy_import.Module("numjet.api.sharding.shardings")
+placement = lazy_import.Module("numjet.api.sharding.placement")
+sharding = lazy_import.Module("numjet.lax.sharding")
 
 _OWN_REFERENCES = 3  # Python's, to the value of a mutable reference that nobody else holds: its slot, a list, an argument
 _TRACES_PER_FUNCTION = 4096
@@ -68,7 +69,8 @@ class Traced(Fields):
     refs: RefArguments = NONE
 
     def __post_init__(self) -> None:
-        self._executables: dict[Device, Any] = {}
+        self._executables: dict[Any, Any] = {}
+        self._mesh: Any = None
         self._closed: ClosedJaxpr | None = None
         self._key_use: Any = None
         self.key: Any = None  # of this, in its cache
@@ -80,11 +82,34 @@ class Traced(Fields):
             self._key_use = key_reuse.jaxpr_type_signature(self.jaxpr)
         return self._key_use
 
+    @property
+    def mesh(self) -> Any:
+        """The mesh that operations of the program name; NO_MESH where none does."""
+        if self._mesh is None:
+            self._mesh = _first_mesh(self.jaxpr) or NO_MESH
+        return self._mesh
+
     def closed_over_nothing(self) -> ClosedJaxpr:
         """The program whose first inputs are the constants (one object, so that rules can cache by identity)."""
         if self._closed is None:
             self._closed = ClosedJaxpr(hoist_consts(self.jaxpr))
         return self._closed
+
+
+NO_MESH = "none"  # of a program whose operations name no devices
+
+
+def _first_mesh(jaxpr: Jaxpr) -> Any:
+    """The mesh of the first operation that names devices."""
+    for eqn in jaxpr.eqns:
+        op = eqn.primitive
+        if getattr(op, "mesh", None) is not None:
+            return op.mesh(**eqn.params)
+        if op.programs:
+            found = next(filter(None, map(_first_mesh, subjaxprs(eqn.params))), None)
+            if found is not None:
+                return found
+    return None
 
 
 class Call(Fields):
@@ -98,6 +123,10 @@ class Call(Fields):
     kwargs: dict[str, Any]
     refs: tuple[tuple[int, Ref], ...] = ()  # mutable references, with their positions among all leaves; not in `leaves`
 
+    def with_leaves(self, leaves: list[Any]) -> Call:
+        """The call with other values of the same types."""
+        return Call(leaves, *[getattr(self, name) for name in self._fields[1:]])
+
     @property
     def given_refs(self) -> list[Ref]:
         return [ref for _, ref in self.refs]
@@ -107,7 +136,7 @@ class Jitted:
     """State of a jitted function; `call` is the slow path of the native call."""
 
     def __init__(self, fun: Callable[..., Any], options: dict[str, Any]):
-        self.fun, self.name = fun, function_name(fun)
+        self.fun, self.name, self.options = fun, function_name(fun), options
         self.static_nums, self.static_names = resolve_static(fun, options["static_argnums"], options["static_argnames"])
         self.donate_nums, self.donate_names = resolve_static(fun, options["donate_argnums"], options["donate_argnames"],
                                                              "donate")
@@ -119,6 +148,7 @@ class Jitted:
                              "argument is no array, and has no memory to give away.")
         self.keep_unused, self.inline = options["keep_unused"], options["inline"]
         self.device = _pinned(options["device"], options["backend"])
+        self.shardings = options.get("shardings")
         self.native: Callable[[], Any] = lambda: None  # the function that calls this one, if it lives
         self.traces: Memo[Traced] = Memo("traces of a function", _TRACES_PER_FUNCTION, _BYTES_PER_FUNCTION)
         self.rotations = 0
@@ -262,7 +292,7 @@ class Jitted:
         return tree_unflatten(traced.out_tree, outs), entry
 
     def _run_with_refs(self, executable: Any, kept: list[int], donated: list[bool], traced: Traced, call: Call,
-                       device: Device) -> Any:
+                       device: Any) -> Any:
         """Runs a program that uses mutable references. It updates the memory of a reference that nobody else looks at."""
         values = traced.refs.read(call.given_refs)
         avals = [t.ref.aval.inner_aval for t in traced.refs.touched]
@@ -280,6 +310,8 @@ class Jitted:
     def _bind(self, traced: Traced, call: Call) -> Any:
         """The call as an operation of the outer trace."""
         values = traced.refs.read(call.given_refs)
+        if self.shardings is not None:
+            return self._bind_distributed(traced, call, self.shardings)
         if self.inline and isinstance(current_trace(), StageTrace):
             outs = eval_jaxpr(traced.jaxpr, traced.consts, *call.leaves, *values)
         else:
@@ -290,19 +322,50 @@ class Jitted:
         traced.refs.write(call.given_refs, outs[count:])
         return tree_unflatten(traced.out_tree, outs[:count])
 
-    def where(self, traced: Traced, call: Call) -> Device:
-        """The device that runs a call."""
-        if self.device is None and not elsewhere():
-            return CPU
+    def _bind_distributed(self, traced: Traced, call: Call, shardings: Any) -> Any:
+        """As _bind, with in_shardings and out_shardings as constraints."""
+        inner = Jitted(self.fun, {**self.options, "shardings": None})
+        ins = shardings.of_arguments(call.dynamic_args, call.kwargs, call.in_tree)
+        outs = shardings.of_results(traced.out_tree)
         names = path_names(self.fun, call.args, call.kwargs, self.static_nums)
-        return choose((*call.leaves, *traced.consts), f"jitted computation {self.name}", self.device, names)
+        placement.check_inputs(ins, call.leaves, call.avals, lambda: names)
+        placement.check_results(outs, traced.out_tree, traced.jaxpr.out_avals)
+        leaves = [sharding.constrained(x, s) for x, s in zip(call.leaves, ins, strict=True)]
+        found = tree_flatten(inner._bind(traced, call.with_leaves(leaves)))[0]
+        return tree_unflatten(traced.out_tree, [sharding.constrained(x, s) for x, s in zip(found, outs, strict=True)])
 
-    def executable(self, traced: Traced, call: Call, device: Device) -> tuple[Any, list[int], list[bool]]:
+    def where(self, traced: Traced, call: Call) -> Any:
+        """The device that runs a call, or how several do."""
+        named = self.device or self.shardings or traced.mesh
+        if named is NO_MESH and not elsewhere():
+            return CPU
+        names = functools.partial(path_names, self.fun, call.args, call.kwargs, self.static_nums)
+        given = self.device if self.device is not None else self.shardings.devices() if self.shardings is not None else (
+            None if traced.mesh is NO_MESH else devices_of_mesh(traced.mesh))
+        found = choose((*call.leaves, *traced.consts), f"jitted computation {self.name}", given, names())
+        return found if isinstance(found, Device) else self._distributed(found, traced, call, names)
+
+    def _distributed(self, over: Any, traced: Traced, call: Call, names: Callable[[], Sequence[str]]) -> Any:
+        """How several devices run a call."""
+        count = len(traced.refs.touched)
+        ins, outs = [None] * len(call.leaves), [None] * traced.out_tree.num_leaves
+        if self.shardings is not None:
+            ins = self.shardings.of_arguments(call.dynamic_args, call.kwargs, call.in_tree)
+            outs = self.shardings.of_results(traced.out_tree)
+            placement.check_inputs(ins, call.leaves, call.avals, names)
+            placement.check_results(outs, traced.out_tree, traced.jaxpr.out_avals)
+        values = [*call.leaves, *traced.refs.read(call.given_refs)]
+        more = len(traced.jaxpr.outvars) - len(outs)
+        return placement.distribution_of(over, values, [*ins, *[None] * count], [*outs, *[None] * more],
+                                         None if traced.mesh is NO_MESH else traced.mesh)
+
+    def executable(self, traced: Traced, call: Call, device: Any) -> tuple[Any, list[int], list[bool]]:
         """The compiled program, which leaves it reads, and which are donated."""
         donated = [*self.donated(call), *[t.written for t in traced.refs.touched]]
         if device not in traced._executables:
             closed, kept = self.thinned(traced)
-            compiled = dispatch.compile_closed(simplify(closed), self.name, [donated[k] for k in kept], device, closed)
+            there = device if isinstance(device, Device) else device.replace(ins=tuple(device.ins[k] for k in kept))
+            compiled = dispatch.compile_closed(simplify(closed), self.name, [donated[k] for k in kept], there, closed)
             traced._executables[device] = compiled, kept
             _warn_of_unused_donations(compiled, [donated[k] for k in kept])
             if traced.key is not None:
@@ -359,14 +422,17 @@ def _pinned(device: Any, backend: str | None) -> Device | None:
     return device if backend is None else devices(backend)[0]
 
 
-def _device(device: Any, in_shardings: Any, out_shardings: Any) -> Any:
-    """The device that jit's arguments name, by themselves or as that of all shardings. Raises if these differ."""
+def _placed(device: Any, in_shardings: Any, out_shardings: Any) -> tuple[Any, Any]:
+    """(the device that jit's arguments name, the shardings if they name several). Raises if device and shardings differ."""
     if in_shardings is None and out_shardings is None:
-        return device
-    named = sharding.common_device("jit", (in_shardings, out_shardings))
-    if named is not None and device is not None and named != device:
+        return device, None
+    shardings = placement.Shardings(in_shardings, out_shardings)
+    named = shardings.devices()
+    if named is None:
+        return device, None
+    if device is not None and named != device:
         raise ValueError(f"jit: device={device} differs from the device of the shardings, {named}: leave one out")
-    return device if named is None else named
+    return (named, None) if isinstance(named, Device) else (None, shardings)
 
 
 # Functions that empty the caches of each living jitted function.
@@ -430,9 +496,10 @@ def jit(fun: Callable[..., Any] | None = None, /, *, in_shardings: Any = None, o
     >>> print(nj.jit(lambda x: x * 2)(3))
     6
     """
+    device, shardings = _placed(device, in_shardings, out_shardings)
     options = {"static_argnums": static_argnums, "static_argnames": static_argnames, "donate_argnums": donate_argnums,
                "donate_argnames": donate_argnames, "keep_unused": keep_unused, "inline": inline, "backend": backend,
-               "device": _device(device, in_shardings, out_shardings), "control_flow": control_flow}
+               "device": device, "shardings": shardings, "control_flow": control_flow}
     if compiler_options is not None:
         aot.check_options(compiler_options)
     if fun is None:

@@ -10,7 +10,7 @@ from numjet import _native
 from numjet.api.arguments import check_arrays
 from numjet.core import transfers
 from numjet.core.effects import failures
-from numjet.core.trace import Tracer
+from numjet.core.trace import Tracer, aval_of
 from numjet.foundation import lazy_import
 from numjet.foundation.dtypes import is_key
 from numjet.foundation.tree import tree_flatten, tree_leaves, tree_map, tree_unflatten
@@ -18,6 +18,7 @@ from numjet.foundation.tree.prefix import flatten_axes
 from numjet.runtime import dispatch
 from numjet.runtime.backends import canonical, load_backend
 from numjet.runtime.device import (
+    CPU,
     Device,
     default_backend as runtime_backend,
     default_device,
@@ -25,7 +26,8 @@ from numjet.runtime.device import (
     other_platforms,
 )
 
-sharding = lazy_import.Module("numjet.api.sharding.shardings")
+placement = lazy_import.Module("numjet.api.sharding.placement")
+sharding = lazy_import.Module("numjet.lax.sharding")
 traceback = lazy_import.Module("traceback")
 
 
@@ -55,12 +57,14 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
 
 
 def _put(x: Any, device: Any) -> Any:
-    if device is not None and not isinstance(device, Device):
-        device = sharding.device_of("device_put", device)
-    if device is not None and not isinstance(device, Device):
-        raise ValueError(f"device_put: Received invalid value {device!r} as device: expected one of {runtime_devices()}, or "
-                         "of devices(platform) for another platform")
-    if isinstance(x, Tracer) or (device is None and isinstance(x, _native.Array)):
+    if device is not None and not (isinstance(device, Device) and device == CPU):
+        device = placement.location("device_put", device)
+    several = device is not None and not isinstance(device, Device)
+    if several:
+        placement.check_parts("One of device_put args", device, aval_of(x).shape)
+    if isinstance(x, Tracer):
+        return sharding.with_sharding_constraint(x, device) if several else x
+    if device is None and isinstance(x, _native.Array):
         return x
     array = dispatch.as_array(x, None, default_device() if device is None else device, explicit=True)
     return array if device is None else dispatch.move(array, device)

@@ -175,6 +175,7 @@ class Op(Fields, Primitive):
     simplify: Any = None
     functions: frozenset[str] = frozenset()
     printing: Any = None
+    mesh: Any = None                   # mesh(**params): the mesh of an operation that names devices
 
     def __post_init__(self) -> None:
         slots = ("abstract", "eager", "jvp", "transpose", "batch", "cpu", "hlo", "samples")

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from numjet.api.sharding.mesh import Mesh
-from numjet.api.sharding.partition_spec import PartitionSpec
-from numjet.api.sharding.shardings import NamedSharding
 from numjet.api.transfer import device_get, device_put, effects_barrier
+from numjet.core.sharding.mesh import Mesh
+from numjet.core.sharding.partition_spec import PartitionSpec
+from numjet.core.sharding.shardings import NamedSharding
 from numjet.foundation.tree import tree_flatten, tree_map, tree_unflatten
 from numjet.foundation.tree.prefix import broadcast_prefix
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
+import re
 import threading
 import weakref
 from collections.abc import Callable, Mapping
@@ -113,8 +114,8 @@ class _Shared:
 
 
 def _initial(flag: Flag, environ: Mapping[str, str]) -> Any:
-    for variable in flag.environment:
-        text = environ.get(variable)
+    for variable in (*flag.environment, *flag.options):
+        text = _option(environ, variable) if variable in flag.options else environ.get(variable)
         if text is None or (text == "" and flag.optional):
             continue
         try:
@@ -122,6 +123,12 @@ def _initial(flag: Flag, environ: Mapping[str, str]) -> Any:
         except ValueError as error:
             raise ValueError(f"environment variable {variable}={text!r}: {error}") from None
     return flag.default
+
+
+def _option(environ: Mapping[str, str], option: str) -> str | None:
+    """The value of an option in XLA_FLAGS, the last one if there are several."""
+    found = re.findall(rf"--{option}=(\S*)", environ.get("XLA_FLAGS", ""))
+    return found[-1] if found else None
 
 
 class Config(threading.local):
@@ -347,3 +354,4 @@ no_tracing = Setting("jax_no_tracing", True)
 log_compiles = Setting("jax_log_compiles", True)
 explain_cache_misses = Setting("jax_explain_cache_misses", True)
 traceback_filtering = Setting("jax_traceback_filtering")
+mesh_in_use = Setting("numjet_mesh")

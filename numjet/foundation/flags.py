@@ -78,6 +78,13 @@ def parse_device(value: Any) -> Any:
                      f"got {value!r} of type {type(value).__name__}")
 
 
+def parse_mesh(value: Any) -> Any:
+    """A mesh object; there is no text for one."""
+    if hasattr(value, "axis_names"):
+        return value
+    raise ValueError(f"expected a mesh, as set_mesh sets it, got {value!r} of type {type(value).__name__}")
+
+
 def one_of(*choices: str) -> Callable[[Any], str]:
     """A parser that accepts exactly `choices`."""
 
@@ -99,6 +106,7 @@ class Flag(Record):
     traces: bool = False  # part of the trace token: programs depend on the value
     optional: bool = False  # None is a value, too
     fixed: bool = False  # read when numjet is imported; does not change afterwards
+    options: tuple[str, ...] = ()  # of XLA_FLAGS, which set the flag, too
 
     @property
     def stem(self) -> str:
@@ -159,7 +167,10 @@ FLAGS: tuple[Flag, ...] = (
     _traced("jax_default_device", parse_device, None, "Device of results that no argument pins.", optional=True),
     _traced("jax_platforms", parse_str, None, "Comma-separated backends to use; the first is the default.", optional=True),
     _traced("jax_platform_name", parse_str, None, "One backend to use by default; jax_platforms is newer.", optional=True),
-    Flag("jax_num_cpu_devices", parse_int, 1, "How many devices the CPU counts as."),
+    _traced("numjet_mesh", parse_mesh, None, "The mesh in use, which set_mesh sets.", optional=True),
+    Flag("jax_num_cpu_devices", parse_count, 1, "How many devices the CPU counts as; programs over several need jaxlib. Read "
+         "when devices are first asked for. XLA_FLAGS=--xla_force_host_platform_device_count=N sets it, too.",
+         options=("xla_force_host_platform_device_count",)),
     Flag("jax_cpu_enable_async_dispatch", parse_bool, True, "Large CPU programs run on another thread, after the call."),
     _traced("jax_disable_jit", parse_bool, False, "Transformed functions run operation by operation."),
     Flag("jax_transfer_guard", one_of(*_GUARDS), None, "What happens on implicit transfers.", optional=True),

@@ -9,6 +9,7 @@ from numjet.foundation import locks
 
 _XLA = "numjet.xla.backend"
 _BACKENDS = {"cpu": "numjet.cpu.compiler", "xla_cpu": _XLA, "gpu": _XLA, "tpu": _XLA}
+_SEVERAL = "numjet.xla.partitioned"
 _COMPILER_BYTES = 1 << 28  # of address space: with less, the loader fails with a misleading message
 _ALIASES = {"cuda": "gpu"}
 
@@ -24,7 +25,15 @@ def canonical(platform: str) -> str:
 
 def load_backend(platform: str) -> ModuleType:
     """The module that compiles for a platform, see numjet.cpu.compiler and numjet.xla.backend."""
-    name = _BACKENDS[canonical(platform)]
+    return _loaded(_BACKENDS[canonical(platform)])
+
+
+def load_partitioned() -> ModuleType:
+    """The module that compiles programs for several devices, of whatever platform."""
+    return _loaded(_SEVERAL)
+
+
+def _loaded(name: str) -> ModuleType:
     if name not in sys.modules:
         _native.require_memory(_COMPILER_BYTES)
     return locks.import_module(name)

@@ -3,18 +3,28 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numjet import _native
+from numjet.foundation import lazy_import
 from numjet.foundation.config import config
 from numjet.foundation.record import Record
 from numjet.runtime import backends
+
+if TYPE_CHECKING:
+    from numjet.core.sharding import distribution
+    from numjet.core.sharding.distribution import Several
+else:
+    distribution = lazy_import.Module("numjet.core.sharding.distribution")
 
 _NAMES = {"cpu": "Cpu", "gpu": "Cuda", "tpu": "Tpu", "xla_cpu": "XlaCpu"}
 
 
 class Device(Record):
-    """One device of a platform: "cpu" is numjet's own backend; "xla_cpu", "gpu" and "tpu" run programs by XLA."""
+    """One device of a platform: "cpu" is numjet's own backend; "xla_cpu", "gpu" and "tpu" run programs by XLA.
+
+    There may be several devices "cpu" (jax_num_cpu_devices): all are the host's memory. Programs of one of them are run by
+    numjet's own backend, programs of several by XLA's CPU client."""
     platform: str
     id: int = 0
     device_kind: str = "cpu"
@@ -34,7 +44,9 @@ other_platforms: set[str] = set()  # those whose devices were listed
 @functools.cache
 def _devices(platform: str) -> tuple[Device, ...]:
     if platform == "cpu":
-        return (CPU,)
+        if config.num_cpu_devices > 1:
+            other_platforms.add("xla_cpu")
+        return (CPU, *[Device("cpu", k) for k in range(1, config.num_cpu_devices)])
     found = tuple(Device(platform, *record) for record in backends.load_backend(platform).device_records(platform))
     other_platforms.add(platform)
     return found
@@ -73,28 +85,53 @@ def default_elsewhere() -> bool:
 
 
 def on_host(x: Any) -> bool:
-    """Whether an Array is in the host's memory."""
-    return not other_platforms or x._remote is None
+    """Whether an Array is in the host's memory, and on its first device."""
+    return not other_platforms or x.device is CPU
 
 
-def choose(values: Iterable[Any], what: str, given: Device | None = None, names: Sequence[str] = ()) -> Device:
-    """The device of a computation: the one that its operands are committed to, else `given` or the default.
+def choose(values: Iterable[Any], what: str, given: Any = None, names: Sequence[str] = ()) -> Device | Several:
+    """The device of a computation, or the several: those that its operands are committed to, else `given` or the default.
 
-    Raises ValueError when operands are committed to several devices.
+    Raises ValueError when operands are committed to different devices.
     """
     found: tuple[int, Any] | None = None
     for k, x in enumerate(values):
-        if type(x) is not _native.Array or not x.committed or (found is not None and found[1].device == x.device):
+        if type(x) is not _native.Array or not x.committed or (found is not None and found[1].device is x.device):
             continue
-        if found is not None:
+        if found is None:
+            found = k, x
+        elif not _same_devices(found[1].device, x.device):
             raise _incompatible(what, found, (k, x), names)
-        found = k, x
     if found is None:
         return given or default_device()
-    if given is not None and found[1].device != given:
-        raise ValueError(f"{what} is to run on {given}, but {_argument(found, names)} is committed to {found[1].device}. "
-                         f"Move it with device_put(x, {given!r}), or leave the device to the arguments.")
-    return found[1].device
+    if given is not None and not _same_devices(given, found[1].device):
+        raise ValueError(f"{what} is to run on {_on(given)}, but {_argument(found, names)} is committed to "
+                         f"{_on(found[1].device)}. Move it with device_put, or leave the device to the arguments.")
+    placement = found[1].device
+    if isinstance(placement, Device):
+        return placement
+    return distribution.Several(distribution.devices_of(placement), getattr(given, "mesh", None))
+
+
+def devices_of_mesh(mesh: Any) -> Device | Several:
+    """The devices of a mesh; of an abstract one, those of the mesh in use. ValueError where that is another."""
+    found = mesh if hasattr(mesh, "device_ids") else config.numjet_mesh
+    if found is None or not hasattr(found, "device_ids") or found.shape_tuple != mesh.shape_tuple:
+        raise ValueError(f"{mesh} has no devices, and the mesh in use is {found}: set one of these axes with set_mesh")
+    every = tuple(found.devices.flat)
+    return every[0] if len(every) == 1 else distribution.Several(every, found)
+
+
+def _same_devices(first: Any, second: Any) -> bool:
+    return first == second or (not (isinstance(first, Device) and isinstance(second, Device))
+                               and set(distribution.devices_of(first)) == set(distribution.devices_of(second)))
+
+
+def _on(placement: Any) -> str:
+    """The devices of a placement, for messages."""
+    found = (placement,) if isinstance(placement, Device) else distribution.devices_of(placement)
+    return str(found[0]) if len(found) == 1 else (f"ids {[d.id for d in found]} on platform "
+                                                         f"{found[0].platform.upper()}")
 
 
 def _argument(numbered: tuple[int, Any], names: Sequence[str]) -> str:
@@ -103,5 +140,6 @@ def _argument(numbered: tuple[int, Any], names: Sequence[str]) -> str:
 
 
 def _incompatible(what: str, first: tuple[int, Any], second: tuple[int, Any], names: Sequence[str]) -> ValueError:
-    return ValueError(f"Received incompatible devices for {what}. Got {_argument(first, names)} on device {first[1].device}, "
-                      f"and {_argument(second, names)} on device {second[1].device}. Move one of them with device_put.")
+    return ValueError(f"Received incompatible devices for {what}. Got {_argument(first, names)} on device "
+                      f"{_on(first[1].device)}, and {_argument(second, names)} on device {_on(second[1].device)}. Move one of "
+                      "them with device_put.")

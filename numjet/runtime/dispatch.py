@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,12 +14,18 @@ from numjet.core.ir import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from numjet.core.op import Op
 from numjet.core.snapshots import snapshot
 from numjet.core.trace import EVAL, Tracer, aval_of, current_trace, escaped
-from numjet.foundation import events
+from numjet.foundation import events, lazy_import
 from numjet.foundation.config import config
 from numjet.foundation.memo import Memo
 from numjet.runtime import backends, verification
 from numjet.runtime.device import CPU, Device, default_device
 from numjet.runtime.settings import fast_paths_allowed
+
+if TYPE_CHECKING:
+    from numjet.core.sharding import distribution
+    from numjet.core.sharding.distribution import Distribution, Several
+else:
+    distribution = lazy_import.Module("numjet.core.sharding.distribution")
 
 PROGRAM_BYTES = 1 << 16  # a lower bound for a program with its code, its plan and its jaxpr
 forgetters: list[Callable[[], None]] = []  # empty the faster caches in front of the programs of operations
@@ -69,27 +75,31 @@ class Executable:
 
 
 def compile_closed(closed: ClosedJaxpr, name: str = "main", donated: Sequence[bool] = (),
-                   device: Device = CPU, meant: ClosedJaxpr | None = None) -> Executable:
-    """Compiles a closed jaxpr for a device; constants are embedded. meant: the jaxpr before simplification."""
+                   device: Device | Distribution = CPU, meant: ClosedJaxpr | None = None) -> Executable:
+    """Compiles a closed jaxpr for a device, or several; constants are embedded. meant: the jaxpr before simplification."""
     made = _compiled(closed, name, donated, device)
     made.unverified = verification.first_call(closed, meant, name)
     return made
 
 
-def _compiled(closed: ClosedJaxpr, name: str, donated: Sequence[bool], device: Device) -> Executable:
+def _compiled(closed: ClosedJaxpr, name: str, donated: Sequence[bool], device: Device | Distribution) -> Executable:
     check_if_enabled(closed)
     events.count("compile")
     with events.span("compile", name=name), _native.rare_collections:
-        if device != CPU:
+        if not isinstance(device, Device):
+            loaded = backends.load_partitioned().compile_program(closed, name, tuple(donated), device, CPU)
+            return Executable(loaded, loaded, closed, name)
+        if device.platform != "cpu":
             loaded = backends.load_backend(device.platform).compile_program(closed, name, tuple(donated), device)
             return Executable(loaded, loaded, closed, name)
-        return native_executable(backends.load_backend("cpu").compile_program(closed, name, tuple(donated)), closed, name)
+        program = backends.load_backend("cpu").compile_program(closed, name, tuple(donated))
+        return native_executable(program, closed, name, device)
 
 
-def native_executable(program: Any, closed: ClosedJaxpr, name: str) -> Executable:
-    """The executable of a program for the CPU."""
+def native_executable(program: Any, closed: ClosedJaxpr, name: str, device: Device = CPU) -> Executable:
+    """The executable of a program for a CPU device."""
     native = _native.Executable(program.address, tuple(closed.in_avals), tuple(closed.out_avals), program.scratch_bytes,
-                                tuple(program.aliases), program.cost_ns, program.on_error, program, CPU, name)
+                                tuple(program.aliases), program.cost_ns, program.on_error, program, device, name)
     if program.open_ended:
         native.set_open_ended()
     if closed.effects:
@@ -99,7 +109,7 @@ def native_executable(program: Any, closed: ClosedJaxpr, name: str) -> Executabl
     return Executable(program, native, closed, name)
 
 
-def as_array(x: Any, aval: ShapedArray | None = None, device: Device | None = None, explicit: bool = False) -> Any:
+def as_array(x: Any, aval: ShapedArray | None = None, device: Device | Several | None = None, explicit: bool = False) -> Any:
     """An Array of anything that aval_of accepts; NumPy memory is copied. Arrays stay where they are.
 
     device: default the default device; the constants of a program that is being traced stay on the host. explicit: the user
@@ -114,6 +124,8 @@ def as_array(x: Any, aval: ShapedArray | None = None, device: Device | None = No
     tracing = current_trace() is not EVAL
     if device is None:
         device = CPU if fast_paths_allowed() or tracing else default_device()
+    elif not isinstance(device, Device):
+        device = CPU  # from which the program of several devices takes it
     natural = aval_of(x)
     aval = natural if aval is None else aval
     if not tracing and (config.transfer_guard or config.transfer_guard_host_to_device):
@@ -145,26 +157,39 @@ hooks.set_user_value(_user_value)
 
 def _placed(value: np.ndarray, aval: ShapedArray, device: Device, committed: bool) -> Any:
     """An Array on a device, of immutable values."""
-    if device == CPU:
-        return _native.from_numpy(value, aval, CPU, committed)
+    if device.platform == "cpu":
+        return _native.from_numpy(value, aval, device, committed)
     return backends.load_backend(device.platform).put(value, aval, device, committed)
 
 
 def copied(array: Any) -> Any:
     """An Array that shares no memory with the given one, on its device."""
+    if not isinstance(array.device, Device):
+        fresh = _placed(np.array(array._value), array.aval, CPU, False)
+        return backends.load_partitioned().put(fresh, array.device)
     return _placed(np.array(array._value), array.aval, array.device, array.committed)
 
 
-def move(array: Any, device: Device) -> Any:
-    """The array on a device, committed to it."""
+def move(array: Any, device: Any) -> Any:
+    """The array on a device, or distributed by a sharding over several, committed."""
     if array.device == device:
         return array if array.committed else _native.rewrap(array, committed=True)
     transfers.check("device_to_device", True, array.aval, device)
+    if not isinstance(device, Device):
+        return backends.load_partitioned().put(array, device)
+    if device.platform == "cpu" and array._remote is None:
+        return _native.rewrap(array, device=device, committed=True)
     return _placed(array._value, array.aval, device, True)
 
 
-def operation(op: Op, avals: Sequence[ShapedArray], params: dict[str, Any], device: Device = CPU) -> Executable:
-    """The program of an operation, compiled once for its avals, parameters and device."""
+def distributed(arrays: Sequence[Any], over: Several, outs: tuple[Any, ...] = ()) -> Distribution:
+    """How a program of several devices takes arrays: as they are distributed; the others every device gets in whole."""
+    ins = tuple(None if isinstance(a.device, Device) else a.device for a in arrays)
+    return distribution.Distribution(over.devices, ins, outs, distribution.mesh_of((*ins, *outs)) or over.mesh)
+
+
+def operation(op: Op, avals: Sequence[ShapedArray], params: dict[str, Any], device: Device | Distribution = CPU) -> Executable:
+    """The program of an operation, compiled once for its avals, parameters and device, or devices."""
     key = (op, device, config.token, tuple(avals), _key(params))
     found = _operations.get(key)
     if found is None:
@@ -177,10 +202,11 @@ def operation(op: Op, avals: Sequence[ShapedArray], params: dict[str, Any], devi
     return found[0]
 
 
-def run_operation(op: Op, args: Sequence[Any], params: dict[str, Any], device: Device = CPU) -> Any:
+def run_operation(op: Op, args: Sequence[Any], params: dict[str, Any], device: Device | Several = CPU) -> Any:
     """Compiles an operation (once for its avals, parameters and device) and runs it."""
     avals = [aval_of(a) for a in args]
-    out = operation(op, avals, params, device)([as_array(a, aval, device) for a, aval in zip(args, avals, strict=True)])
+    arrays = [as_array(a, aval, device) for a, aval in zip(args, avals, strict=True)]
+    out = operation(op, avals, params, device if isinstance(device, Device) else distributed(arrays, device))(arrays)
     return out if op.multiple else out[0]
 
 

@@ -21,7 +21,7 @@ from numjet.core.op import Missing, Op
 from numjet.core.trace import Tracer, aval_of, escaped
 from numjet.foundation.config import config
 from numjet.runtime import dispatch
-from numjet.runtime.device import CPU, choose, elsewhere, other_platforms
+from numjet.runtime.device import CPU, choose, devices_of_mesh, elsewhere, other_platforms
 from numjet.runtime.eager_compile import Compiled, is_large
 from numjet.runtime.fp_errors import IGNORED, STATE
 from numjet.runtime.settings import fast_paths_allowed
@@ -36,7 +36,7 @@ _scalars: dict[Literal, np.ndarray] = {}
 
 def evaluate(op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
     """The result of one operation: an Array, or a list of them. Raises what the record's abstract slot raises."""
-    if other_platforms and any(type(x) is Array and x._remote is not None for x in args):
+    if other_platforms and any(type(x) is Array and x.device is not CPU for x in args):
         return _evaluate_new(op, args, params)
     try:
         if params:
@@ -87,8 +87,8 @@ def _unlike(op: Op, result: np.ndarray, aval: ShapedArray) -> AssertionError:
 def _evaluate_new(op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
     if not isinstance(op, Op):  # a user's primitive: its own function evaluates it
         return op.evaluate(args, params)
-    if elsewhere():
-        device = choose(args, op.name)
+    if op.mesh is not None or elsewhere():
+        device = choose(args, op.name, None if op.mesh is None else devices_of_mesh(op.mesh(**params)))
         if device != CPU:
             return dispatch.run_operation(op, args, params, device)
     if op.compiled and not config.disable_jit:

@@ -17,7 +17,7 @@ from numjet.xla.builder import HostCall
 from numjet.xla.lower import Module, lower
 
 _executables: weakref.WeakSet[Executable] = weakref.WeakSet()
-_running: deque[Any] = deque(maxlen=64)  # tokens of programs that call Python; older ones end before newer ones
+running: deque[Any] = deque(maxlen=64)  # tokens of programs that call Python; older ones end before newer ones
 
 
 def device_records(platform: str) -> list[tuple[int, str, int]]:
@@ -45,9 +45,9 @@ def module_of(text: str, dialect: str) -> Any:
 def wait_for_effects() -> None:
     """Waits until the Python callbacks of all started programs have returned."""
     plugin.check_fork()
-    while _running:
+    while running:
         with buffers.failures():
-            _running.popleft().block_until_ready()
+            running.popleft().block_until_ready()
 
 
 class Executable:
@@ -85,7 +85,7 @@ class Executable:
         if not self.module.callbacks:
             return self.loaded.execute_sharded(given).consume_with_handlers(self._handlers)
         started = self.loaded.execute_sharded(given, with_tokens=True)
-        _running.append(started.consume_token())
+        running.append(started.consume_token())
         return started.consume_with_handlers(self._handlers)
 
     def _buffer(self, array: Any, aval: ShapedArray, donated: bool) -> Any:
@@ -147,4 +147,4 @@ def compile_program(closed: ClosedJaxpr, name: str, donated: Sequence[bool], dev
     return Executable(module, loaded, closed, device, name)
 
 
-plugin.keep_at_fork(lambda: [*_executables, *_running])
+plugin.keep_at_fork(lambda: [*_executables, *running])

@@ -122,5 +122,5 @@ def put(value: np.ndarray, aval: ShapedArray, device: Any) -> Remote:
     return Remote(buffer, aval)
 
 
-_native.set_hook("fetch", Remote.fetch)
+_native.set_hook("fetch", lambda remote: remote.fetch())
 plugin.keep_at_fork(lambda: [a._remote.buffer for a in _native.live_arrays() if a._remote is not None])

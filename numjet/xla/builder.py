@@ -14,6 +14,7 @@ from numjet.core.stage import trace_to_closed
 from numjet.foundation import dtypes
 from numjet.xla import text
 from numjet.xla.scalars import Scalars
+from numjet.xla.shardy import Partitions
 
 _BOOL = np.dtype(np.bool_)
 _TYPE = {"b": "UNSIGNED", "u": "UNSIGNED", "V": "UNSIGNED", "i": "SIGNED", "f": "FLOAT", "c": "FLOAT"}
@@ -40,12 +41,14 @@ class Value:
 
 class Builder:
     """One function being written. `platform`: cpu, cuda, rocm or tpu, for rules that choose library calls.
+    `partitions`: the devices of a program of several.
 
     `equation(builder, eqn, args)` lowers one equation; `location` is the text of the source line being lowered.
     """
 
-    def __init__(self, platform: str, equation: Callable[[Builder, Any, Sequence[Value]], list[Value]]):
-        self.platform, self._equation = platform, equation
+    def __init__(self, platform: str, equation: Callable[[Builder, Any, Sequence[Value]], list[Value]],
+                 partitions: Partitions | None = None):
+        self.platform, self._equation, self.partitions = platform, equation, partitions
         self.lines: list[str] = []
         self.callbacks: list[HostCall] = []
         self.token: Value | None = None

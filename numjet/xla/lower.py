@@ -10,8 +10,10 @@ import numpy as np
 from numjet.core.check import check_constant
 from numjet.core.ir import ClosedJaxpr, JaxprEqn
 from numjet.core.op import SCALARS, Expand, Missing
+from numjet.core.sharding.distribution import Distribution
 from numjet.xla import scalars, text
 from numjet.xla.builder import Builder, HostCall, Value
+from numjet.xla.shardy import Partitions
 
 LARGE = 1 << 16  # constants of more bytes become inputs of the program
 
@@ -24,13 +26,16 @@ class Module:
     callbacks: list[HostCall]
 
 
-def lower(closed: ClosedJaxpr, name: str, platform: str, donated: Sequence[bool] = (), *, locations: bool = False) -> Module:
+def lower(closed: ClosedJaxpr, name: str, platform: str, donated: Sequence[bool] = (), *, locations: bool = False,
+          over: Distribution | None = None) -> Module:
     """The module whose function `main` computes a program.
 
     platform: cpu, cuda, rocm or tpu. donated: inputs whose memory a result of the same type may take over.
+    over: the devices of a program of several, and the shardings of its inputs and results.
     Raises NotImplementedError for an operation without a lowering, with its name and the user's line.
     """
-    b = Builder(platform, _Equations(locations))
+    partitions = None if over is None else Partitions(over.devices, over.mesh)
+    b = Builder(platform, _Equations(locations), partitions)
     for v, c in zip(closed.jaxpr.constvars, closed.consts, strict=True):
         check_constant(c, v.aval)
     constants = [np.asarray(c) for c in closed.consts]
@@ -44,8 +49,15 @@ def lower(closed: ClosedJaxpr, name: str, platform: str, donated: Sequence[bool]
     types = ", ".join(text.tensor(v.aval) for v in outs)
     b.line(f'"func.return"({", ".join(v.name for v in outs)}) : ({types}) -> ()')
     given = [False] * len(large) + (list(donated) or [False] * len(closed.in_avals))
-    head = [f"module @{_symbol(name)} attributes {{mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 1 : i32}} {{",
-            f"  func.func public @main({', '.join(_inputs(inputs, given, outs))}) -> ({types}) {{"]
+    if partitions is None or over is None:
+        taken, meshes = _inputs(inputs, given, outs), []
+    else:
+        taken = _sharded_inputs(partitions, inputs, (*[None] * len(large), *over.ins), given)
+        types = ", ".join(_sharded_results(partitions, outs, over.outs or (None,) * len(outs)))
+        meshes = partitions.lines
+    count = 1 if over is None else len(over.devices)
+    head = [f"module @{_symbol(name)} attributes {{mhlo.num_partitions = {count} : i32, mhlo.num_replicas = 1 : i32}} {{",
+            *meshes, f"  func.func public @main({', '.join(taken)}) -> ({types}) {{"]
     return Module("\n".join([*head, *b.lines, "  }", "}", ""]), [constants[k] for k in large], b.callbacks)
 
 
@@ -65,6 +77,23 @@ def _inputs(inputs: Sequence[Value], donated: Sequence[bool], outs: Sequence[Val
             words += f" {{tf.aliasing_output = {taker} : i32}}"
         found.append(words)
     return found
+
+
+def _sharded_inputs(partitions: Partitions, inputs: Sequence[Value], shardings: Sequence[Any], donated: Sequence[bool]
+                    ) -> list[str]:
+    """The parameters with their shardings; XLA chooses the results that take over the memory of donated ones."""
+    found = []
+    for v, sharding, gives in zip(inputs, shardings, donated, strict=True):
+        there = partitions.whole(v.ndim) if sharding is None else partitions.attribute(sharding, v.ndim)
+        donor = ", jax.buffer_donor = true" if gives else ""
+        found.append(f"{v.name}: {text.tensor(v.aval)} {{sdy.sharding = {there}{donor}}}")
+    return found
+
+
+def _sharded_results(partitions: Partitions, outs: Sequence[Value], shardings: Sequence[Any]) -> list[str]:
+    """The types of the results with their shardings."""
+    return [text.tensor(v.aval) + ("" if s is None else f" {{sdy.sharding = {partitions.attribute(s, v.ndim)}}}")
+            for v, s in zip(outs, shardings, strict=True)]
 
 
 class _Equations:

@@ -61,6 +61,11 @@ def keep_at_fork(things: Callable[[], list[Any]]) -> None:
     os.register_at_fork(after_in_child=keep)
 
 
+def client_platform(platform: str) -> str:
+    """The platform whose client runs programs of several devices of a platform: XLA's CPU client for numjet's "cpu"."""
+    return "xla_cpu" if platform == "cpu" else platform
+
+
 def client(platform: str) -> Any:
     """The PJRT client of a platform: xla_cpu, gpu or tpu. Raises RuntimeError, with the remedy, where there is none."""
     check_fork()

@@ -3,6 +3,7 @@ import threading
 import numpy as np
 import pytest
 
+from numjet.api.sharding.mesh import make_mesh
 from numjet.foundation import config as module
 from numjet.foundation.config import Config, config, enable_x64, numpy_rank_promotion
 from numjet.foundation.flags import BY_NAME, FLAGS, SHORT, parse_off
@@ -148,6 +149,7 @@ def test_every_setting_overrides_its_own_flag():
     samples |= {f"jax_transfer_guard_{way}": "log" for way in ("host_to_device", "device_to_device", "device_to_host")}
     samples |= {"jax_numpy_rank_promotion": "warn", "jax_numpy_dtype_promotion": "strict"}
     samples |= {"jax_default_prng_impl": "rbg", "jax_legacy_prng_key": "warn", "jax_traceback_filtering": "off"}
+    samples |= {"numjet_mesh": make_mesh((1,), ("x",))}
     settings = {id(one): one for one in vars(module).values() if isinstance(one, module.Setting)}
     assert len(settings) >= 18
     for setting in settings.values():

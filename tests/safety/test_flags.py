@@ -16,6 +16,7 @@ import numjet as nj
 import numjet.numpy as jnp
 from numjet import _native
 from numjet.api import jit as jit_module
+from numjet.api.sharding.mesh import make_mesh
 from numjet.foundation import config as module
 from numjet.foundation.config import config
 from numjet.foundation.errors import TypePromotionError
@@ -29,7 +30,7 @@ SAMPLES = {
     "jax_default_device": "cpu", "jax_platforms": "cpu", "jax_platform_name": "cpu",
     **dict.fromkeys(GUARDS, "log"), "jax_traceback_filtering": "off", "jax_compilation_cache_dir": "/nowhere",
     "numjet_dump": "", "numjet_num_threads": 1, "numjet_cache": "0", "numjet_tiers": "one",
-    "numjet_instruction_set": "baseline",
+    "numjet_instruction_set": "baseline", "numjet_mesh": make_mesh((1,), ("x",)),
 }
 
 

@@ -1,163 +1,15 @@
-"""Meshes: arrays of devices with named axes, abstract ones without devices, and the mesh in use."""
+"""Meshes of this machine's devices, and the mesh in use."""
 from __future__ import annotations
 
-import collections
-import enum
-import threading
 from collections.abc import Sequence
 from math import prod
 from typing import Any
 
 import numpy as np
 
+from numjet.core.sharding.mesh import AbstractMesh, AxisType, Mesh, axis_names_of, current_mesh, using
+from numjet.foundation.config import Override, mesh_in_use
 from numjet.runtime.device import Device, devices as _all_devices
-
-
-class AxisType(enum.Enum):
-    """Who decides how arrays are distributed along an axis of a mesh."""
-
-    Auto = enum.auto()
-    Explicit = enum.auto()
-    Manual = enum.auto()
-
-    def __repr__(self) -> str:
-        return self.name
-
-
-class _Axes:
-    """Names, sizes and types of a mesh's axes."""
-
-    axis_names: tuple[Any, ...]
-    axis_sizes: tuple[int, ...]
-    axis_types: tuple[AxisType, ...]
-
-    shape_tuple = property(lambda self: tuple(zip(self.axis_names, self.axis_sizes, strict=True)))
-    shape = property(lambda self: collections.OrderedDict(self.shape_tuple))
-    size = property(lambda self: prod(self.axis_sizes) if self.axis_names else 0)
-    empty = property(lambda self: not self.axis_names)
-    auto_axes = property(lambda self: self._axes_of(AxisType.Auto))
-    explicit_axes = property(lambda self: self._axes_of(AxisType.Explicit))
-    manual_axes = property(lambda self: self._axes_of(AxisType.Manual))
-
-    def _axes_of(self, kind: AxisType) -> tuple[Any, ...]:
-        return tuple(n for n, t in zip(self.axis_names, self.axis_types, strict=True) if t is kind)
-
-    def __repr__(self) -> str:
-        return (f"{type(self).__name__}(axis_sizes={self.axis_sizes}, axis_names={self.axis_names}, "
-                f"axis_types={self.axis_types})")
-
-    def __str__(self) -> str:
-        sizes = "".join(f"{name!r}: {size}, " for name, size in self.shape_tuple)
-        return f"{type(self).__name__}({sizes}axis_types={self.axis_types})"
-
-
-class Mesh(_Axes):
-    """An array of devices with named axes.
-
-    Args:
-      devices: an array of Devices, with a dimension for each name.
-      axis_names: one name or several.
-      axis_types: one AxisType for each name; default: Auto.
-
-    >>> import numjet as nj
-    >>> Mesh(nj.devices(), ("x",))
-    Mesh(axis_sizes=(1,), axis_names=('x',), axis_types=(Auto,))
-    """
-
-    def __init__(self, devices: Any, axis_names: str | Sequence[Any], axis_types: Sequence[AxisType] | AxisType | None = None):
-        self.devices = np.asarray(devices, object)
-        self.axis_names = _names(axis_names)
-        if self.devices.ndim != len(self.axis_names):
-            raise ValueError("Mesh requires the ndim of its first argument (`devices`) to equal the length of its second "
-                             f"argument (`axis_names`), but got devices.ndim == {self.devices.ndim} and "
-                             f"len(axis_names) == {len(self.axis_names)}.")
-        self.axis_sizes = self.devices.shape
-        self.axis_types = _types(axis_types, self.axis_names)
-
-    device_ids = property(lambda self: np.vectorize(lambda d: d.id, otypes=[int])(self.devices))
-    local_devices = property(lambda self: list(self.devices.flat))
-    local_mesh = property(lambda self: self)
-    is_multi_process = property(lambda self: False)
-
-    @property
-    def abstract_mesh(self) -> AbstractMesh:
-        """The mesh without its devices."""
-        return AbstractMesh(self.axis_sizes, self.axis_names, self.axis_types)
-
-    def _key(self) -> tuple[Any, ...]:
-        return tuple(self.devices.flat), self.axis_sizes, self.axis_names, self.axis_types
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Mesh) and self._key() == other._key()
-
-    def __hash__(self) -> int:
-        return hash(self._key())
-
-    def __enter__(self) -> Mesh:
-        _enter(self)
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        _leave()
-
-
-class AbstractMesh(_Axes):
-    """Named axes with sizes, and no devices.
-
-    >>> AbstractMesh((4, 2), ("x", "y")).shape_tuple
-    (('x', 4), ('y', 2))
-    """
-
-    def __init__(self, axis_sizes: Sequence[int], axis_names: str | Sequence[Any],
-                 axis_types: Sequence[AxisType] | AxisType | None = None, *, abstract_device: Any = None):
-        if abstract_device is not None:
-            raise NotImplementedError(f"AbstractMesh: expected abstract_device=None, got {abstract_device!r}")
-        self.axis_sizes, self.axis_names = tuple(axis_sizes), _names(axis_names)
-        if len(self.axis_sizes) != len(self.axis_names):
-            raise ValueError(f"Number of axis sizes and names should match. Got axis_sizes={self.axis_sizes} and "
-                             f"axis_names={self.axis_names}")
-        self.axis_types = _types(axis_types, self.axis_names)
-
-    abstract_mesh = property(lambda self: self)
-    abstract_device = None
-
-    def update_axis_types(self, name_to_type: dict[Any, AxisType]) -> AbstractMesh:
-        """A copy with other types of some axes."""
-        types = tuple(name_to_type.get(n, t) for n, t in zip(self.axis_names, self.axis_types, strict=True))
-        return AbstractMesh(self.axis_sizes, self.axis_names, types)
-
-    @property
-    def devices(self) -> Any:
-        """ValueError: an abstract mesh has none."""
-        raise ValueError("AbstractMesh does not implement devices")
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, AbstractMesh) and (self.shape_tuple, self.axis_types) == (other.shape_tuple, other.axis_types)
-
-    def __hash__(self) -> int:
-        return hash((self.shape_tuple, self.axis_types))
-
-
-def _names(given: str | Sequence[Any]) -> tuple[Any, ...]:
-    names = (given,) if isinstance(given, str) else tuple(given)
-    if None in names:
-        raise ValueError(f"Mesh axis names cannot be None. Got: {names}")
-    if len(set(names)) != len(names):
-        raise ValueError(f"Mesh axis names must be different, got {names}")
-    return names
-
-
-def _types(given: Any, names: tuple[Any, ...]) -> tuple[AxisType, ...]:
-    """A type for each name; TypeError for what is none, ValueError for another number of them."""
-    if given is None:
-        return (AxisType.Auto,) * len(names)
-    types = tuple(given) if isinstance(given, (tuple, list)) else (given,)
-    if not all(isinstance(t, AxisType) for t in types):
-        raise TypeError(f"axis_types passed to Mesh must be of type `jax.sharding.AxisType`, got {types}")
-    if len(types) != len(names):
-        raise ValueError(f"Number of axis names should match the number of axis_types. Got axis_names={names} and "
-                         f"axis_types={types}")
-    return types
 
 
 def make_mesh(axis_shapes: Sequence[int], axis_names: Sequence[Any], axis_types: Sequence[AxisType] | None = None, *,
@@ -171,31 +23,8 @@ def make_mesh(axis_shapes: Sequence[int], axis_names: Sequence[Any], axis_types:
     size = prod(axis_shapes)
     if size > len(found):
         raise ValueError(f"Number of devices {len(found)} must be >= the product of mesh_shape {tuple(axis_shapes)}")
-    types = (AxisType.Explicit,) * len(_names(axis_names)) if axis_types is None else axis_types
+    types = (AxisType.Explicit,) * len(axis_names_of(axis_names)) if axis_types is None else axis_types
     return Mesh(np.array(found[:size], object).reshape(tuple(axis_shapes)), axis_names, types)
-
-
-# -------------------------------------------------------------------------------------------- the mesh in use
-
-_EMPTY = Mesh(np.empty((), object), ())
-
-
-class _Current(threading.local):
-    def __init__(self) -> None:
-        self.mesh: Mesh | AbstractMesh = _EMPTY
-        self.before: list[Mesh | AbstractMesh] = []  # of the blocks that are open
-
-
-_current = _Current()
-
-
-def _enter(mesh: Mesh | AbstractMesh) -> None:
-    _current.before.append(_current.mesh)
-    _current.mesh = mesh
-
-
-def _leave() -> None:
-    _current.mesh = _current.before.pop()
 
 
 class set_mesh:
@@ -209,14 +38,22 @@ class set_mesh:
     def __init__(self, mesh: Mesh):
         if not isinstance(mesh, Mesh):
             raise ValueError(f"Expected mesh of type `jax.sharding.Mesh`. Got {type(mesh)}")
-        self.mesh, self.before = mesh, _current.mesh
-        _current.mesh = mesh
+        self.mesh, self.before = mesh, current_mesh()
+        _use(mesh)
 
     def __enter__(self) -> Mesh:
         return self.mesh
 
     def __exit__(self, *error: object) -> None:
-        _current.mesh = self.before
+        _use(self.before)
+
+
+def _use(mesh: Mesh | AbstractMesh) -> None:
+    """Replaces the mesh of this thread."""
+    if mesh.empty:
+        mesh_in_use.clear_local()
+    else:
+        mesh_in_use.set_local(mesh)
 
 
 class use_abstract_mesh:
@@ -224,18 +61,19 @@ class use_abstract_mesh:
 
     def __init__(self, mesh: AbstractMesh):
         self.mesh = mesh
+        self._block: Override = using(mesh)
 
     def __enter__(self) -> AbstractMesh:
-        _enter(self.mesh)
+        self._block.__enter__()
         return self.mesh
 
     def __exit__(self, *error: object) -> None:
-        _leave()
+        self._block.__exit__(*error)
 
 
 def get_mesh() -> Mesh:
     """The mesh in use; an empty one without."""
-    mesh = _current.mesh
+    mesh = current_mesh()
     if not isinstance(mesh, Mesh):
         raise ValueError(f"get_mesh: {mesh} is abstract; get_abstract_mesh() returns it")
     return mesh
@@ -243,4 +81,4 @@ def get_mesh() -> Mesh:
 
 def get_abstract_mesh() -> AbstractMesh:
     """The abstract mesh in use; an empty one without."""
-    return _current.mesh.abstract_mesh
+    return current_mesh().abstract_mesh

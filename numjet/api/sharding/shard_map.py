@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from numjet.api.arguments import check_callable
-from numjet.api.sharding.mesh import AbstractMesh, Mesh, get_abstract_mesh
-from numjet.api.sharding.partition_spec import PartitionSpec
-from numjet.api.sharding.shardings import NamedSharding
+from numjet.api.sharding.mesh import get_abstract_mesh
 from numjet.api.vmap import with_one_participant
+from numjet.core.sharding.mesh import AbstractMesh, Mesh
+from numjet.core.sharding.partition_spec import PartitionSpec
+from numjet.core.sharding.shardings import NamedSharding
 from numjet.core.trace import aval_of
 from numjet.foundation.tree import keystr, tree_flatten_with_path, tree_map
 from numjet.foundation.tree.prefix import broadcast_prefix

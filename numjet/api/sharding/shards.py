@@ -1,6 +1,7 @@
 """Shards: the parts of an array on each device, and arrays made of them."""
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -8,15 +9,18 @@ import numpy as np
 
 from numjet import _native
 from numjet.api.sharding.mesh import get_mesh
-from numjet.api.sharding.partition_spec import PartitionSpec
-from numjet.api.sharding.shardings import Index, NamedSharding, Sharding, device_of
+from numjet.api.sharding.placement import check_parts, location
 from numjet.api.transfer import device_put
+from numjet.core.sharding.partition_spec import PartitionSpec
+from numjet.core.sharding.shardings import Index, NamedSharding, Sharding, SingleDeviceSharding
 from numjet.core.trace import Tracer
 from numjet.foundation import errors
 from numjet.foundation.record import Record
 from numjet.foundation.tree import tree_flatten, tree_map, tree_structure, tree_unflatten
 from numjet.foundation.tree.prefix import broadcast_prefix
+from numjet.runtime import backends
 from numjet.runtime.device import Device
+from numjet.runtime.dispatch import as_array
 
 
 class Shard(Record):
@@ -28,9 +32,35 @@ class Shard(Record):
     data: Any
 
 
+def sharding_of(array: Any) -> Sharding:
+    """How an array is distributed."""
+    return array.device if isinstance(array.device, Sharding) else SingleDeviceSharding(array.device)
+
+
+def parts_of(array: Any) -> list[Any]:
+    """The parts of an array on this process's devices, in the order of its sharding's devices."""
+    return list(array._remote.parts()) if isinstance(array.device, Sharding) else [array]
+
+
 def shards_of(array: Any) -> list[Shard]:
-    """The shards of an array, which is on one device: itself."""
-    return [Shard(array.device, (slice(None),) * array.ndim, 0, array)]
+    """The parts of an array on this process's devices."""
+    if not isinstance(array.device, Sharding):
+        return [Shard(array.device, (slice(None),) * array.ndim, 0, array)]
+    return [s for s in global_shards_of(array) if s.data is not None]
+
+
+def global_shards_of(array: Any) -> list[Shard]:
+    """The parts of an array on all devices; those of other processes have no data."""
+    if not isinstance(array.device, Sharding):
+        return shards_of(array)
+    mine = {part.device: part for part in parts_of(array)}
+    seen: Counter[Any] = Counter()
+    found = []
+    for device, index in array.device.devices_indices_map(array.shape).items():
+        key = tuple((part.start, part.stop) for part in index)
+        found.append(Shard(device, index, seen[key], mine.get(device)))
+        seen[key] += 1
+    return found
 
 
 def make_array_from_callback(shape: Sequence[int], sharding: Sharding | Device, data_callback: Callable[[Index], Any],
@@ -43,15 +73,31 @@ def make_array_from_callback(shape: Sequence[int], sharding: Sharding | Device, 
     >>> make_array_from_callback((2, 2), CPU, lambda index: np.eye(2)[index]).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
-    device = device_of("make_array_from_callback", sharding)
-    value = data_callback((slice(None),) * len(shape))
+    there = location("make_array_from_callback", sharding)
+    placed = SingleDeviceSharding(there) if isinstance(there, Device) else there
+    check_parts("One of make_array_from_callback args", placed, shape)
+    parts, known = [], {}
+    for index in placed.addressable_devices_indices_map(shape).values():
+        key = tuple((part.start, part.stop) for part in index)
+        if key not in known:
+            known[key] = _part(data_callback(index), dtype)
+        parts.append(known[key])
+    for part in parts:
+        if part.shape != placed.shard_shape(shape):
+            raise ValueError(f"make_array_from_callback: expected a part of shape {placed.shard_shape(shape)}, got "
+                             f"{part.shape}")
+    if isinstance(there, Device):
+        return device_put(parts[0], there)
+    return backends.load_partitioned().from_parts(parts, parts[0].aval.update(shape=tuple(shape)), there)
+
+
+def _part(value: Any, dtype: Any) -> Any:
+    """A part of an array as an Array."""
     if isinstance(value, Tracer):
         raise errors.UnexpectedTracerError("jax.make_array_from_callback cannot be called within a traced context: its "
                                            "callback gave a traced value. Call it outside, and pass the array.")
     value = value if isinstance(value, _native.Array) else np.asarray(value)
-    if value.shape != tuple(shape):
-        raise ValueError(f"make_array_from_callback: expected a part of shape {tuple(shape)}, got {value.shape}")
-    return device_put(value if dtype is None else value.astype(dtype), device)
+    return as_array(value if dtype is None else value.astype(dtype))
 
 
 def make_array_from_process_local_data(sharding: Any, local_data: Any, global_shape: Any = None) -> Any:
@@ -107,11 +153,19 @@ def make_array_from_single_device_arrays(shape: Sequence[int], sharding: Shardin
     if dtype is not None and any(a.dtype != dtype for a in arrays):
         raise ValueError(f"If `dtype` is provided to `{name}`, it must match the dtype of the addressable shards. Got "
                          f"dtype={dtype} and {[a.dtype.name for a in arrays]}.")
-    device = device_of(name, sharding)
-    (part, *more) = arrays
-    if more or part.device != device:
-        raise ValueError(f"{name}: expected one array on {device}, for {sharding}, got {len(arrays)} on "
-                         f"{[str(a.device) for a in arrays]}")
-    if part.shape != sharding.shard_shape(shape):
-        raise ValueError(f"{name}: expected parts of shape {sharding.shard_shape(shape)}, for {sharding}, got {part.shape}")
-    return part if part.committed else _native.rewrap(part, committed=True)
+    there = location(name, sharding)
+    placed = SingleDeviceSharding(there) if isinstance(there, Device) else there
+    wanted = list(placed.addressable_devices_indices_map(shape))
+    if len(arrays) != len(wanted) or {a.device for a in arrays} != set(wanted):
+        raise ValueError(f"{name}: expected one array on each of {[str(d) for d in wanted]}, for {sharding}, got {len(arrays)} "
+                         f"on {[str(a.device) for a in arrays]}")
+    part_shape = placed.shard_shape(shape)
+    for part in arrays:
+        if part.shape != part_shape or part.dtype != arrays[0].dtype:
+            raise ValueError(f"{name}: expected parts of shape {part_shape} and dtype {arrays[0].dtype}, for {sharding}, got "
+                             f"{part.aval.str_short()}")
+    if isinstance(there, Device):
+        (part,) = arrays
+        return part if part.committed else _native.rewrap(part, committed=True)
+    on = {a.device: a for a in arrays}
+    return backends.load_partitioned().from_parts([on[d] for d in wanted], arrays[0].aval.update(shape=tuple(shape)), there)

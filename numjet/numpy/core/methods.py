@@ -22,7 +22,6 @@ from numjet.runtime import dispatch
 
 numpy_protocols = lazy_import.Module("numjet.numpy.core.numpy_protocols")
 printing = lazy_import.Module("numjet.numpy.core.printing")
-sharding = lazy_import.Module("numjet.api.sharding.shardings")
 shards = lazy_import.Module("numjet.api.sharding.shards")
 
 
@@ -67,10 +66,11 @@ def _namespace(module: ModuleType) -> Any:
 
 
 def _addressable_data(self: Any, index: int) -> Any:
-    """The part of the array on this process's device number `index`: all of it."""
-    if index:
-        raise IndexError(f"addressable_data: expected 0, as the array is on one device, got {index}")
-    return self
+    """The part of the array on this process's device number `index`."""
+    parts = shards.parts_of(self)
+    if not -len(parts) <= index < len(parts):
+        raise IndexError(f"addressable_data: the array has parts on {len(parts)} devices of this process, got index {index}")
+    return parts[index]
 
 
 METHODS: dict[str, Any] = {
@@ -87,13 +87,14 @@ METHODS: dict[str, Any] = {
 }
 METHODS |= shape_methods.METHODS
 OF_ARRAYS: dict[str, Any] = {
-    "addressable_data": _addressable_data, "copy_to_host_async": lambda self: None,
-    "tobytes": _tobytes, "is_fully_addressable": property(lambda self: True),
-    "is_fully_replicated": property(lambda self: True),
-    "sharding": property(lambda self: sharding.SingleDeviceSharding(self.device)),
+    "addressable_data": _addressable_data, "devices": lambda self: set(shards.sharding_of(self).device_set),
+    "copy_to_host_async": lambda self: None,
+    "tobytes": _tobytes, "is_fully_addressable": property(lambda self: shards.sharding_of(self).is_fully_addressable),
+    "is_fully_replicated": property(lambda self: shards.sharding_of(self).is_fully_replicated),
+    "sharding": property(lambda self: shards.sharding_of(self)),
     "addressable_shards": property(lambda self: shards.shards_of(self)),
-    "global_shards": property(lambda self: shards.shards_of(self)), "_committed": property(lambda self: self.committed),
-    "platform": lambda self: self.device.platform, "clone": _copy,
+    "global_shards": property(lambda self: shards.global_shards_of(self)), "_committed": property(lambda self: self.committed),
+    "platform": lambda self: next(iter(self.devices())).platform, "clone": _copy,
 }
 
 

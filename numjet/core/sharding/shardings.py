@@ -6,11 +6,9 @@ from itertools import product
 from math import prod
 from typing import Any
 
-from numjet.api.sharding.mesh import AbstractMesh, AxisType, Mesh
-from numjet.api.sharding.partition_spec import PartitionSpec, axes_of, parts_of
+from numjet.core.sharding.mesh import AbstractMesh, AxisType, Mesh
+from numjet.core.sharding.partition_spec import PartitionSpec, axes_of, parts_of
 from numjet.foundation.record import Record
-from numjet.foundation.tree import tree_leaves
-from numjet.runtime.device import Device
 
 Index = tuple[slice, ...]
 _MEMORIES = ("device", "pinned_host", "unpinned_host")
@@ -27,24 +25,24 @@ class Sharding:
     is_fully_addressable = True
 
     @property
-    def device_set(self) -> frozenset[Device]:
+    def device_set(self) -> frozenset[Any]:
         """The devices."""
         raise NotImplementedError
 
     addressable_devices = property(lambda self: self.device_set)
     num_devices = property(lambda self: len(self.device_set))
-    _device_assignment = property(lambda self: tuple(self.devices_indices_map(())))
+    _device_assignment = property(lambda self: tuple(self.devices_indices_map(())), doc="The devices, in order.")
 
     @property
     def is_fully_replicated(self) -> bool:
         """Whether every device has the whole array."""
         return True
 
-    def devices_indices_map(self, global_shape: Sequence[int]) -> dict[Device, Index]:
+    def devices_indices_map(self, global_shape: Sequence[int]) -> dict[Any, Index]:
         """Which part of an array of a shape each device has."""
         raise NotImplementedError
 
-    def addressable_devices_indices_map(self, global_shape: Sequence[int]) -> dict[Device, Index]:
+    def addressable_devices_indices_map(self, global_shape: Sequence[int]) -> dict[Any, Index]:
         """devices_indices_map of this process's devices: all."""
         return self.devices_indices_map(global_shape)
 
@@ -74,13 +72,13 @@ class Sharding:
 
 class SingleDeviceSharding(Record, Sharding):
     """An array on one device."""
-    device: Device
+    device: Any
 
-    def devices_indices_map(self, global_shape: Sequence[int]) -> dict[Device, Index]:
+    def devices_indices_map(self, global_shape: Sequence[int]) -> dict[Any, Index]:
         return {self.device: (slice(None),) * len(global_shape)}
 
     @property
-    def device_set(self) -> frozenset[Device]:
+    def device_set(self) -> frozenset[Any]:
         """The device."""
         return frozenset({self.device})
 
@@ -113,8 +111,10 @@ class NamedSharding(Sharding):
         """Which dimensions are divided along which axes."""
         return self._spec
 
+    _device_assignment = property(lambda self: tuple(self.mesh.devices.flat))
+
     @property
-    def device_set(self) -> frozenset[Device]:
+    def device_set(self) -> frozenset[Any]:
         """The mesh's devices. ValueError for an abstract mesh."""
         return frozenset(self.mesh.devices.flat)
 
@@ -148,11 +148,11 @@ class NamedSharding(Sharding):
                                        f"cannot be equal, as its size is {size} (the shape is {tuple(global_shape)})")
         return tuple(size // count for size, count in zip(global_shape, parts, strict=True))
 
-    def devices_indices_map(self, global_shape: Sequence[int]) -> dict[Device, Index]:
+    def devices_indices_map(self, global_shape: Sequence[int]) -> dict[Any, Index]:
         """Which part of an array of a shape each device has."""
         sizes, parts = self.shard_shape(global_shape), self._parts(len(global_shape))
         names = self.mesh.axis_names
-        found: dict[Device, Index] = {}
+        found: dict[Any, Index] = {}
         for place in product(*map(range, self.mesh.axis_sizes)):
             at = dict(zip(names, place, strict=True))
             index = [self._slice(at, d, size, parts[d]) for d, size in enumerate(sizes)]
@@ -212,22 +212,3 @@ def _check_spec(mesh: Any, spec: Any) -> None:
                 raise ValueError(f"{kind.capitalize()} axes can only refer to mesh axes that are of type `Explicit` or "
                                  f"`Manual`. Got {kind} axes: {set(getattr(spec, kind))} and mesh: {mesh}")
 
-
-def device_of(what: str, placement: Any) -> Any:
-    """The device of a sharding; other placements as they are. NotImplementedError for several devices."""
-    if not isinstance(placement, Sharding):
-        return placement
-    if placement.num_devices != 1:
-        raise NotImplementedError(f"{what}: arrays are on one device, got {placement}")
-    return next(iter(placement.device_set))
-
-
-def common_device(what: str, shardings: Any) -> Device | None:
-    """The device of all shardings of a pytree; None where there are none. Raises for several devices, and for what is none."""
-    found = {device_of(what, s) for s in tree_leaves(shardings)}
-    for other in found:
-        if not isinstance(other, Device):
-            raise TypeError(f"{what}: expected shardings, got {other!r}")
-    if len(found) > 1:
-        raise NotImplementedError(f"{what}: programs run on one device, got shardings over {sorted(map(str, found))}")
-    return found.pop() if found else None

@@ -1,0 +1,149 @@
+"""Placements that users give: devices, shardings and specifications, checked against the arrays that they are for."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from numjet import _native
+from numjet.core.sharding.distribution import Distribution, Several, canonical, devices_of, mesh_of
+from numjet.core.sharding.mesh import AbstractMesh, Mesh, current_mesh
+from numjet.core.sharding.partition_spec import PartitionSpec
+from numjet.core.sharding.shardings import IndivisibleError, NamedSharding, Sharding
+from numjet.foundation.record import Record
+from numjet.foundation.tree import PyTreeDef, keystr, tree_flatten_with_path, tree_leaves, tree_unflatten
+from numjet.foundation.tree.prefix import flatten_axes
+from numjet.runtime.device import Device, devices as runtime_devices
+
+
+def resolved(what: str, placement: Any) -> Any:
+    """A sharding or device for what a user gave: a specification is for the mesh in use. TypeError for what is neither."""
+    if isinstance(placement, PartitionSpec):
+        mesh = current_mesh()
+        if mesh.empty:
+            raise ValueError(f"{what}: {placement} needs a mesh: call it in `with jax.set_mesh(mesh):`, or pass "
+                             f"NamedSharding(mesh, {placement})")
+        return NamedSharding(mesh, placement)
+    if isinstance(placement, NamedSharding) and isinstance(placement.mesh, AbstractMesh):
+        return NamedSharding(_concrete(what, placement.mesh), placement.spec)
+    if not isinstance(placement, (Sharding, Device)):
+        raise TypeError(f"{what}: expected shardings, got {placement!r}")
+    return placement
+
+
+def _concrete(what: str, mesh: AbstractMesh) -> Mesh:
+    """The mesh in use, for an abstract one of the same axes."""
+    found = current_mesh()
+    if not isinstance(found, Mesh) or found.shape_tuple != mesh.shape_tuple:
+        raise ValueError(f"{what}: {mesh} has no devices, and the mesh in use is {found}: set one with these axes by set_mesh")
+    return found
+
+
+def location(what: str, placement: Any) -> Any:
+    """What arrays of a placement have as their device: a Device, or a sharding over several.
+
+    Raises ValueError for what is no placement, and for devices that do not exist.
+    """
+    if not isinstance(placement, (Device, Sharding, PartitionSpec)):
+        raise ValueError(f"{what}: Received invalid value {placement!r} as device: expected one of {runtime_devices()}, one of "
+                         "devices(platform) for another platform, or a sharding")
+    found = resolved(what, placement)
+    return found if isinstance(found, Device) else canonical(found)
+
+
+def check_parts(what: str, sharding: Any, shape: Sequence[int]) -> None:
+    """ValueError, naming `what`, where a sharding cannot divide an array of a shape evenly."""
+    if not isinstance(sharding, NamedSharding):
+        return
+    try:
+        sharding.shard_shape(shape)
+    except IndivisibleError:
+        counts = sharding._parts(len(shape))
+        d = next(d for d, (size, count) in enumerate(zip(shape, counts, strict=True)) if size % count)
+        raise IndivisibleError(
+            f"{what} was given the sharding of {sharding}, which implies that the global size of its dimension {d} should be "
+            f"divisible by {counts[d]}, but it is equal to {shape[d]} (full shape: {tuple(shape)})") from None
+    except ValueError as error:
+        raise ValueError(f"{what}: {error}") from None
+
+
+class Shardings(Record):
+    """in_shardings and out_shardings of jit, as given."""
+    ins: Any
+    outs: Any
+
+    def devices(self) -> Several | Device | None:
+        """The devices that they name."""
+        found = [resolved("jit", s) for s in tree_leaves((self.ins, self.outs), is_leaf=_is_placement)]
+        if not found:
+            return None
+        there = devices_of(found[0])
+        for other in found[1:]:
+            if set(devices_of(other)) != set(there):
+                raise ValueError("Received incompatible devices for jitted computation. Got sharding "
+                                 f"{found[0]} with device ids {[d.id for d in there]}, and {other} with "
+                                 f"device ids {[d.id for d in devices_of(other)]}")
+        return there[0] if len(there) == 1 else Several(there)
+
+    def of_arguments(self, args: Sequence[Any], kwargs: Any, in_tree: PyTreeDef) -> list[Any]:
+        """A sharding or None for each leaf of the arguments. ValueError for named arguments."""
+        count = in_tree.num_leaves
+        if self.ins is None:
+            return [None] * count
+        if kwargs:
+            raise ValueError("pjit does not support kwargs when in_shardings is specified: pass "
+                             f"{', '.join(map(repr, kwargs))} by position")
+        if isinstance(self.ins, (Sharding, PartitionSpec)):
+            return [resolved("jit in_shardings", self.ins)] * count
+        tree = tree_structure_of(args)
+        given = tuple(self.ins) if isinstance(self.ins, list) else self.ins
+        return [None if s is None else resolved("jit in_shardings", s) for s in flatten_axes("jit in_shardings", tree, given)]
+
+    def of_results(self, out_tree: PyTreeDef) -> list[Any]:
+        """A sharding or None for each leaf of the result."""
+        if self.outs is None:
+            return [None] * out_tree.num_leaves
+        given = flatten_axes("jit out_shardings", out_tree, self.outs)
+        return [None if s is None else resolved("jit out_shardings", s) for s in given]
+
+
+def tree_structure_of(args: Sequence[Any]) -> PyTreeDef:
+    """The structure of the tuple of positional arguments."""
+    return _native.pytree_structure(tuple(args))
+
+
+def _is_placement(x: Any) -> bool:
+    return isinstance(x, (Sharding, PartitionSpec, Device))
+
+
+def check_inputs(shardings: Sequence[Any], leaves: Sequence[Any], avals: Sequence[Any], names: Callable[[], Sequence[str]]
+                 ) -> None:
+    """ValueError for arguments that their in_shardings cannot divide, or that are committed to other shardings."""
+    for k, (sharding, leaf, aval) in enumerate(zip(shardings, leaves, avals, strict=True)):
+        if sharding is None:
+            continue
+        check_parts(f"One of pjit arguments with pytree key path {names()[k]}", sharding, aval.shape)
+        there = leaf.device if type(leaf) is _native.Array and leaf.committed else None
+        if isinstance(there, Sharding) and isinstance(sharding, Sharding) and not there.is_equivalent_to(sharding, aval.ndim):
+            raise ValueError(f"Sharding passed to jit does not match the sharding on the respective arg. Got jit sharding: "
+                             f"{sharding},\narg sharding: {there} for arg {names()[k]} of shape {aval.str_short()}. Move it "
+                             "with device_put, or leave in_shardings out.")
+
+
+def check_results(shardings: Sequence[Any], out_tree: PyTreeDef, avals: Sequence[Any]) -> None:
+    """ValueError for results that their out_shardings cannot divide."""
+    if all(s is None for s in shardings):
+        return
+    paths, _ = tree_flatten_with_path(tree_unflatten(out_tree, range(len(shardings))))
+    for (path, _), sharding, aval in zip(paths, shardings, avals, strict=False):
+        if sharding is not None:
+            check_parts(f"One of pjit outputs with pytree key path result{keystr(path)}", sharding, aval.shape)
+
+
+def distribution_of(over: Several, leaves: Sequence[Any], ins: Sequence[Any], outs: Sequence[Any], mesh: Any) -> Distribution:
+    """How a program of several devices takes its arguments and gives its results."""
+    taken = []
+    for leaf, wanted in zip(leaves, ins, strict=True):
+        there = leaf.device if type(leaf) is _native.Array else None
+        taken.append(wanted if wanted is not None else there if isinstance(there, Sharding) else None)
+    given = () if all(s is None for s in outs) else tuple(outs)
+    return Distribution(over.devices, tuple(taken), given, mesh_of((*taken, *given)) or mesh)

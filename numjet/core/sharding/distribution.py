@@ -1,0 +1,58 @@
+"""Placements: the devices that programs of several devices run on, and the shardings of what they take and give."""
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from numjet.core.sharding.shardings import NamedSharding, Sharding
+from numjet.foundation.record import Record
+
+
+class Several(Record):
+    """The devices that a program runs on, in the order of its partitions."""
+    devices: tuple[Any, ...]
+    mesh: Any = None  # by whose axes the compiler's choices are told, where no operand has one
+
+    @property
+    def platform(self) -> str:
+        return self.devices[0].platform
+
+    def __repr__(self) -> str:
+        return f"{len(self.devices)} devices of platform {self.platform}"
+
+
+class Distribution(Record):
+    """How a program runs on several devices. ins: shardings of its inputs, None for those that every device gets in whole.
+    outs: shardings of its results, None where the compiler chooses; () for all."""
+    devices: tuple[Any, ...]
+    ins: tuple[Sharding | None, ...]
+    outs: tuple[Sharding | None, ...] = ()
+    mesh: Any = None  # by whose axes the compiler's choices are told
+
+    @property
+    def platform(self) -> str:
+        return self.devices[0].platform
+
+
+def devices_of(placement: Any) -> tuple[Any, ...]:
+    """The devices of an array's placement (a Device or a Sharding), or of a program's, in order."""
+    if isinstance(placement, (Several, Distribution)):
+        return placement.devices
+    return _assignment(placement) if isinstance(placement, Sharding) else (placement,)
+
+
+@functools.lru_cache(maxsize=1024)
+def _assignment(sharding: Sharding) -> tuple[Any, ...]:
+    return sharding._device_assignment
+
+
+@functools.lru_cache(maxsize=4096)
+def canonical(sharding: Sharding) -> Any:
+    """What arrays of a sharding have as their device: for one device that device, else one object for all equal shardings."""
+    devices = _assignment(sharding)
+    return devices[0] if len(devices) == 1 else sharding
+
+
+def mesh_of(shardings: Any) -> Any:
+    """The mesh of the first of some shardings that has one."""
+    return next((s.mesh for s in shardings if isinstance(s, NamedSharding)), None)

@@ -1,0 +1,179 @@
+"""Meshes: arrays of devices with named axes, abstract ones without devices, and the mesh in use."""
+from __future__ import annotations
+
+import collections
+import enum
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from numjet.foundation.config import Override, mesh_in_use
+
+
+class AxisType(enum.Enum):
+    """Who decides how arrays are distributed along an axis of a mesh."""
+
+    Auto = enum.auto()
+    Explicit = enum.auto()
+    Manual = enum.auto()
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+class _Axes:
+    """Names, sizes and types of a mesh's axes."""
+
+    axis_names: tuple[Any, ...]
+    axis_sizes: tuple[int, ...]
+    axis_types: tuple[AxisType, ...]
+
+    shape_tuple = property(lambda self: tuple(zip(self.axis_names, self.axis_sizes, strict=True)))
+    shape = property(lambda self: collections.OrderedDict(self.shape_tuple))
+    size = property(lambda self: prod(self.axis_sizes) if self.axis_names else 0)
+    empty = property(lambda self: not self.axis_names)
+    auto_axes = property(lambda self: self._axes_of(AxisType.Auto))
+    explicit_axes = property(lambda self: self._axes_of(AxisType.Explicit))
+    manual_axes = property(lambda self: self._axes_of(AxisType.Manual))
+
+    def _axes_of(self, kind: AxisType) -> tuple[Any, ...]:
+        return tuple(n for n, t in zip(self.axis_names, self.axis_types, strict=True) if t is kind)
+
+    def __repr__(self) -> str:
+        return (f"{type(self).__name__}(axis_sizes={self.axis_sizes}, axis_names={self.axis_names}, "
+                f"axis_types={self.axis_types})")
+
+    def __str__(self) -> str:
+        sizes = "".join(f"{name!r}: {size}, " for name, size in self.shape_tuple)
+        return f"{type(self).__name__}({sizes}axis_types={self.axis_types})"
+
+
+class Mesh(_Axes):
+    """An array of devices with named axes.
+
+    Args:
+      devices: an array of Devices, with a dimension for each name.
+      axis_names: one name or several.
+      axis_types: one AxisType for each name; default: Auto.
+
+    >>> import numjet as nj
+    >>> Mesh(nj.devices()[:1], ("x",))
+    Mesh(axis_sizes=(1,), axis_names=('x',), axis_types=(Auto,))
+    """
+
+    def __init__(self, devices: Any, axis_names: str | Sequence[Any], axis_types: Sequence[AxisType] | AxisType | None = None):
+        self.devices = np.asarray(devices, object)
+        self.axis_names = axis_names_of(axis_names)
+        if self.devices.ndim != len(self.axis_names):
+            raise ValueError("Mesh requires the ndim of its first argument (`devices`) to equal the length of its second "
+                             f"argument (`axis_names`), but got devices.ndim == {self.devices.ndim} and "
+                             f"len(axis_names) == {len(self.axis_names)}.")
+        self.axis_sizes = self.devices.shape
+        self.axis_types = _types(axis_types, self.axis_names)
+        self._blocks: list[Override] = []  # that are open
+
+    device_ids = property(lambda self: np.vectorize(lambda d: d.id, otypes=[int])(self.devices))
+    local_devices = property(lambda self: list(self.devices.flat))
+    local_mesh = property(lambda self: self)
+    is_multi_process = property(lambda self: False)
+
+    @property
+    def abstract_mesh(self) -> AbstractMesh:
+        """The mesh without its devices."""
+        return AbstractMesh(self.axis_sizes, self.axis_names, self.axis_types)
+
+    def _key(self) -> tuple[Any, ...]:
+        return tuple(self.devices.flat), self.axis_sizes, self.axis_names, self.axis_types
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Mesh) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __enter__(self) -> Mesh:
+        self._blocks.append(using(self))
+        self._blocks[-1].__enter__()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._blocks.pop().__exit__(*error)
+
+
+class AbstractMesh(_Axes):
+    """Named axes with sizes, and no devices.
+
+    >>> AbstractMesh((4, 2), ("x", "y")).shape_tuple
+    (('x', 4), ('y', 2))
+    """
+
+    def __init__(self, axis_sizes: Sequence[int], axis_names: str | Sequence[Any],
+                 axis_types: Sequence[AxisType] | AxisType | None = None, *, abstract_device: Any = None):
+        if abstract_device is not None:
+            raise NotImplementedError(f"AbstractMesh: expected abstract_device=None, got {abstract_device!r}")
+        self.axis_sizes, self.axis_names = tuple(axis_sizes), axis_names_of(axis_names)
+        if len(self.axis_sizes) != len(self.axis_names):
+            raise ValueError(f"Number of axis sizes and names should match. Got axis_sizes={self.axis_sizes} and "
+                             f"axis_names={self.axis_names}")
+        self.axis_types = _types(axis_types, self.axis_names)
+
+    abstract_mesh = property(lambda self: self)
+    abstract_device = None
+
+    def update_axis_types(self, name_to_type: dict[Any, AxisType]) -> AbstractMesh:
+        """A copy with other types of some axes."""
+        types = tuple(name_to_type.get(n, t) for n, t in zip(self.axis_names, self.axis_types, strict=True))
+        return AbstractMesh(self.axis_sizes, self.axis_names, types)
+
+    @property
+    def devices(self) -> Any:
+        """ValueError: an abstract mesh has none."""
+        raise ValueError("AbstractMesh does not implement devices")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, AbstractMesh) and (self.shape_tuple, self.axis_types) == (other.shape_tuple, other.axis_types)
+
+    def __hash__(self) -> int:
+        return hash((self.shape_tuple, self.axis_types))
+
+
+def axis_names_of(given: str | Sequence[Any]) -> tuple[Any, ...]:
+    """The names as a tuple. ValueError for None, and for names that occur twice."""
+    names = (given,) if isinstance(given, str) else tuple(given)
+    if None in names:
+        raise ValueError(f"Mesh axis names cannot be None. Got: {names}")
+    if len(set(names)) != len(names):
+        raise ValueError(f"Mesh axis names must be different, got {names}")
+    return names
+
+
+def _types(given: Any, names: tuple[Any, ...]) -> tuple[AxisType, ...]:
+    """A type for each name; TypeError for what is none, ValueError for another number of them."""
+    if given is None:
+        return (AxisType.Auto,) * len(names)
+    types = tuple(given) if isinstance(given, (tuple, list)) else (given,)
+    if not all(isinstance(t, AxisType) for t in types):
+        raise TypeError(f"axis_types passed to Mesh must be of type `jax.sharding.AxisType`, got {types}")
+    if len(types) != len(names):
+        raise ValueError(f"Number of axis names should match the number of axis_types. Got axis_names={names} and "
+                         f"axis_types={types}")
+    return types
+
+
+# -------------------------------------------------------------------------------------------- the mesh in use
+
+# It is a flag, so that programs traced under one mesh are not used under another.
+EMPTY = Mesh(np.empty((), object), ())
+
+
+def current_mesh() -> Mesh | AbstractMesh:
+    """The mesh of this thread, perhaps an abstract one; an empty one without."""
+    found = mesh_in_use.value
+    return EMPTY if found is None else found
+
+
+def using(mesh: Mesh | AbstractMesh) -> Override:
+    """A block with a mesh in use."""
+    return mesh_in_use(None if mesh.empty else mesh)

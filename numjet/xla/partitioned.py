@@ -1,0 +1,135 @@
+"""Programs over several devices: compiled once with the shardings of what they take, divided by XLA's partitioner."""
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from numjet import _native
+from numjet.core.aval import ShapedArray
+from numjet.core.ir import ClosedJaxpr
+from numjet.core.sharding.distribution import Distribution, canonical, devices_of
+from numjet.core.sharding.mesh import Mesh
+from numjet.core.sharding.partition_spec import PartitionSpec
+from numjet.core.sharding.shardings import NamedSharding
+from numjet.xla import buffers, layouts, libraries, plugin, sharded
+from numjet.xla.backend import Executable as SingleExecutable, host_function, running
+from numjet.xla.lower import Module, lower
+
+_executables: weakref.WeakSet[Executable] = weakref.WeakSet()
+
+
+class Executable:
+    """A program compiled for several devices. Takes Arrays, distributes those that are not, and gives Arrays."""
+
+    def __init__(self, module: Module, loaded: Any, closed: ClosedJaxpr, over: Distribution, name: str,
+                 host: Any):
+        xla = plugin.library()
+        self.module, self.loaded, self.name, self.over = module, loaded, name, over
+        self.in_avals, self.out_avals = tuple(closed.in_avals), tuple(closed.out_avals)
+        whole = self._whole()
+        self.in_shardings = tuple(whole if s is None else canonical(s) for s in over.ins)
+        self.out_shardings = self._results()
+        self.device = host
+        self._constants = [sharded.assembled([c] * len(over.devices), ShapedArray(c.shape, c.dtype), whole)._remote.buffer
+                           for c in module.constants]
+        self._handlers = [xla.array_result_handler(buffers.stored(a), sharded.theirs(s, a.ndim, over.devices),
+                                                   _skip_checks=True, committed=True)
+                          for a, s in zip(self.out_avals, self.out_shardings, strict=True)]
+        self.call_count = 0
+        _executables.add(self)
+
+    def _whole(self) -> NamedSharding:
+        """The sharding of values that all devices have."""
+        grid = np.empty(len(self.over.devices), object)
+        grid[:] = self.over.devices
+        return canonical(NamedSharding(Mesh(grid, ("_0",)), PartitionSpec()))
+
+    def _results(self) -> tuple[Any, ...]:
+        """The shardings of the results: those asked for, where any is, else those that XLA chose."""
+        wanted = self.over.outs or (None,) * len(self.out_avals)
+        chosen = self.loaded.get_output_shardings() or [None] * len(self.out_avals)
+        found = [layouts.sharding_of(c, a.ndim, self.over.devices, self.over.mesh) if w is None else w
+                 for w, c, a in zip(wanted, chosen, self.out_avals, strict=True)]
+        return tuple(map(canonical, found))
+
+    def __call__(self, arrays: Sequence[Any], donated: Sequence[bool] | None = None,
+                 committed: bool | None = None) -> list[Any]:
+        """Starts the program; reading a result waits for it. Donated arrays are deleted."""
+        plugin.check_fork()
+        given = [*self._constants, *[self._buffer(a, s) for a, s in zip(arrays, self.in_shardings, strict=True)]]
+        with buffers.failures():
+            results = self._execute(given)
+        self.call_count += 1
+        if donated is not None and True in donated:
+            for array, gives in zip(arrays, donated, strict=True):
+                if gives:
+                    array.delete()
+        order = self.over.devices
+        return [_native.from_remote(sharded.Sharded(sharded.ordered(r, a, s, order, devices_of(s)), a, s), a, s, True)
+                for r, a, s in zip(results, self.out_avals, self.out_shardings, strict=True)]
+
+    def _execute(self, given: list[Any]) -> list[Any]:
+        if not self.module.callbacks:
+            return self.loaded.execute_sharded(given).consume_with_handlers(self._handlers)
+        started = self.loaded.execute_sharded(given, with_tokens=True)
+        running.append(started.consume_token())
+        return started.consume_with_handlers(self._handlers)
+
+    def _buffer(self, array: Any, sharding: Any) -> Any:
+        """jaxlib's array of an input, distributed as the program takes it."""
+        remote = array._remote
+        if not isinstance(remote, sharded.Sharded) or (
+                remote.sharding is not sharding and not remote.sharding.is_equivalent_to(sharding, array.ndim)):
+            remote = sharded.put(array, sharding)._remote
+        return sharded.ordered(remote.buffer, remote.aval, remote.sharding, devices_of(remote.sharding), self.over.devices)
+
+    def cost_analysis(self) -> dict[str, float]:
+        """XLA's estimates for one device: flops, bytes accessed, and so on."""
+        return dict(self.loaded.cost_analysis())
+
+    memory_stats = SingleExecutable.memory_stats
+
+    @property
+    def text(self) -> str:
+        """The program of each device, after XLA's optimisations, as HLO."""
+        return self.loaded.get_hlo_text()
+
+
+def compile_program(closed: ClosedJaxpr, name: str, donated: Sequence[bool], over: Distribution, host: Any) -> Executable:
+    """Compiles a program for several devices. host: the device of arrays in the host's memory.
+
+    Raises NotImplementedError for an operation that has no lowering, RuntimeError without jaxlib.
+    """
+    module = lower(closed, name, plugin.program_platform(plugin.client_platform(over.platform)), donated, locations=True,
+                   over=over)
+    libraries.prepare(module.text)
+    client = plugin.client(plugin.client_platform(over.platform))
+    there = sharded.device_list(over.devices)[1]
+    with buffers.failures():
+        if module.callbacks:
+            loaded = client.compile_and_load(plugin.parsed(module.text), there, _options(over, len(closed.out_avals)),
+                                             [host_function(c) for c in module.callbacks])
+        else:
+            loaded = client.compile_and_load(module.text, there, _options(over, len(closed.out_avals)))
+    return Executable(module, loaded, closed, over, name, host)
+
+
+def _options(over: Distribution, results: int) -> Any:
+    """What makes XLA divide a program."""
+    xla = plugin.library()
+    options = xla.CompileOptions()
+    build = options.executable_build_options
+    options.num_replicas = build.num_replicas = 1
+    options.num_partitions = build.num_partitions = len(over.devices)
+    build.use_spmd_partitioning = build.use_shardy_partitioner = True
+    wanted = over.outs or (None,) * results
+    build.allow_spmd_sharding_propagation_to_output = [s is None for s in wanted]
+    options.device_assignment = xla.DeviceAssignment.create(np.array([[d.id for d in over.devices]]))
+    return options
+
+
+put, from_parts = sharded.put, sharded.from_parts
+plugin.keep_at_fork(lambda: [*_executables])

@@ -1,0 +1,151 @@
+"""Arrays over several devices: their parts in the devices' memory, put there and read back."""
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from numjet import _native
+from numjet.core import transfers
+from numjet.core.aval import ShapedArray
+from numjet.core.sharding.distribution import canonical, devices_of
+from numjet.core.sharding.shardings import Sharding
+from numjet.xla import buffers, layouts, plugin
+
+
+class Sharded:
+    """The parts of an array on several devices, held by a native Array. `buffer` is jaxlib's array of them."""
+
+    __slots__ = ("aval", "buffer", "sharding", "_parts", "__weakref__")
+
+    def __init__(self, buffer: Any, aval: ShapedArray, sharding: Sharding):
+        self.buffer, self.aval, self.sharding = buffer, aval, sharding
+        self._parts: list[Any] | None = None
+
+    def block_until_ready(self) -> None:
+        """Waits; raises the error of the computation, if any."""
+        plugin.check_fork()
+        with buffers.failures():
+            self.buffer.block_until_ready()
+
+    def is_ready(self) -> bool:
+        plugin.check_fork()
+        return self.buffer.is_ready()
+
+    def unsafe_buffer_pointer(self) -> int:
+        raise ValueError("unsafe_buffer_pointer() is supported only for unsharded arrays: this one has parts on "
+                         f"{len(devices_of(self.sharding))} devices; ask one of x.addressable_shards for its data")
+
+    def indices(self) -> list[tuple[Any, tuple[slice, ...]]]:
+        """The devices of this process that hold parts, each with the index of its part."""
+        return list(self.sharding.addressable_devices_indices_map(self.aval.shape).items())
+
+    def parts(self) -> list[Any]:
+        """An Array for each device of this process, in the order of the sharding's devices."""
+        if self._parts is None:
+            shape = self.sharding.shard_shape(self.aval.shape)
+            self._parts = [_part(b, self.aval.update(shape=shape), d)
+                           for b, (d, _) in zip(self.buffer._arrays, self.indices(), strict=True)]
+        return self._parts
+
+    def fetch(self) -> np.ndarray:
+        """The value in the host's memory."""
+        plugin.check_fork()
+        transfers.check_reading(self.aval)
+        if not self.sharding.is_fully_addressable and not self.sharding.is_fully_replicated:
+            raise RuntimeError("Fetching value for `jax.Array` that spans non-addressable (non process local) devices is not "
+                               "possible. You can use `jax.experimental.multihost_utils.process_allgather` to print the "
+                               "global array or use `.addressable_shards` method of jax.Array to inspect the addressable "
+                               "(process local) shards.")
+        if self.sharding.is_fully_replicated:
+            return self.parts()[0]._value
+        value = np.empty(self.aval.shape, self.aval.dtype)
+        for part, (_, index) in zip(self.parts(), self.indices(), strict=True):
+            value[index] = part._value
+        return value
+
+
+def _part(buffer: Any, aval: ShapedArray, device: Any) -> Any:
+    """One part as an Array: in the host's memory as a view of it."""
+    if device.platform != "cpu":
+        return _native.from_remote(buffers.Remote(buffer, aval), aval, device, True)
+    with buffers.failures():
+        value = buffer._single_device_array_to_np_array_did_copy()[0]
+    return _native.from_numpy(np.require(buffers.from_stored(value, aval), requirements="C"), aval, device, True)
+
+
+@functools.cache
+def _sharding_class() -> type:
+    xla: Any = plugin.library()
+
+    class Tiles(xla.GSPMDSharding):
+        """Sharding of an array over several devices, in jaxlib's protocol."""
+
+        memory_kind = property(lambda self: self._memory_kind)
+
+        def _to_xla_hlo_sharding(self, num_dimensions: int) -> Any:
+            return self._hlo_sharding
+    return Tiles
+
+
+@functools.lru_cache(maxsize=1024)
+def device_list(devices: tuple[Any, ...]) -> tuple[list[Any], Any]:
+    """jaxlib's devices for ours, and its list of them."""
+    found = [buffers.place(plugin.client_platform(d.platform), d.id)[0] for d in devices]
+    return found, plugin.library().DeviceList(tuple(found))
+
+
+@functools.lru_cache(maxsize=4096)
+def theirs(sharding: Sharding | None, ndim: int, devices: tuple[Any, ...]) -> Any:
+    """jaxlib's sharding for ours, with the devices in an order."""
+    return _sharding_class()(device_list(devices)[1], layouts.hlo_sharding(sharding, ndim, devices))
+
+
+def ordered(buffer: Any, aval: ShapedArray, sharding: Sharding, given: tuple[Any, ...], wanted: tuple[Any, ...]) -> Any:
+    """jaxlib's array with its devices in another order: programs have them in one, meshes perhaps in others."""
+    if given is wanted or given == wanted:
+        return buffer
+    numbers = {d: k for k, d in enumerate(given)}
+    parts = buffer._arrays
+    return plugin.library().ArrayImpl(buffers.stored(aval), theirs(sharding, aval.ndim, wanted),
+                                      [parts[numbers[d]] for d in wanted], committed=True, _skip_checks=True)
+
+
+def put(array: Any, sharding: Sharding) -> Any:
+    """An Array with the value of another, in parts on the devices of a sharding. Memory of the host is shared where it fits."""
+    plugin.check_fork()
+    aval, remote = array.aval, array._remote
+    if isinstance(remote, Sharded) and remote.sharding.is_equivalent_to(sharding, aval.ndim):
+        return wrap(remote.buffer, aval, sharding)
+    value = buffers.to_stored(array._value, aval)
+    indices = sharding.addressable_devices_indices_map(aval.shape)
+    return assembled([_contiguous(value[index]) for index in indices.values()], aval, sharding)
+
+
+def _contiguous(part: np.ndarray) -> np.ndarray:
+    return part if part.flags.c_contiguous else np.ascontiguousarray(part)
+
+
+def assembled(parts: Sequence[Any], aval: ShapedArray, sharding: Sharding) -> Any:
+    """An Array of parts in the dtype of the device's buffer (NumPy arrays), one for each device of this process."""
+    devices = devices_of(sharding)
+    local = [d for d in devices if d in sharding.addressable_devices]
+    xla = plugin.library()
+    with buffers.failures():
+        buffer = xla.batched_device_put(buffers.stored(aval), theirs(sharding, aval.ndim, devices), list(parts),
+                                        device_list(tuple(local))[0], True, enable_x64=True)
+    return wrap(buffer, aval, sharding)
+
+
+def from_parts(parts: Sequence[Any], aval: ShapedArray, sharding: Sharding) -> Any:
+    """An Array of Arrays, one for each device of this process."""
+    values = [p._remote.buffer if p._remote is not None else buffers.to_stored(p._value, p.aval) for p in parts]
+    return assembled(values, aval, sharding)
+
+
+def wrap(buffer: Any, aval: ShapedArray, sharding: Sharding) -> Any:
+    """An Array of jaxlib's array, whose devices are in the order of the sharding."""
+    there = canonical(sharding)
+    return _native.from_remote(Sharded(buffer, aval, there), aval, there, True)

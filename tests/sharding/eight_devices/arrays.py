@@ -1,0 +1,163 @@
+"""Arrays of parts on eight devices, and programs that follow them."""
+import numpy as np
+import pytest
+
+import numjet as nj
+import numjet.numpy as jnp
+from numjet.sharding import Mesh, NamedSharding, PartitionSpec as P, SingleDeviceSharding
+
+MESH = Mesh(np.array(nj.devices()).reshape(4, 2), ("x", "y"))
+SPECS = [P(), P("x"), P("y"), P("x", "y"), P("y", "x"), P(None, "x"), P(("x", "y")), P(None, ("y", "x")), P(("y", "x"))]
+WHOLE = np.arange(64, dtype=np.float32).reshape(8, 8)
+
+
+def over(*spec):
+    return NamedSharding(MESH, P(*spec))
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_parts_are_where_the_sharding_says(spec):
+    sharding = NamedSharding(MESH, spec)
+    x = nj.device_put(WHOLE, sharding)
+    assert x.sharding == sharding and x.committed and x.devices() == set(nj.devices()) and x.is_fully_addressable
+    assert x.is_fully_replicated == (spec == P())
+    where = sharding.devices_indices_map((8, 8))
+    for k, shard in enumerate(x.addressable_shards):
+        assert shard.data.devices() == {shard.device} and shard.index == where[shard.device]
+        np.testing.assert_array_equal(shard.data, WHOLE[shard.index])
+        np.testing.assert_array_equal(x.addressable_data(k), WHOLE[shard.index])
+    np.testing.assert_array_equal(x, WHOLE)
+    seen = [(tuple((i.start, i.stop) for i in s.index), s.replica_id) for s in x.global_shards]
+    assert len(set(seen)) == 8
+
+
+@pytest.mark.parametrize("before", SPECS)
+@pytest.mark.parametrize("after", SPECS[::3])
+def test_any_sharding_becomes_any_other(before, after):
+    x = nj.device_put(nj.device_put(WHOLE, NamedSharding(MESH, before)), NamedSharding(MESH, after))
+    assert x.sharding.spec == after
+    for shard in x.addressable_shards:
+        np.testing.assert_array_equal(shard.data, WHOLE[shard.index])
+    home = nj.device_put(x, nj.devices()[5])
+    assert home.devices() == {nj.devices()[5]} and (home == WHOLE).all()
+
+
+def test_programs_follow_their_operands():
+    x = nj.device_put(WHOLE, over("x", "y"))
+    f = nj.jit(lambda x: (jnp.sin(x), x.sum(0), x @ x.T, x.T))
+    for _ in range(3):
+        sin, total, product, turned = f(x)
+    assert sin.sharding == over("x", "y") and turned.sharding == over("y", "x") and total.sharding == over("y")
+    np.testing.assert_allclose(sin, np.sin(WHOLE), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(product, WHOLE @ WHOLE.T, rtol=1e-6)
+    np.testing.assert_array_equal(turned, WHOLE.T)
+
+
+def test_operations_outside_of_jit_follow_their_operands():
+    x = nj.device_put(WHOLE, over("x"))
+    y = (x + 1) * 2 - jnp.ones(8)
+    assert y.sharding == over("x") and (y == (WHOLE + 1) * 2 - 1).all()
+    assert x[2].tolist() == WHOLE[2].tolist() and float(x.sum()) == WHOLE.sum()
+    np.testing.assert_array_equal(jnp.concatenate([x, x], 1), np.concatenate([WHOLE, WHOLE], 1))
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "bfloat16", "float16", "complex64", "uint32"])
+def test_dtypes(dtype):
+    x = nj.device_put(WHOLE.astype(jnp.dtype(dtype)), over("x", "y"))
+    assert x.dtype == dtype and (np.asarray(x) == WHOLE.astype(jnp.dtype(dtype))).all()
+    one = jnp.asarray(WHOLE.astype(jnp.dtype(dtype)))
+    assert (x + x).dtype == dtype and (np.asarray(x + x) == np.asarray(one + one)).all()
+
+
+def test_keys():
+    keys = nj.device_put(nj.random.split(nj.random.key(0), 8), over("x"))
+    bits = nj.jit(nj.vmap(lambda k: nj.random.uniform(k, (3,))))(keys)
+    np.testing.assert_array_equal(bits, nj.vmap(lambda k: nj.random.uniform(k, (3,)))(nj.random.split(nj.random.key(0), 8)))
+
+
+def test_in_and_out_shardings():
+    f = nj.jit(lambda x, y: {"a": x * y, "b": x.sum()}, in_shardings=(over("x"), over("y")), out_shardings={"a": over("x", "y"),
+                                                                                                     "b": None})
+    for _ in range(2):
+        out = f(WHOLE, WHOLE)
+        assert out["a"].sharding == over("x", "y") and out["b"].is_fully_replicated and (out["a"] == WHOLE * WHOLE).all()
+    with pytest.raises(ValueError, match="Sharding passed to jit does not match the sharding on the respective arg"):
+        f(nj.device_put(WHOLE, over("y")), WHOLE)
+    with pytest.raises(ValueError, match=r"(?s)key path x was given.*dimension 0 should be divisible by 4"):
+        f(WHOLE[:3], WHOLE[:1])
+    outer = nj.jit(lambda x: f(x, x)["a"] + 1)(WHOLE)
+    assert (outer == WHOLE * WHOLE + 1).all() and outer.sharding == over("x", "y")
+
+
+def test_constraints():
+    f = nj.jit(lambda x: nj.lax.with_sharding_constraint(x * 2, over(None, "y")))
+    assert f(WHOLE).sharding == over(None, "y") and nj.lax.with_sharding_constraint(WHOLE, over("x")).sharding == over("x")
+    assert nj.grad(lambda x: (f(x) ** 2).sum())(WHOLE).tolist() == (8 * WHOLE).tolist()
+    batched = nj.jit(nj.vmap(lambda x: nj.lax.with_sharding_constraint(x * 2, over("x"))))(WHOLE)
+    assert (batched == WHOLE * 2).all() and batched.sharding.spec[1] == "x"
+    with nj.set_mesh(MESH):
+        assert nj.jit(lambda x: nj.lax.with_sharding_constraint(x, P("y")))(WHOLE).sharding.spec == P("y")
+    with pytest.raises(RuntimeError, match="requires a non-empty mesh"):
+        nj.lax.with_sharding_constraint(WHOLE, P("x"))
+
+
+def test_donated_arrays_are_gone():
+    x = nj.device_put(WHOLE, over("x"))
+    y = nj.jit(lambda x: x + 1, donate_argnums=0)(x)
+    assert x.is_deleted() and (y == WHOLE + 1).all()
+
+
+def test_derivatives_and_loops_run_divided():
+    def loss(w, x):
+        carry, _ = nj.lax.scan(lambda c, _: (jnp.tanh(c @ w), None), x, None, length=3)
+        return (carry ** 2).sum()
+    w, x = WHOLE / 100, WHOLE / 64
+    expected = nj.grad(loss)(w, x)
+    found = nj.jit(nj.grad(loss))(nj.device_put(w, over(None, "y")), nj.device_put(x, over("x")))
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+
+
+def test_one_of_several_devices():
+    device = nj.devices()[3]
+    x = nj.device_put(np.ones(4, np.float32), device)
+    assert x.sharding == SingleDeviceSharding(device)
+    for y in (x + 1, x + x, nj.jit(lambda x: x * 2)(x), jnp.sort(x), x[1], -x):
+        assert y.devices() == {device} and y.committed
+    with pytest.raises(ValueError, match="Received incompatible devices"):
+        x + nj.device_put(np.ones(4), nj.devices()[2])
+    with nj.default_device(nj.devices()[6]):
+        assert jnp.ones(3).devices() == {nj.devices()[6]} and nj.jit(lambda: jnp.zeros(2))().devices() == {nj.devices()[6]}
+
+
+def test_made_of_parts():
+    sharding = over("x")
+    made = nj.make_array_from_callback((8, 8), sharding, lambda index: WHOLE[index])
+    parts = [nj.device_put(WHOLE[index], d) for d, index in sharding.devices_indices_map((8, 8)).items()]
+    for x in (made, nj.make_array_from_single_device_arrays((8, 8), sharding, parts[::-1])):
+        assert x.sharding == sharding and (x == WHOLE).all()
+    with pytest.raises(ValueError, match="expected one array on each of"):
+        nj.make_array_from_single_device_arrays((8, 8), sharding, parts[1:])
+
+
+def test_meshes_of_another_order():
+    turned = Mesh(np.array(nj.devices())[::-1].reshape(2, 4), ("a", "b"))
+    x = nj.device_put(WHOLE, NamedSharding(turned, P("a", "b")))
+    y = nj.device_put(WHOLE, over("x"))
+    for out in (nj.jit(lambda x, y: x + y)(x, y), nj.jit(lambda x, y: x + y)(y, x), x + y):
+        np.testing.assert_array_equal(out, WHOLE * 2)
+    moved = nj.jit(lambda x: x * 1, out_shardings=NamedSharding(turned, P("b")))(y)
+    assert moved.sharding.mesh == turned and (moved == WHOLE).all()
+    for shard in moved.addressable_shards:
+        np.testing.assert_array_equal(shard.data, WHOLE[shard.index])
+
+
+def test_errors_name_what_does_not_fit():
+    with pytest.raises(ValueError, match=r"(?s)One of device_put args was given.*dimension 0 should be divisible by 4"):
+        nj.device_put(np.ones(3), over("x"))
+    with pytest.raises(ValueError, match="only valid for values of rank at least 2"):
+        nj.device_put(np.ones(4), over("x", "y"))
+    with pytest.raises(ValueError, match="Received incompatible devices"):
+        nj.device_put(WHOLE, over("x")) + nj.device_put(WHOLE, nj.devices()[1])
+    half = Mesh(np.array(nj.devices()[:4]), ("x",))
+    with pytest.raises(ValueError, match="Received incompatible devices"):
+        nj.jit(lambda x, y: x + y)(nj.device_put(WHOLE, over("x")), nj.device_put(WHOLE, NamedSharding(half, P("x"))))
