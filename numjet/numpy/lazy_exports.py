@@ -48,6 +48,7 @@ from numjet.numpy.signal.poly import (
     poly as poly, polyadd as polyadd, polyder as polyder, polydiv as polydiv, polyint as polyint, polymul as polymul,
     polysub as polysub, polyval as polyval,
 )
+from numjet.numpy.signal.poly_fit import polyfit as polyfit, roots as roots
 from numjet.numpy.signal.windows import (
     bartlett as bartlett, blackman as blackman, hamming as hamming, hanning as hanning, i0 as i0, kaiser as kaiser,
 )

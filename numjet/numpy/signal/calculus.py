@@ -25,7 +25,7 @@ from numjet.numpy.core.promotion import (
 from numjet.numpy.indexing.subscript import getitem
 from numjet.numpy.reduction.reductions import axes_of, sum as total
 from numjet.numpy.shaping.joining import concatenate
-from numjet.numpy.shaping.manipulation import broadcast_to, moveaxis, ravel
+from numjet.numpy.shaping.manipulation import broadcast_to, ravel
 from numjet.numpy.shaping.repeating import flip
 
 # -------------------------------------------------------------------------------------------- differences
@@ -141,17 +141,22 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
     if x is None:
         y, = promote_args_inexact("trapezoid", y)
         width: Any = to_array(dx)
-        y = moveaxis(y, axis, -1)
     else:
         y, x = promote_args_inexact("trapezoid", y, x)
-        width = diff(x) if x.ndim == 1 else diff(moveaxis(x, axis, -1))
-        y = moveaxis(y, axis, -1)
-    n = y.shape[-1]
-    pairs = arithmetic.add(slicing.slice_in_dim(y, min(1, n), n, axis=-1), slicing.slice_in_dim(y, 0, max(n - 1, 0), axis=-1))
+        width = diff(x, axis=axis) if x.ndim > 1 else _along(diff(x), y.ndim, as_axis(axis, y.ndim))
+    dim = as_axis(axis, y.ndim)
+    n = y.shape[dim]
+    pairs = arithmetic.add(slicing.slice_in_dim(y, min(1, n), n, axis=dim),
+                           slicing.slice_in_dim(y, 0, max(n - 1, 0), axis=dim))
     width, pairs = promote_dtypes(width, pairs)
     whole = rearrange.broadcast_shapes(width.shape, pairs.shape)
     width, pairs = (broadcast_to(v, whole) for v in (width, pairs))
-    return arithmetic.mul(total(_times(width, pairs), -1), literal(0.5, pairs.dtype))
+    return arithmetic.mul(total(_times(width, pairs), axis), literal(0.5, pairs.dtype))
+
+
+def _along(vector: Any, rank: int, dim: int) -> Any:
+    """A vector along one of `rank` axes."""
+    return rearrange.broadcast_in_dim(vector, [vector.shape[0] if d == dim else 1 for d in range(rank)], (dim,))
 
 
 # -------------------------------------------------------------------------------------------- convolution

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import numjet as nj
 import numjet.numpy as jnp
 from tests.numpy.helpers import assert_same, check, check_grad
 
@@ -31,6 +32,9 @@ CALLS: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("trapezoid", (A,), {}),
     ("trapezoid", (A, W), {}),
     ("trapezoid", (A,), {"dx": 2, "axis": 0}),
+    ("trapezoid", (A,), {"dx": W, "axis": 0}),
+    ("trapezoid", (A, T), {"axis": 0}),
+    ("trapezoid", (A, A**2), {"axis": 0}),
     ("cov", (A,), {}),
     ("cov", (A,), {"rowvar": False}),
     ("cov", (V,), {}),
@@ -53,6 +57,8 @@ CALLS: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("polyint", (V,), {}),
     ("polyint", (V, 2, T[1:]), {}),
     ("poly", (U,), {}),
+    ("polyfit", (V, W.repeat(2)[:6], 2), {}),
+    ("polyfit", (V, np.stack([V**2, V], 1), 2), {"w": np.arange(1, 7, dtype=np.float32)}),
 ]
 
 
@@ -118,3 +124,31 @@ def test_derivatives(fn: Any) -> None:
 def test_errors(call: Any, error: type[Exception], text: str) -> None:
     with pytest.raises(error, match=text):
         call()
+
+
+def test_roots() -> None:
+    p = np.array([0, 1, 2, 0, 0], np.float32)
+    assert_same(jnp.roots(p), np.roots(p).astype(np.complex64))
+    assert_same(jnp.roots(C), np.roots(C), rtol=1e-5)
+    assert jnp.roots(np.zeros(3)).shape == (0,)
+    want = np.array([-2, 0, 0, np.nan + 1j * np.nan], np.complex64)
+    assert_same(nj.jit(lambda p: jnp.roots(p, strip_zeros=False))(p), want)
+    with pytest.raises(nj.errors.ConcretizationTypeError, match="strip_zeros=False"):
+        nj.jit(jnp.roots)(p)
+
+
+def test_fits() -> None:
+    x, y = V, V**2 - 3 * V + U.repeat(2) / 100
+    for got, want in zip(jnp.polyfit(x, y, 2, full=True), np.polyfit(x, y, 2, full=True), strict=True):
+        np.testing.assert_allclose(got, want, rtol=2e-3, atol=1e-6)
+    for cov in (True, "unscaled"):
+        for values in (y, np.stack([y, x], 1)):
+            got, want = jnp.polyfit(x, values, 2, cov=cov)[1], np.polyfit(x, values, 2, cov=cov)[1]
+            np.testing.assert_allclose(got, want, rtol=2e-3, atol=1e-5)
+    check_grad(lambda y: jnp.polyfit(x, y, 1), y)
+    for bad, error, text in (((x, y, -1), ValueError, "deg >= 0"), ((x[None], y, 1), TypeError, "1D vector"),
+                             ((x, y[:3], 1), TypeError, "same length"), ((x[:0], y[:0], 1), TypeError, "non-empty")):
+        with pytest.raises(error, match=text):
+            jnp.polyfit(*bad)
+    with pytest.raises(ValueError, match="must exceed order"):
+        jnp.polyfit(x[:2], y[:2], 1, cov=True)
