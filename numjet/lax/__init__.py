@@ -35,7 +35,8 @@ from numjet.lax.elementwise.bitwise import (
 )
 from numjet.lax.elementwise.convert import (
     complex as complex, complex_p as complex_p, conj as conj, conj_p as conj_p, convert_element_type as convert_element_type,
-    convert_element_type_p as convert_element_type_p, imag as imag, imag_p as imag_p, real as real, real_p as real_p,
+    convert_element_type_p as convert_element_type_p, copy_p as copy_p, imag as imag, imag_p as imag_p,
+    real as real, real_p as real_p,
 )
 from numjet.lax.elementwise.bits import (
     bitcast_convert_type as bitcast_convert_type, bitcast_convert_type_p as bitcast_convert_type_p,

@@ -45,6 +45,7 @@ from numjet.lax import (
     conj_p as conj_p,
     conv_general_dilated_p as conv_general_dilated_p,
     convert_element_type_p as convert_element_type_p,
+    copy_p as copy_p,
     cos_p as cos_p,
     cosh_p as cosh_p,
     cumlogsumexp_p as cumlogsumexp_p,
@@ -182,7 +183,6 @@ class _Absent(Primitive):
 
 add_jaxvals_p, remat_p = add_any_p, checkpoint_p
 approx_top_k_p = _Absent("approx_top_k", "use numjet.lax.approx_max_k or approx_min_k")
-copy_p = _Absent("copy", "use numjet.numpy.copy")
 create_token_p = _Absent("create_token", "use numjet.lax.create_token")
 device_put_p = _Absent("device_put", "use numjet.device_put")
 empty2_p = _Absent("empty2", "use numjet.numpy.empty")

@@ -104,6 +104,13 @@ convert_element_type_p: Op = elementwise(
                                  ("bool", "int32", "uint8", "float32", "float16", dtypes.bfloat16, "complex64"))))
 
 
+# A new array of the same values: outside of compiled programs, where deleting one of two arrays must leave the other.
+copy_p: Op = elementwise(
+    "copy", accepts=ANY, eager=np.copy, jvp=LINEAR, transpose=lambda ct, x: copy_p(ct), cpu=lambda b, x: x, hlo=SCALARS,
+    linear_in=(0,), traits=FREE, rewrites=same_aval,
+    samples=Samples(shapes=UNARY_SHAPES, dtypes=("float32", "bool", "int8", "complex64"), ulps=0))
+
+
 def constant(value: Any, dtype: Any = None, weak_type: bool = False) -> Any:
     """A concrete Array of `value` (NumPy values, Python scalars), made now even while a function is traced."""
     value = np.asarray(value)
