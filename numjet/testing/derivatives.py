@@ -6,7 +6,7 @@ Forward mode is compared with central differences in a random direction; reverse
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from numjet.foundation.util import replace_at
 # Relative and absolute tolerances by dtype: central differences lose half of the digits.
 TOLERANCES = {"bfloat16": 1e-1, "float16": 1e-2, "float32": 2e-3, "float64": 1e-5, "complex64": 2e-3, "complex128": 1e-5}
 EPS = 1e-4
+Tolerance = float | Mapping[Any, float] | None
 
 
 def _inexact(x: Any) -> bool:
@@ -51,24 +52,31 @@ def difference(f: Callable[..., Any], args: Sequence[Any], tangents: Sequence[An
                     else np.zeros(np.shape(p), dtypes.float0), plus, minus)
 
 
-def _assert_close(got: Any, want: Any, atol: float | None, rtol: float | None, message: str) -> None:
+def _tolerance(given: Tolerance, dtype: np.dtype) -> float:
+    """The tolerance for values of a dtype: the given number, the dtype's in a table, or the default."""
+    if isinstance(given, Mapping):
+        given = {np.dtype(k): v for k, v in given.items()}.get(dtype)
+    return TOLERANCES.get(dtype.name, 0.0) if given is None else given
+
+
+def _assert_close(got: Any, want: Any, atol: Tolerance, rtol: Tolerance, message: str) -> None:
     got_leaves, got_tree = tree_flatten(got)
     want_leaves, want_tree = tree_flatten(want)
     assert got_tree == want_tree, f"{message}: expected the structure {want_tree}, got {got_tree}"
     for g, w in zip(map(np.asarray, got_leaves), map(np.asarray, want_leaves), strict=True):
         if g.dtype == dtypes.float0 or w.dtype == dtypes.float0:
             continue
-        tolerance = TOLERANCES.get(g.dtype.name, 0.0)
         wide = np.complex128 if np.iscomplexobj(g) or np.iscomplexobj(w) else np.float64
-        np.testing.assert_allclose(g.astype(wide), w.astype(wide), atol=tolerance if atol is None else atol,
-                                   rtol=tolerance if rtol is None else rtol, err_msg=message)
+        np.testing.assert_allclose(g.astype(wide), w.astype(wide), atol=_tolerance(atol, g.dtype),
+                                   rtol=_tolerance(rtol, g.dtype), err_msg=message)
 
 
-def check_jvp(f: Callable[..., Any], f_jvp: Callable[..., Any], args: Sequence[Any], atol: float | None = None,
-              rtol: float | None = None, eps: float = EPS, err_msg: str = "") -> None:
+def check_jvp(f: Callable[..., Any], f_jvp: Callable[..., Any], args: Sequence[Any], atol: Tolerance = None,
+              rtol: Tolerance = None, eps: float = EPS, err_msg: str = "") -> None:
     """Asserts that f_jvp(args, tangents) gives f(*args) and the directional derivative by central differences.
 
-    atol, rtol: tolerances; default: by dtype. eps: the step of the differences. Raises AssertionError.
+    atol, rtol: tolerances, or tables of them by dtype; default: by dtype. eps: the step of the differences. Raises
+    AssertionError.
 
     >>> import functools, numjet as nj, numjet.numpy as jnp
     >>> check_jvp(jnp.sin, functools.partial(nj.jvp, jnp.sin), (0.5,))
@@ -80,11 +88,12 @@ def check_jvp(f: Callable[..., Any], f_jvp: Callable[..., Any], args: Sequence[A
     _assert_close(tangent, difference(f, args, tangents, eps), atol, rtol, f"{note}tangent of the JVP")
 
 
-def check_vjp(f: Callable[..., Any], f_vjp: Callable[..., Any], args: Sequence[Any], atol: float | None = None,
-              rtol: float | None = None, eps: float = EPS, err_msg: str = "") -> None:
+def check_vjp(f: Callable[..., Any], f_vjp: Callable[..., Any], args: Sequence[Any], atol: Tolerance = None,
+              rtol: Tolerance = None, eps: float = EPS, err_msg: str = "") -> None:
     """Asserts that f_vjp(*args) gives f(*args) and a pullback that agrees with central differences.
 
-    atol, rtol: tolerances; default: by dtype. eps: the step of the differences. Raises AssertionError.
+    atol, rtol: tolerances, or tables of them by dtype; default: by dtype. eps: the step of the differences. Raises
+    AssertionError.
 
     >>> import functools, numjet as nj, numjet.numpy as jnp
     >>> check_vjp(jnp.sin, functools.partial(nj.vjp, jnp.sin), (0.5,))
@@ -111,11 +120,12 @@ def _inner(a: Any, b: Any) -> Any:
 
 
 def check_grads(f: Callable[..., Any], args: Sequence[Any], order: int, modes: str | Sequence[str] = ("fwd", "rev"),
-                atol: float | None = None, rtol: float | None = None, eps: float | None = None) -> None:
+                atol: Tolerance = None, rtol: Tolerance = None, eps: float | None = None) -> None:
     """Asserts that derivatives of f at args, up to an order, agree with central differences.
 
     modes: "fwd" for jvp, "rev" for vjp, or both; each derivative is differentiated again in each mode.
-    atol, rtol: tolerances; default: by dtype. eps: the step of the differences. Raises AssertionError, or ValueError for modes.
+    atol, rtol: tolerances, or tables of them by dtype; default: by dtype. eps: the step of the differences. Raises
+    AssertionError, or ValueError for modes.
 
     >>> import numjet.numpy as jnp
     >>> check_grads(jnp.sin, (0.5,), order=2)

@@ -21,6 +21,12 @@ def test_right_derivatives_pass(f, args, order):
     check_grads(f, args, order)
 
 
+def test_tolerances_by_dtype():
+    check_grads(jnp.sin, (0.5,), 2, atol={np.float32: 1e-2}, rtol={"float32": 1e-2})
+    with pytest.raises(AssertionError):
+        check_jvp(jnp.sin, lambda p, t: tuple(1.1 * x for x in nj.jvp(jnp.sin, p, t)), (0.5,), atol={np.float32: 1e-2})
+
+
 def test_in_64_bits_the_tolerance_is_tight(x64):
     f = jnp.linalg.inv
     check_grads(f, (np.eye(3) * 2 + 1,), 2)
