@@ -246,6 +246,15 @@ def test_itemsize_bits():
     cases = {"bool": 8, "int2": 2, "int4": 4, "float4_e2m1fn": 4, "float8_e5m2": 8, "float32": 32, "complex64": 64}
     for dtype, bits in cases.items():
         assert dtypes.itemsize_bits(dtype) == bits
+    with pytest.raises(ValueError, match="dtype cannot be None"):
+        dtypes.itemsize_bits(None)
+
+
+def test_numbers_that_no_array_has_are_known():
+    assert dtypes.itemsize_bits("int1") == 1 and dtypes.itemsize_bits("float6_e2m3fn") == 6
+    assert dtypes.issubdtype("int1", np.signedinteger) and dtypes.issubdtype("float6_e3m2fn", np.floating)
+    with pytest.raises(TypeError, match="float6"):
+        dtypes.check_user_dtype("float6_e3m2fn", "zeros")
 
 
 def test_public_names():

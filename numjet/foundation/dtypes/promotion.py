@@ -131,10 +131,11 @@ def _no_path(mode: str, nodes: tuple[Node, ...]) -> str:
                 f"x.astype({nodes[0].dtype.name!r}), or set jax_numpy_dtype_promotion=standard.")
     strong = [node.dtype for node in nodes if not node.weak]
     if any(dtype in t.SMALL_FLOATS for dtype in strong):
-        kind, target = "8-bit and smaller floats", "float32"
+        bits = min(t.itemsize_bits(dtype) for dtype in strong if dtype in t.SMALL_FLOATS)
+        kind, target = f"{bits}-bit floats", "float32"
     else:
         kind, target = "2-bit and 4-bit integers", "int32"
-    return f"{head}: {kind} never promote implicitly. Cast to the dtype you want, for example x.astype({target!r})."
+    return f"{head}: {kind} do not support implicit promotion. Cast to the dtype you want, for example x.astype({target!r})."
 
 
 def _node_of(x: Any) -> Node:

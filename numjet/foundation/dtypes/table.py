@@ -67,6 +67,9 @@ FLOAT8: tuple[DType, ...] = (float8_e3m4, float8_e4m3, float8_e4m3b11fnuz, float
                              float8_e5m2fnuz, float8_e8m0fnu)
 SMALL_FLOATS: tuple[DType, ...] = (float4_e2m1fn, *FLOAT8)
 FLOATING: tuple[DType, ...] = (*SMALL_FLOATS, bfloat16, float16, float32, float64)
+# Numbers that `issubdtype` and `itemsize_bits` know, and that no array has.
+OUTSIDE_ARRAYS: tuple[DType, ...] = tuple(np.dtype(getattr(ml_dtypes, name)) for name in
+                                          ("int1", "uint1", "float6_e2m3fn", "float6_e3m2fn") if hasattr(ml_dtypes, name))
 COMPLEX: tuple[DType, ...] = (complex64, complex128)
 INTEGRAL: tuple[DType, ...] = (*SIGNED, *UNSIGNED)
 INEXACT: tuple[DType, ...] = (*FLOATING, *COMPLEX)
@@ -79,6 +82,7 @@ _ABSTRACT: dict[DType, type] = {
     **dict.fromkeys(UNSIGNED, np.unsignedinteger),
     **dict.fromkeys(FLOATING, np.floating),
     **dict.fromkeys(COMPLEX, np.complexfloating),
+    **{dtype: {"i": np.signedinteger, "u": np.unsignedinteger}.get(dtype.name[0], np.floating) for dtype in OUTSIDE_ARRAYS},
     bool_: np.bool_,
 }
 
@@ -110,7 +114,8 @@ _SHORT_NAMES: dict[DType, str] = {
     **{dtype: f"c{dtype.name[7:]}" for dtype in COMPLEX},
 }
 _BY_SHORT_NAME: dict[str, DType] = {name: dtype for dtype, name in _SHORT_NAMES.items()}
-_BITS: dict[DType, int] = {int2: 2, uint2: 2, int4: 4, uint4: 4, float4_e2m1fn: 4}
+_BITS: dict[DType, int] = {int2: 2, uint2: 2, int4: 4, uint4: 4, float4_e2m1fn: 4,
+                         **{dtype: 6 if dtype.name.startswith("float6") else 1 for dtype in OUTSIDE_ARRAYS}}
 
 
 _KEY_DTYPES: set[DType] = {key_dtype}
@@ -239,6 +244,8 @@ def itemsize_bits(dtype: Any) -> int:
     >>> itemsize_bits("float32"), itemsize_bits("int4")
     (32, 4)
     """
+    if dtype is None:
+        raise ValueError("itemsize_bits: dtype cannot be None: expected a dtype or its name")
     found = as_dtype(dtype)
     return _BITS.get(found) or 8 * found.itemsize
 
