@@ -3,6 +3,7 @@
 np.sin(x), np.concatenate([x, y]) and np.linalg.norm(x) of arrays and tracers are numjet's functions of the same name. Where
 there is none, or the call writes into a NumPy array, NumPy works with the arrays' values, which tracers do not have. With the
 flag numjet_numpy_dispatch off that holds for all functions, as in JAX; operators of NumPy arrays and ours are ours always.
+Functions called by NumPy's names promote dtypes and ranks whatever the flags for numjet.numpy forbid.
 """
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from numjet.core.trace import Array, Tracer, is_array_like
-from numjet.foundation.config import config
+from numjet.foundation.config import config, numpy_dtype_promotion, numpy_rank_promotion
 from numjet.numpy.core.arrays import asarray
 
 _WRITERS = frozenset((np.copyto, np.put, np.place, np.putmask, np.put_along_axis, np.fill_diagonal))
@@ -99,6 +100,14 @@ def _refuse_writing(function: Any, target: Any) -> None:
                         "of the function without out=, or x.at[index].set(values).")
 
 
+def _called(own: Callable[..., Any], args: Any, kwargs: Mapping[str, Any]) -> Any:
+    """Our function, which promotes and broadcasts as NumPy's does: the flags that forbid it are about numjet.numpy."""
+    if config.dtype_promotion == "standard" and config.rank_promotion == "allow":
+        return own(*args, **kwargs)
+    with numpy_dtype_promotion("standard"), numpy_rank_promotion("allow"):
+        return own(*args, **kwargs)
+
+
 # -------------------------------------------------------------------------------------------- functions
 
 def array_function(namespace: ModuleType, func: Any, types: Iterable[type], args: Any, kwargs: Mapping[str, Any]
@@ -116,7 +125,7 @@ def array_function(namespace: ModuleType, func: Any, types: Iterable[type], args
     own = _counterpart(namespace, func)
     if own is not None:
         hints = ("out", "kind") if func in _SORTS else ("out",)
-        return own(*args, **{k: v for k, v in kwargs.items() if k not in hints})
+        return _called(own, args, {k: v for k, v in kwargs.items() if k not in hints})
     _refuse_tracers(func, args, kwargs, "has no counterpart in numjet")
     return _by_numpy(func, args, kwargs)
 
@@ -143,7 +152,7 @@ def array_ufunc(namespace: ModuleType, ufunc: np.ufunc, method: str, *inputs: An
         return _by_numpy(apply, inputs, kwargs)
     given = {k: v for k, v in kwargs.items() if k not in _HINTS and not _is_default(_NOT_GIVEN, k, v)}
     inputs = tuple(x if is_array_like(x) or method != "__call__" else np.asarray(x) for x in inputs)
-    return _call(ufunc, own, inputs, given) if method == "__call__" else own(*inputs, **given)
+    return _call(ufunc, own, inputs, given) if method == "__call__" else _called(own, inputs, given)
 
 
 def _is_known(x: Any) -> bool:
@@ -166,7 +175,7 @@ def _call(ufunc: np.ufunc, own: Callable[..., Any], inputs: tuple[Any, ...], giv
     if given:
         raise TypeError(f"NumPy's {_name(ufunc)} of arrays of numjet: expected no {sorted(given)}; for where= use jnp.where "
                         "on the result, for other dtypes cast with x.astype")
-    out = own(*inputs)
+    out = _called(own, inputs, {})
     if dtype is None or all(x.dtype == dtype for x in _leaves(out)):
         return out
-    return own(*(asarray(x, dtype=dtype) for x in inputs))
+    return _called(own, [asarray(x, dtype=dtype) for x in inputs], {})

@@ -273,6 +273,7 @@ def inv(a: Any) -> Any:
     return lu_factors.inverse(a)
 
 
+@jit_when_eager("ind")
 def tensorinv(a: Any, ind: int = 2) -> Any:
     """The inverse with respect to tensordot(a, x, ind): the first `ind` axes of a are its rows.
 
@@ -290,6 +291,7 @@ def tensorinv(a: Any, ind: int = 2) -> Any:
     return rearrange.reshape(inv(rearrange.reshape(a, (prod(rows), prod(columns)))), (*columns, *rows))
 
 
+@jit_when_eager("axes")
 def tensorsolve(a: Any, b: Any, axes: Sequence[int] | None = None) -> Any:
     """The x with tensordot(a, x, x.ndim) = b. axes: of a, moved to its end first.
 

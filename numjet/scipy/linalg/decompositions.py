@@ -76,7 +76,7 @@ def schur(a: Any, output: str = "real") -> tuple[Any, Any]:
         raise ValueError(f"Expected 'output' to be either 'real' or 'complex', got output={output!r}.")
     (a,) = inexact("schur", a)
     if output == "complex":
-        a = as_dtype(a, dtypes.promote_types(a.dtype, dtypes.complex64))
+        a = as_dtype(a, dtypes.common_dtype(a.dtype, dtypes.complex64))
     t, z = lax_linalg.schur(a)
     return t, z
 

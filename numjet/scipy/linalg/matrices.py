@@ -12,8 +12,9 @@ from numjet.lax.linalg import matrix as mx
 from numjet.lax.operands import real_dtype
 from numjet.lax.shape import join, rearrange
 from numjet.numpy.core.creation import arange
-from numjet.numpy.core.promotion import check_arraylike, promote_args, promote_args_inexact
+from numjet.numpy.core.promotion import broadcast_to, check_arraylike, promote_args, promote_args_inexact
 from numjet.numpy.indexing.subscript import getitem
+from numjet.numpy.shaping.manipulation import atleast_1d
 from numjet.numpy.ufuncs.transcendental import exp
 
 
@@ -63,7 +64,7 @@ def toeplitz(c: Any, r: Any = None) -> Any:
 
 
 def hankel(c: Any, r: Any = None) -> Any:
-    """The matrix with constant antidiagonals, of the first column c and the last row r (default: zeros).
+    """The matrix with constant antidiagonals, of the first column c[..., n] and the last row r[..., m] (default: zeros).
 
     >>> import numjet.numpy as jnp
     >>> hankel(jnp.array([1, 2])).tolist()
@@ -72,9 +73,11 @@ def hankel(c: Any, r: Any = None) -> Any:
     check_arraylike("scipy.linalg.hankel", c)
     (c,) = promote_args("scipy.linalg.hankel", c)
     r = mx.scaled(c, 0) if r is None else r
-    c, r = promote_args("scipy.linalg.hankel", c, r)
-    both = join.concatenate([c, getitem(r, (slice(1, None),))], 0)
-    return _by_index(both, np.arange(c.shape[0])[:, None] + np.arange(r.shape[0])[None, :])
+    c, r = (atleast_1d(x) for x in promote_args("scipy.linalg.hankel", c, r))
+    batch = rearrange.broadcast_shapes(c.shape[:-1], r.shape[:-1])
+    c, r = (broadcast_to(x, (*batch, x.shape[-1])) for x in (c, r))
+    both = join.concatenate([c, getitem(r, (..., slice(1, None)))], len(batch))
+    return _by_index(both, np.arange(c.shape[-1])[:, None] + np.arange(r.shape[-1])[None, :])
 
 
 def circulant(c: Any) -> Any:
@@ -126,6 +129,8 @@ def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Any:
     n = operator.index(n)
     k = np.arange(n)
     dtype = dtypes.canonicalize_dtype(np.complex128 if dtype is None else dtype)
+    if dtype not in dtypes.COMPLEX:
+        raise ValueError(f"dft: dtype must be complex, got {dtype.name}")
     angles = (np.outer(k, k) % max(n, 1)).astype(real_dtype(dtype)) * (2 * np.pi / max(n, 1))
     out = exp(-1j * cast(angles.astype(real_dtype(dtype)), dtype))
     return out / {None: 1.0, "sqrtn": float(np.sqrt(n)), "n": float(n)}[scale]

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import numjet.numpy as jnp
+from numjet.api.jit_when_eager import jit_when_eager
 from numjet.api.vmap import vmap
 from numjet.control.loops.while_loop import fori_loop
 from numjet.foundation import dtypes
@@ -29,7 +30,7 @@ def _batched(function: Callable[..., Any], *arrays: Any) -> Any:
 
 
 def _complex(x: Any) -> Any:
-    return x.astype(dtypes.promote_types(x.dtype, np.complex64))
+    return x.astype(dtypes.common_dtype(x.dtype, np.complex64))
 
 
 def _square(name: str, *arrays: Any) -> None:
@@ -69,7 +70,7 @@ def _without_blocks(t: Any, z: Any) -> tuple[Any, Any]:
         needed = jnp.abs(lower) > eps * (jnp.abs(block[0, 0]) + jnp.abs(block[1, 1]))
         shift = jnp.linalg.eigvals(block)[0] - block[1, 1]
         size = jnp.hypot(jnp.abs(shift), jnp.abs(lower))
-        size = jnp.where(size == 0, 1, size)
+        size = jnp.where(size == 0, 1, size).astype(t.dtype)
         c, s = jnp.where(needed, shift / size, 1), jnp.where(needed, lower / size, 0)
         turn = jnp.stack([jnp.stack([jnp.conj(c), s]), jnp.stack([-s, c])])
         rows = t[pair]
@@ -134,6 +135,7 @@ def _error(t: Any, out: Any, smallest: Any) -> Any:
 
 # -------------------------------------------------------------------------------------------- Sylvester equations
 
+@jit_when_eager("method", "tol")
 def solve_sylvester(A: Any, B: Any, C: Any, *, method: str = "schur", tol: float = 1e-8) -> Any:
     """The X with A X + X B = C, for A[..., m, m], B[..., n, n], C[..., m, n].
 

@@ -79,6 +79,15 @@ def test_other_classes_have_their_say():
     assert np.add(x, Other()) == np.add(Other(), x) == np.concatenate([x, Other()]) == "other"
 
 
+def test_flags_of_numjet_numpy_do_not_concern_functions_of_numpy():
+    x = jnp.asarray(X)
+    with nj.numpy_dtype_promotion("strict"), nj.numpy_rank_promotion("raise"):
+        assert np.add(x, np.arange(3)).dtype == "float32" and np.add(x, M[:, :1]).shape == (2, 3)
+        assert np.concatenate([x, np.arange(3)]).shape == (6,)
+        with pytest.raises(nj.dtypes.TypePromotionError):
+            np.arange(3) + x  # an operator of our array, as x + np.arange(3)
+
+
 def test_flag_gives_numpy_values_as_jax_does():
     x = jnp.asarray(X)
     with Override("numjet_numpy_dispatch", False):
