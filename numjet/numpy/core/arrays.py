@@ -99,9 +99,13 @@ def _from_nested(x: Any, dtype: np.dtype | None) -> Any:
 
 
 def _check_range(values: Any, dtype: np.dtype | None = None) -> None:
+    """OverflowError for integers of a list that its dtype does not hold."""
     for v in values:
         if type(v) is int:
-            dtypes.check_int_fits(v, dtype or dtypes.python_scalar_dtype(int))
+            try:
+                dtypes.check_int_fits(v, dtype or dtypes.python_scalar_dtype(int))
+            except OverflowError as error:
+                raise OverflowError(f"Python int too large for the array of a list: {error}") from None
 
 
 def _stack(x: Any, dtype: np.dtype) -> Any:
@@ -136,10 +140,10 @@ def _convert(x: Any, dtype: np.dtype | None) -> Any:
 
 
 def _fresh(x: Any) -> Any:
-    """A copy that shares no memory; a tracer is its own copy."""
+    """A copy that shares no memory."""
     if type(x) is Array and current_trace() is EVAL:
         return dispatch.copied(x)
-    return x
+    return convert.copy_p(x)
 
 
 def _check_order(name: str, order: str | None) -> None:
@@ -176,6 +180,8 @@ def array(object: Any, dtype: Any = None, *args: Any, copy: bool | None = True, 
     if args:
         copy, order, ndmin = _by_position(args, {"copy": copy, "order": order, "ndmin": ndmin})
     _check_order("array", order)
+    if copy and isinstance(object, np.ma.MaskedArray):
+        object = object.data  # as numpy.array does: a copy has no mask
     wanted = None if dtype is None else dtypes.check_user_dtype(dtype, "array")
     out = _convert(object, wanted)
     if copy and out is object:

@@ -293,9 +293,10 @@ def linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retste
     out = to_device("linspace", out, device)
     if not retstep:
         return out
+    if not parts > 0:
+        return out, create.full((), np.asarray(np.nan).astype(working)[()])
     first, last = (broadcast_to(v, first.aval.shape) for v in (first, last))
-    count = size_literal(parts, working) if parts > 0 else literal(float("nan"), working)
-    step = arithmetic.div(arithmetic.sub_p.bind(last, first), count)
+    step = arithmetic.div(arithmetic.sub_p.bind(last, first), size_literal(parts, working))
     return out, promotion.strong_array(step)
 
 

@@ -5,8 +5,11 @@ from typing import Any
 
 import numpy as np
 
+from numjet.foundation import dtypes
 from numjet.numpy.core.arrays import asarray
 from numjet.numpy.core.promotion import array_arg
+
+_TWO_BYTES = np.dtype("V2")
 
 
 def save(file: Any, arr: Any, allow_pickle: bool = True) -> None:
@@ -34,7 +37,7 @@ def savez(file: Any, *args: Any, allow_pickle: bool = True, **kwds: Any) -> None
 def load(file: Any, *args: Any, **kwargs: Any) -> Any:
     """Reads a file of `save` or `savez`: an array, or a mapping of names to NumPy arrays. Arguments as of numpy.load.
 
-    Dtypes that NumPy does not know (bfloat16 and others) are restored when numjet saved them.
+    Files say of dtypes that NumPy does not know how many bytes they have: two mean bfloat16. TypeError for the others.
 
     >>> import io
     >>> file = io.BytesIO()
@@ -42,4 +45,6 @@ def load(file: Any, *args: Any, **kwargs: Any) -> Any:
     (None, 0, [1.5])
     """
     found = np.load(file, *args, **kwargs)
-    return asarray(found) if isinstance(found, np.ndarray) else found
+    if not isinstance(found, np.ndarray):
+        return found
+    return asarray(found.view(dtypes.bfloat16) if found.dtype == _TWO_BYTES else found)

@@ -298,17 +298,21 @@ def _scalar_beside(x: Any, kind: type, aval: ShapedArray) -> Literal | None:
 
 def operands(name: str, x: Any, y: Any) -> tuple[Any, Any]:
     """Two operands of equal dtype, of equal shape or rank 0, for an elementwise record."""
+    x, y = typed_operands(name, x, y)
+    a, b = x.aval, y.aval
+    if a is b or not a.shape or not b.shape or a.shape == b.shape:
+        return x, y
+    x, y = _broadcast(name, (x, y))
+    return x, y
+
+
+def typed_operands(name: str, x: Any, y: Any) -> tuple[Any, Any]:
+    """Two operands of equal dtype and any shapes."""
     kx, ky = type(x), type(y)
     x_is = kx is Array or kx is Literal or isinstance(x, Tracer)
     y_is = ky is Array or ky is Literal or isinstance(y, Tracer)
     if x_is and y_is:
-        a, b = x.aval, y.aval
-        if a is b:
-            return x, y
-        if a.dtype == b.dtype:
-            if a.shape == b.shape or not a.shape or not b.shape:
-                return x, y
-            x, y = _broadcast(name, (x, y))
+        if x.aval.dtype == y.aval.dtype:
             return x, y
     elif x_is:
         scalar = _scalar_beside(y, ky, x.aval)
@@ -318,7 +322,7 @@ def operands(name: str, x: Any, y: Any) -> tuple[Any, Any]:
         scalar = _scalar_beside(x, kx, y.aval)
         if scalar is not None:
             return scalar, y
-    x, y = _broadcast(name, _in_one_dtype(name, (x, y), False))
+    x, y = _in_one_dtype(name, (x, y), False)
     return x, y
 
 

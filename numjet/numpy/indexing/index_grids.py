@@ -1,6 +1,7 @@
 """Indices of diagonals, triangles and grids, and their flat numbers: ix_, diag_indices, ravel_multi_index, ..."""
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable
 from math import prod
@@ -8,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from numjet.core.trace import aval_of
+from numjet.core.trace import Tracer, aval_of
 from numjet.foundation import dtypes
-from numjet.foundation.dimension import largest
 from numjet.lax.axes import as_shape
 from numjet.lax.elementwise import arithmetic, compare, convert
 from numjet.lax.shape import create, rearrange
@@ -18,6 +18,7 @@ from numjet.numpy.core.arrays import asarray
 from numjet.numpy.core.concrete import known
 from numjet.numpy.core.promotion import (
     array_arg,
+    as_dtype,
     broadcast_to,
     check_arraylike,
     promote_dtypes,
@@ -29,6 +30,8 @@ from numjet.numpy.indexing.where import choose_by
 from numjet.numpy.shaping.grids import coordinates
 from numjet.numpy.shaping.joining import concatenate
 from numjet.numpy.ufuncs.arithmetic import remainder
+
+_INT32 = np.dtype(np.int32)
 
 
 def _index_dtype() -> np.dtype:
@@ -198,7 +201,7 @@ def _bounded(index: Any, size: int, mode: str) -> Any:
 def unravel_index(indices: Any, shape: Any) -> tuple[Any, ...]:
     """The indices in an array of `shape`, one array per axis, of positions in the flattened array.
 
-    Negative positions count from the end; those out of bounds are clipped.
+    Negative positions count from the end; those out of bounds are clipped. The sizes may be traced.
 
     >>> import numjet.numpy as jnp
     >>> [i.tolist() for i in unravel_index(jnp.array([1, 3]), (2, 3))]
@@ -207,19 +210,33 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Any, ...]:
     indices = array_arg("unravel_index", indices)
     if dtypes.kind(indices.dtype) not in "iu":
         raise TypeError(f"unravel_index: indices must be integers, got {indices.dtype.name}")
-    sizes = as_shape(shape if hasattr(shape, "__iter__") else (shape,))
-    number = lambda n: convert.size_constant(n, indices.dtype)
-    size = prod(sizes)
+    wanted = indices.dtype
+    if wanted.itemsize < _INT32.itemsize:  # sizes need not fit into narrow indices
+        indices = convert.convert_element_type(indices, _INT32)
+    sizes, size = _sizes_as_numbers(shape, indices.dtype)
+    one = convert.size_constant(1, indices.dtype)
+    last = arithmetic.sub(compare.max(size, one), one)
     if dtypes.kind(indices.dtype) == "i":
-        indices = choose_by("unravel_index", compare.lt(indices, number(0)), arithmetic.add(indices, number(size)), indices)
-        indices = compare.clamp(number(0), indices, number(largest(size - 1, 0)))
+        zero = convert.size_constant(0, indices.dtype)
+        indices = choose_by("unravel_index", compare.lt(indices, zero), arithmetic.add(indices, size), indices)
+        indices = compare.clamp(zero, indices, last)
     else:
-        indices = compare.min(indices, broadcast_to(number(largest(size - 1, 0)), indices.shape))
+        indices = compare.min(indices, broadcast_to(last, indices.shape))
     out: list[Any] = []
     for n in reversed(sizes[1:]):
-        out.append(arithmetic.rem(indices, number(largest(n, 1))))
-        indices = arithmetic.div(indices, number(largest(n, 1)))
-    return tuple([indices, *reversed(out)][:len(sizes)])
+        out.append(arithmetic.rem(indices, compare.max(n, one)))
+        indices = arithmetic.div(indices, compare.max(n, one))
+    return tuple(convert.convert_element_type(i, wanted) for i in [indices, *reversed(out)][:len(sizes)])
+
+
+def _sizes_as_numbers(shape: Any, dtype: np.dtype) -> tuple[list[Any], Any]:
+    """The sizes of a shape, which may be traced, and their product, as operands of a dtype."""
+    given = shape if hasattr(shape, "__iter__") else (shape,)
+    if any(isinstance(n, Tracer) and n.concrete() is None for n in given):
+        sizes = [as_dtype(array_arg("unravel_index", n, 1), dtype) for n in given]
+        return sizes, functools.reduce(arithmetic.mul, sizes)
+    known_sizes = as_shape(given)
+    return [convert.size_constant(n, dtype) for n in known_sizes], convert.size_constant(prod(known_sizes), dtype)
 
 
 # -------------------------------------------------------------------------------------------- r_, c_, s_
@@ -272,10 +289,7 @@ def _ranked(name: str, item: Any, ndmin: int, trans1d: int) -> Any:
     missing = ndmin - x.ndim
     if missing <= 0:
         return x
-    if trans1d < 0:
-        return rearrange.expand_dims(x, range(missing))
-    after = missing - min(trans1d, missing)
-    front = missing - after
+    front = max(trans1d + missing + 1, 0) if trans1d < 0 else min(trans1d, missing)
     return rearrange.expand_dims(x, [*range(front), *range(front + x.ndim, ndmin)])
 
 

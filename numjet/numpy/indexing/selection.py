@@ -113,7 +113,8 @@ def take_along_axis(arr: Any, indices: Any, axis: int | None = -1, mode: Any = N
     """For each position on the other axes, the elements at its own indices along `axis`, as given by argsort and argmax.
 
     indices: integers, of the rank of arr; axes but `axis` broadcast. None: arr is flattened first. mode, fill_value: as of
-    take ("fill", "clip", "promise_in_bounds"). wrap_negative_indices: False when negative numbers lie out of bounds.
+    take ("fill", "clip", "promise_in_bounds"). wrap_negative_indices: False when negative numbers lie out of bounds, which is
+    the default for "promise_in_bounds".
 
     >>> import numjet.numpy as jnp
     >>> x = jnp.array([[3, 1], [5, 9]])
@@ -130,7 +131,9 @@ def take_along_axis(arr: Any, indices: Any, axis: int | None = -1, mode: Any = N
     dim = as_axis(axis, arr.ndim)
     arr, indices = aligned("take_along_axis", arr, indices, dim)
     how = GatherScatterMode.FILL_OR_DROP if mode is None else GatherScatterMode.from_any(mode)
-    if wrap_negative_indices or wrap_negative_indices is None:
+    if wrap_negative_indices is None:
+        wrap_negative_indices = how != GatherScatterMode.PROMISE_IN_BOUNDS
+    if wrap_negative_indices:
         indices = from_end(indices, arr.shape[dim])
     batch = tuple(d for d in range(arr.ndim) if d != dim)
     numbers = GatherDimensionNumbers((), (dim,), (dim,), operand_batching_dims=batch, start_indices_batching_dims=batch)

@@ -11,7 +11,7 @@ from numjet.core.trace import aval_of
 from numjet.foundation import dtypes
 from numjet.lax.elementwise import compare
 from numjet.numpy.core import promotion
-from numjet.numpy.core.promotion import array_arg, operand_list, operands
+from numjet.numpy.core.promotion import array_arg, operand_list, operands, typed_operands
 from numjet.numpy.indexing.nonzero import nonzero
 
 _BOOL = np.dtype(np.bool_)
@@ -24,7 +24,7 @@ def truth(x: Any) -> Any:
 
 def choose_by(name: str, condition: Any, x: Any, y: Any) -> Any:
     """x where the bool operand `condition` holds, else y, broadcast together; x and y are any arrays."""
-    x, y = operands(name, x, y)
+    x, y = typed_operands(name, x, y)
     shapes = (condition.aval.shape, x.aval.shape, y.aval.shape)
     full = {s for s in shapes if s}
     if len(full) > 1:
@@ -77,7 +77,7 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
 
 
 def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Any:
-    """For each element the function of the first condition that holds; results have the dtype of x.
+    """For each element the function of the last condition that holds; results have the dtype of x.
 
     condlist: bool arrays of the shape of x, or one. funclist: functions f(x, *args, **kw) or constants, one per condition
     and possibly one more for where none holds (default 0). Every function is computed everywhere.
@@ -97,7 +97,7 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
         raise ValueError(f"with {count} condition(s), either {count} or {count + 1} functions are expected; "
                          f"got {len(functions)}")
     values = [_branch(f, x, args, kw) for f in functions]
-    return select(conditions, values[:-1], values[-1])
+    return select(conditions[::-1], values[-2::-1], values[-1])
 
 
 def _conditions(x: Any, condlist: Any) -> list[Any]:

@@ -180,7 +180,7 @@ def histogramdd(sample: Any, bins: Any = 10, range: Any = None, weights: Any = N
     position = choose_by("histogramdd", outside, np.int32(-1), position)
     counts = rearrange.reshape(_counted(position, w, prod(sizes)), sizes)
     if density:
-        counts, *_ = promote_dtypes_inexact(counts, sample)
+        counts = as_dtype(counts, dtypes.common_dtype(counts.dtype, sample.dtype))
         counts = arithmetic.div(counts, broadcast_to(total(counts), counts.shape))
         for d, e in enumerate(edges):
             counts = arithmetic.div(counts, rearrange.broadcast_in_dim(as_dtype(diff(e), counts.dtype), counts.shape, (d,)))

@@ -1,6 +1,7 @@
 """Coordinates of grids: meshgrid, mgrid, ogrid, indices, fromfunction."""
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -9,9 +10,10 @@ import numpy as np
 from numjet.core.trace import Tracer
 from numjet.foundation import dtypes, errors
 from numjet.foundation.dimension import as_size
+from numjet.lax.elementwise import convert
 from numjet.lax.shape import create, join, rearrange
 from numjet.numpy.core.creation import arange, linspace
-from numjet.numpy.core.promotion import array_arg, promote_dtypes
+from numjet.numpy.core.promotion import array_arg
 
 
 def _along(x: Any, axis: int, rank: int) -> Any:
@@ -61,6 +63,12 @@ def coordinates(name: str, key: slice) -> Any:
     return arange(start, key.stop, 1 if step is None else step)
 
 
+def _in_one_dtype(vectors: list[Any]) -> list[Any]:
+    """Coordinates of integers and floats in their common dtype, which jax_numpy_dtype_promotion does not concern."""
+    dtype = functools.reduce(dtypes.common_dtype, [v.dtype for v in vectors]) if vectors else None
+    return [convert.convert_dtype(v, dtype) for v in vectors]
+
+
 class _Dense:
     """`mgrid[0:2, 0:1:3j]`: coordinates of a grid, stacked along the first axis. A complex step is a number of points.
 
@@ -73,7 +81,7 @@ class _Dense:
             return coordinates("mgrid", key)
         if not key:
             return create.full((0,), np.zeros((), dtypes.canonicalize_dtype(np.int64))[()])
-        vectors = promote_dtypes(*(coordinates("mgrid", k) for k in key))
+        vectors = _in_one_dtype([coordinates("mgrid", k) for k in key])
         grids = meshgrid(*vectors, indexing="ij")
         return join.concatenate([rearrange.expand_dims(g, (0,)) for g in grids], 0)
 
@@ -91,7 +99,7 @@ class _Open:
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, slice):
             return coordinates("ogrid", key)
-        vectors = promote_dtypes(*(coordinates("ogrid", k) for k in key)) if key else []
+        vectors = _in_one_dtype([coordinates("ogrid", k) for k in key])
         return meshgrid(*vectors, indexing="ij", sparse=True)
 
     def __repr__(self) -> str:

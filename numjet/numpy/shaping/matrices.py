@@ -8,7 +8,8 @@ import numpy as np
 
 from numjet.api.jit_when_eager import jit_when_eager
 from numjet.foundation import dtypes
-from numjet.foundation.dimension import Dimension, as_size, largest, smallest
+from numjet.foundation.dimension import Dimension, largest, smallest
+from numjet.lax.axes import as_shape
 from numjet.lax.elementwise import arithmetic, compare, convert
 from numjet.lax.shape import create, join, rearrange
 from numjet.numpy.core.arrays import to_device
@@ -24,8 +25,7 @@ def _rows_and_columns(sizes: tuple[int, int]) -> tuple[Any, Any]:
 
 
 def _sizes(name: str, N: Any, M: Any) -> tuple[int, int]:
-    n = as_size(N)
-    m = n if M is None else as_size(M)
+    n, m = as_shape((N, N if M is None else M))
     if n < 0 or m < 0:
         raise ValueError(f"jnp.{name}: negative dimensions are not allowed, got {N} and {M}")
     return n, m

@@ -78,11 +78,15 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> An
     [2, 1, 2, 3, 2, 1]
     """
     array = array_arg("pad", array)
-    widths = _widths(pad_width, array.ndim)
+    padded = _padded(array, _widths(pad_width, array.ndim), mode, kwargs)
+    return convert.convert_dtype(padded, padded.dtype, array.aval.weak_type)
+
+
+def _padded(array: Any, widths: Widths, mode: Any, kwargs: dict[str, Any]) -> Any:
     if callable(mode):
         return _by_function(array, widths, mode, kwargs)
     if mode not in _OPTIONS:
-        raise NotImplementedError(f"Unimplemented padding mode {mode!r} for np.pad: expected one of {sorted(_OPTIONS)}.")
+        raise NotImplementedError(f"Unimplemented padding mode '{mode}' for np.pad. Expected one of {sorted(_OPTIONS)}.")
     wrong = set(kwargs) - set(_OPTIONS[mode])
     if wrong:
         raise ValueError(f"unsupported keyword arguments for mode {mode!r}: {sorted(wrong)}")

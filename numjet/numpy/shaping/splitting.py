@@ -15,7 +15,8 @@ from numjet.numpy.core.promotion import array_arg
 
 def _borders(name: str, sections: Any, size: int, even: bool) -> list[int]:
     """The boundaries of the parts, from a number of parts or from the boundaries themselves."""
-    if np.ndim(sections if not hasattr(sections, "aval") else np.empty(sections.aval.shape, bool)):
+    if isinstance(sections, (list, tuple)) or np.ndim(sections if not hasattr(sections, "aval")
+                                                      else np.empty(sections.aval.shape, bool)):
         positions = [operator.index(i) for i in np.asarray(known(name, sections, "where the parts lie"))] \
             if hasattr(sections, "aval") else [_integer(name, i) for i in sections]
         clipped = [min(max(i + size if i < 0 else i, 0), size) for i in positions]

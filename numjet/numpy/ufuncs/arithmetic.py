@@ -249,14 +249,16 @@ def divmod(x1: Any, x2: Any, /) -> tuple[Any, Any]:
 def power(x1: Any, x2: Any, /) -> Any:
     """x1 ** x2, elementwise.
 
-    A Python integer x2 means repeated multiplication, exact in its derivatives at 0; TypeError when it is negative and x1
-    holds integers. Integer arrays to the power of integer arrays wrap; negative exponents there give meaningless numbers.
+    An integer x2 that is known, of rank 0, means repeated multiplication, exact in its derivatives at 0; the result has the
+    dtype of x1 then. TypeError when it is negative and x1 holds integers. Integer arrays to the power of integer arrays wrap;
+    negative exponents there give meaningless numbers.
 
     >>> power(2.0, 3)
     Array(8., dtype=float32, weak_type=True)
     """
-    if type(x2) is int:
-        return _integer_power(operand("power", x1), x2)
+    exponent = _known_integer(x2)
+    if exponent is not None:
+        return _integer_power(operand("power", x1), exponent)
     x, y = operand("power", x1), operand("power", x2)
     if x.aval.dtype in _WHOLE and y.aval.dtype in _WHOLE:
         x, y = operands_numeric("power", x, y)
@@ -266,6 +268,14 @@ def power(x1: Any, x2: Any, /) -> Any:
         x = strong_array(x)  # a float to the power of an array of integers is an array of floats
     x, y = operands_inexact("power", x, y)
     return arithmetic.pow_p.bind(x, y)
+
+
+def _known_integer(x: Any) -> int | None:
+    """An integer of rank 0 whose value is no matter of tracing, as Python's; None for everything else."""
+    if type(x) is int:
+        return x
+    known = isinstance(x, (Array, np.ndarray, np.integer)) and not x.shape and x.dtype in _INTEGER
+    return int(x) if known else None
 
 
 def _integer_power(x: Any, n: int) -> Any:

@@ -303,3 +303,44 @@ def test_every_function_goes_by_its_own_name():
     other = [name for name in dir(jnp) if callable(getattr(jnp, name)) and not isinstance(getattr(jnp, name), type)
              and getattr(getattr(jnp, name), "__name__", name) != name and not name.startswith("_")]
     assert not other
+
+
+def test_copies_are_arrays_of_their_own_in_every_transformation():
+    for run in (jnp.copy, nj.vmap(jnp.copy), lambda x: nj.jvp(jnp.copy, (x,), (x,))[1], lambda x: nj.vjp(jnp.copy, x)[1](x)[0]):
+        x = jnp.arange(3.0)
+        out = run(x)
+        x.delete()
+        assert out.tolist() == [0, 1, 2]
+    check_grad(lambda x: jnp.sum(jnp.copy(x) ** 3), [1.0, 2.0])
+
+
+def test_bfloat16_files_and_copies_without_masks():
+    file = io.BytesIO()
+    jnp.save(file, jnp.array([1.5, 2], "bfloat16"))
+    file.seek(0)
+    assert jnp.load(file).dtype == "bfloat16"
+    assert jnp.array(np.ma.array([1, 2], mask=[True, False])).tolist() == [1, 2]
+    with pytest.raises(ValueError, match="masked"):
+        jnp.asarray(np.ma.array([1, 2], mask=[True, False]))
+
+
+def test_known_integer_exponents_multiply():
+    for n in (2, np.int32(2), jnp.int32(2), np.array(2)):
+        out = jnp.power(np.float16(3), n)
+        assert out.dtype == "float16" and float(out) == 9
+    assert jnp.power(np.int8(3), np.int32(2)).dtype == "int8"
+    with pytest.raises(TypeError, match="negative"):
+        jnp.power(2, np.int32(-1))
+
+
+def test_grids_and_empty_steps():
+    with nj.numpy_dtype_promotion("strict"):
+        assert jnp.mgrid[0:2:3j, 0:2].dtype == "float32"
+        assert jnp.histogram2d(np.arange(4), np.arange(4), 2, density=True)[0].dtype == "float32"
+    assert jnp.linspace(1, np.ones(2), 1, retstep=True)[1].shape == ()
+    with pytest.raises(TypeError, match="Shapes must be 1D sequences of concrete values of integer type"):
+        nj.jit(jnp.tri)(3)
+    with pytest.raises(TypeError, match="Abstract tracer value encountered where concrete value is expected"):
+        nj.jit(lambda i: jnp.split(jnp.zeros(4), [2, i]))(3)
+    with pytest.raises(OverflowError, match="Python int too large"):
+        jnp.array([0, 2**70])

@@ -48,6 +48,8 @@ def test_along_flat_axis_and_bounds() -> None:
     check(lambda x, i: jnp.take_along_axis(x, i, None), A.ravel()[[0, 5]], A, np.array([0, 5]))
     assert np.isnan(float(jnp.take_along_axis(A, np.array([[9], [0]]), 1)[0, 0]))
     assert jnp.take_along_axis(A, np.array([[9], [0]]), 1, mode="clip")[0, 0] == A[0, 2]
+    promised = nj.make_jaxpr(lambda x, i: jnp.take_along_axis(x, i, 1, mode="promise_in_bounds"))(A, np.array([[1], [0]]))
+    assert " lt " not in str(promised)  # negative indices are out of bounds there
 
 
 def test_by_mask_and_choice() -> None:
@@ -152,6 +154,21 @@ def test_applying() -> None:
     check(lambda x: jnp.apply_over_axes(jnp.sum, x, (0, 2)), np.apply_over_axes(np.sum, B, (0, 2)), B, rtol=1e-5)
 
 
+def test_where_and_piecewise() -> None:
+    mask, x = np.array([[True, False], [False, True]]), np.array([3, 4], np.uint8)
+    last_wins = [x > 3, np.array([True, True]), x > 3]
+    functions = [lambda v: v, 1, lambda v: v - 5, 7]
+    assert_same(jnp.piecewise(x, last_wins, functions), np.piecewise(x, last_wins, functions))
+    with nj.numpy_rank_promotion("raise"):
+        assert_same(jnp.where(mask[0], V[:2], A[:2, :2]), np.where(mask[0], V[:2], A[:2, :2]))
+
+
+def test_weak_types_pass_padding() -> None:
+    x = jnp.array(1.0)[None]
+    for mode in ("constant", "edge", "linear_ramp", "mean", "wrap", "empty"):
+        assert jnp.pad(x, 1, mode=mode).weak_type
+
+
 def test_index_grids() -> None:
     assert_same(list(jnp.ix_(V, V[:2])), list(np.ix_(V, V[:2])))
     assert_same(list(jnp.diag_indices(3, 3)), list(np.diag_indices(3, 3)))
@@ -164,7 +181,11 @@ def test_index_grids() -> None:
         lambda *i: jnp.ravel_multi_index(i, (2, 3, 4), mode="clip"), np.arange(0, 24, 5), *[i.astype(np.int32) for i in index]
     )
     assert_same(jnp.ravel_multi_index(index, (2, 3, 4), order="F"), np.ravel_multi_index(index, (2, 3, 4), order="F"))
+    assert_same(list(nj.jit(jnp.unravel_index)(np.array([5, -1]), (2, 3))), [np.array([1, 1]), np.array([2, 2])], dtype=False)
+    assert_same(jnp.unravel_index(np.uint8(250), (2, 300))[1], np.uint8(250))
     assert_same(jnp.r_[1:4, 0, V], np.r_[1:4, 0, V])
+    for text in ("0,4,-2", "0,4,-3", "0,4,1"):
+        assert_same(jnp.r_[text, V, V], np.r_[text, V, V])
     assert_same(jnp.c_[V, V], np.c_[V, V])
     assert jnp.s_[1:2, ...] == np.s_[1:2, ...]
 
