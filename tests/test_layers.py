@@ -137,6 +137,7 @@ LAZY = {
 LOOP_IR = {*ARITHMETIC, *MATH}
 OTHER_WORDS = {
     "check": "a statement of loop IR",
+    "copy": "a statement of loop IR",
     "geqrf": "a routine of LAPACK",
     "name": "a field of buffers",
     "round": "a function of the C library",
