@@ -28,9 +28,11 @@ from numjet.experimental.sparse_derivatives.derivatives import (
     sparse_jacobian as sparse_jacobian,
 )
 from numjet.foundation.config import (
+    allow_f16_reductions as allow_f16_reductions,
     check_tracer_leaks as check_tracer_leaks,
     enable_checks as enable_checks,
     enable_custom_prng as enable_custom_prng,
+    no_execution as no_execution,
     no_tracing as no_tracing,
     transfer_guard as transfer_guard,
     transfer_guard_device_to_device as transfer_guard_device_to_device,

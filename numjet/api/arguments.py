@@ -56,7 +56,7 @@ def resolve_static(fun: Callable[..., Any], argnums: Any, argnames: Any, what: s
             raise ValueError(f"jitted function has invalid argnames {{{name!r}}} in {what}_argnames. "
                              f"Function {function_name(fun)} takes {sorted(known)}.")
     if argnames is None:
-        names = tuple(positional[n].name for n in nums if n < len(positional)
+        names = tuple(positional[n].name for n in nums if 0 <= n < len(positional)
                       and positional[n].kind == inspect.Parameter.POSITIONAL_OR_KEYWORD)
     elif argnums is None:
         by_name = {p.name: k for k, p in enumerate(positional)}
@@ -68,12 +68,26 @@ def _check_argnum(n: int, count: int, variadic: bool, what: str, fun: Callable[.
     if not isinstance(n, int):
         raise TypeError(f"{what}_argnums must be ints, got {n!r}")
     if variadic and n < 0:
-        raise ValueError(f"{what}_argnums={n} cannot count from the end of {function_name(fun)}, which takes *args: "
-                         "give a number from the start.")
+        return n  # counts from the end of each call's arguments: see placed
     if variadic or -count <= n < count:
         return n if n >= 0 else n + count
     raise ValueError(f"jitted function has {what}_argnums={n}, but {function_name(fun)} takes only {count} "
                      "positional arguments.")
+
+
+def placed(nums: Sequence[int], count: int) -> tuple[int, ...]:
+    """Argument numbers for a call with `count` positional arguments: those from the end, counted from the start.
+
+    Raises ValueError for numbers from the end that reach beyond the start.
+
+    >>> placed((0, -1), 3)
+    (0, 2)
+    """
+    for n in nums:
+        if n < -count:
+            raise ValueError("Positional argument indices, e.g. for `static_argnums`, must have value greater than or equal to "
+                             f"-len(args) and less than len(args), but got value {n} for len(args) == {count}.")
+    return tuple(n + count if n < 0 else n for n in nums)
 
 
 def path_names(fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any],
@@ -121,14 +135,18 @@ def check_tracing(fun: Callable[..., Any], kind: str) -> None:
 
 
 def check_arrays(leaves: Sequence[Any], names: Callable[[], Sequence[str]], what: str) -> None:
-    """Raises TypeError for leaves that are no arrays, naming the argument's path."""
+    """Raises TypeError for leaves that are no arrays, OverflowError for ints that do not fit, naming the argument's path."""
     for k, leaf in enumerate(leaves):
         if not is_array_like(leaf):
             raise TypeError(f"Error interpreting argument to {what} as an abstract array. The problematic value is of type "
                             f"{type(leaf)} and was passed to the function at path {names()[k]}. Argument {leaf!r:.200} of type "
                             f"{type(leaf)} is not a valid JAX type: expected an array or a scalar. Mark what is neither as "
                             "static (static_argnums), or close over it.")
-        aval_of(leaf)
+        try:
+            aval_of(leaf)
+        except OverflowError as error:
+            raise OverflowError(f"An overflow was encountered while parsing an argument to {what}, whose argument path is "
+                                f"{names()[k]}. Got {type(leaf)} with value {leaf}. {error}") from None
 
 
 def as_values(leaves: Sequence[Any], names: Callable[[], Sequence[str]], what: str) -> list[Any]:

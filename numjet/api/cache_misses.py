@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from numjet.core.aval import ShapedArray
+from numjet.foundation.config import TraceToken
 from numjet.foundation.record import Record
 from numjet.foundation.source import Frame, of_function, summarize, user_frame
 from numjet.foundation.tree import PyTreeDef
@@ -20,7 +21,7 @@ class Key(Record):
     in_tree: PyTreeDef
     avals: tuple[ShapedArray, ...]
     static: tuple[tuple[Any, Any], ...]
-    context: Any
+    context: TraceToken
     counts: tuple[int, tuple[str, ...]]  # positional arguments, names of the others
 
 
@@ -61,7 +62,7 @@ def _differences(now: Key, key: Key, names: Callable[[], Sequence[str]]) -> list
     if now.static != key.static:
         found.append(f"key with different value of static args: now {_listed(now.static)} and before {_listed(key.static)}")
     if now.context != key.context:
-        found.append(f"key with different tracing context: now {now.context} and before {key.context}")
+        found.append(f"key with different tracing context: {_flags(now.context, key.context)}")
     return found or ["the trace was dropped meanwhile, for others of this function or by clear_caches"]
 
 
@@ -72,6 +73,12 @@ def _counts(key: Key) -> str:
 
 def _listed(static: tuple[tuple[Any, Any], ...]) -> str:
     return ", ".join(repr(value) if isinstance(which, int) else f"{which}={value!r}" for which, value in static)
+
+
+def _flags(now: TraceToken, before: TraceToken) -> str:
+    """The flags whose values differ."""
+    pairs = zip(now.values, before.values, strict=True)
+    return "; ".join(f"{name} is now {a} and before {b}" for (name, a), (_, b) in pairs if a != b)
 
 
 def _types(now: ShapedArray, before: ShapedArray) -> str:

@@ -19,6 +19,7 @@ from numjet.api.arguments import (
     debug_info,
     flatten_result,
     path_names,
+    placed,
     resolve_static,
     signature,
 )
@@ -128,6 +129,11 @@ class Call(Fields):
         return Call(leaves, *[getattr(self, name) for name in self._fields[1:]])
 
     @property
+    def static_nums(self) -> list[int]:
+        """The positions of static arguments."""
+        return [which for which, _ in self.static if isinstance(which, int)]
+
+    @property
     def given_refs(self) -> list[Ref]:
         return [ref for _, ref in self.refs]
 
@@ -166,8 +172,9 @@ class Jitted:
         """Splits off static arguments and flattens the others."""
         static: list[tuple[Any, Any]] = []
         dynamic = []
+        static_nums = placed(self.static_nums, len(args))
         for n, a in enumerate(args):
-            if n in self.static_nums:
+            if n in static_nums:
                 static.append((n, self._hashable(a, f"index {n}")))
             else:
                 dynamic.append(a)
@@ -179,7 +186,7 @@ class Jitted:
                 named[k] = v
         leaves, in_tree = tree_flatten((tuple(dynamic), named))
         given = [x for x in leaves if not isinstance(x, stages.ShapeDtypeStruct)]
-        names = lambda: path_names(self.fun, args, named, self.static_nums)
+        names = lambda: path_names(self.fun, args, named, static_nums)
         refs: tuple[tuple[int, Ref], ...] = ()
         if any(isinstance(x, Ref) for x in given):
             leaves, refs = split_off(leaves, names, where(self.fun), "jit")
@@ -202,9 +209,10 @@ class Jitted:
             return [False] * len(call.leaves)
         positions = {i for i, _ in call.refs}
         flags: list[bool] = []
+        donate_nums, static_nums = placed(self.donate_nums, len(call.args)), call.static_nums
         for n, a in enumerate(call.args):
-            if n not in self.static_nums:
-                flags += [n in self.donate_nums] * len(tree_leaves(a))
+            if n not in static_nums:
+                flags += [n in donate_nums] * len(tree_leaves(a))
         for k in sorted(call.kwargs):
             flags += [k in self.donate_names] * len(tree_leaves(call.kwargs[k]))
         return [f for i, f in enumerate(flags) if i not in positions]
@@ -216,7 +224,7 @@ class Jitted:
         if refs and current_trace() is not EVAL:  # rules may use the references after the call: trace with those themselves
             return self._trace_now(call, tuple(call.given_refs))
         key = _native.exact_key((call.in_tree, call.avals, call.static, config.trace_token(), named_axes(), refs))
-        found = self.traces.get(key)
+        found = self._known(key)
         if found is not None:
             return found
         described = cache_misses.Key(call.in_tree, call.avals, call.static, config.trace_token(),
@@ -224,7 +232,7 @@ class Jitted:
         events.miss("jit", lambda: self._why_missed(described, call))
         check_tracing(self.fun, "jit")
         epoch = _native.config_epoch()
-        names = path_names(self.fun, call.args, call.kwargs, self.static_nums) if refs else ()
+        names = path_names(self.fun, call.args, call.kwargs, call.static_nums) if refs else ()
         traced = self._trace_now(call, aliases_of(call.refs, names))
         traced.refs.check_closure(call.given_refs, [names[i] for i, _ in refs], where(self.fun))
         if traced.refs.lasting and not any(isinstance(c, Tracer) for c in traced.consts):
@@ -235,14 +243,22 @@ class Jitted:
             self._forget_native()
         return traced
 
+    def _known(self, key: Any) -> Traced | None:
+        """The trace under a key, if there is one. Looking for it compares static arguments."""
+        try:
+            return self.traces.get(key)
+        except Exception as error:
+            raise ValueError("static arguments should be comparable using __eq__, as they are part of the cache key. Comparing "
+                             f"those of a call of {self.name} with others raised {type(error).__name__}: {error}") from error
+
     def _why_missed(self, now: cache_misses.Key, call: Call) -> str:
         before = [t.described for t in self.traces.values() if t.described is not None]
-        names = lambda: path_names(self.fun, call.args, call.kwargs, self.static_nums)
+        names = lambda: path_names(self.fun, call.args, call.kwargs, call.static_nums)
         return cache_misses.explain(self.fun, self.name, now, before, names)
 
     def _trace_now(self, call: Call, aliases: tuple[Ref, ...]) -> Traced:
         out_tree: list[PyTreeDef] = []
-        debug = debug_info("jit", self.fun, call.args, call.kwargs, self.static_nums)
+        debug = debug_info("jit", self.fun, call.args, call.kwargs, call.static_nums)
 
         def flat(*xs: Any) -> list[Any]:
             leaves = joined(xs, [(i, alias) for (i, _), alias in zip(call.refs, aliases, strict=True)])
@@ -250,7 +266,7 @@ class Jitted:
             return flatten_result(self.fun(*self._rejoin(dynamic, call), **named, **self._static_named(call)), out_tree,
                                   self.fun)
         events.count("trace")
-        with events.span("trace", name=self.name):
+        with events.span("trace", name=self.name), events.logged(lambda: f"tracing {self.name} for jit"):
             jaxpr, consts, touched = trace_with_refs(flat, call.avals, debug)
         return Traced(jaxpr, consts, out_tree[0], debug, RefArguments(aliases, touched))
 
@@ -327,7 +343,7 @@ class Jitted:
         inner = Jitted(self.fun, {**self.options, "shardings": None})
         ins = shardings.of_arguments(call.dynamic_args, call.kwargs, call.in_tree)
         outs = shardings.of_results(traced.out_tree)
-        names = path_names(self.fun, call.args, call.kwargs, self.static_nums)
+        names = path_names(self.fun, call.args, call.kwargs, call.static_nums)
         placement.check_inputs(ins, call.leaves, call.avals, lambda: names)
         placement.check_results(outs, traced.out_tree, traced.jaxpr.out_avals)
         leaves = [sharding.constrained(x, s) for x, s in zip(call.leaves, ins, strict=True)]
@@ -339,7 +355,7 @@ class Jitted:
         named = self.device or self.shardings or traced.mesh
         if named is NO_MESH and not elsewhere():
             return CPU
-        names = functools.partial(path_names, self.fun, call.args, call.kwargs, self.static_nums)
+        names = functools.partial(path_names, self.fun, call.args, call.kwargs, call.static_nums)
         given = self.device if self.device is not None else self.shardings.devices() if self.shardings is not None else (
             None if traced.mesh is NO_MESH else devices_of_mesh(traced.mesh))
         found = choose((*call.leaves, *traced.consts), f"jitted computation {self.name}", given, names())
@@ -388,7 +404,7 @@ class Jitted:
         call = self.take_apart(args, kwargs)
         found = self.trace(call)
         program, kept = self.thinned(found)
-        names = path_names(self.fun, call.args, call.kwargs, self.static_nums)
+        names = path_names(self.fun, call.args, call.kwargs, call.static_nums)
         avals = tuple(joined(call.avals, [(i, ref.aval) for i, ref in call.refs]))
         donated = joined(self.donated(call), [(i, False) for i, _ in call.refs])
         signature = aot.Signature(self.name, call.in_tree, avals, donated, names, found.out_tree,

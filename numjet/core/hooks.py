@@ -1,5 +1,5 @@
-"""Late-bound slots between layers: `evaluate`, `host_array`, `literal_array` and `user_value` (set by runtime), `simplify`
-(set by api), `methods` (set by numpy)."""
+"""Late-bound slots between layers: `evaluate`, `evaluate_own`, `host_array`, `literal_array` and `user_value` (set by
+runtime), `simplify` (set by api), `methods` (set by numpy)."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -17,6 +17,15 @@ evaluate: Callable[[Any, Sequence[Any], dict[str, Any]], Any] = _no_backend
 def set_evaluate(fn: Callable[[Any, Sequence[Any], dict[str, Any]], Any]) -> None:
     global evaluate
     evaluate = fn
+
+
+evaluate_own: Callable[[Any, Sequence[Any], dict[str, Any]], Any] = _no_backend
+"""evaluate_own(op, args, params): as evaluate, by the operation's own record, whatever a user put in its place."""
+
+
+def set_evaluate_own(fn: Callable[[Any, Sequence[Any], dict[str, Any]], Any]) -> None:
+    global evaluate_own
+    evaluate_own = fn
 
 
 def _no_arrays(x: Any, aval: Any) -> Any:

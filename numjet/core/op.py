@@ -30,15 +30,17 @@ Of operations that hold programs
   functions                                      parameters that are functions, which a program as text does not have
 Its text
   printing                                       the PrintingRule of core/printer.py; None: parameters in alphabetical order
-A record does not change after it is made, but for rules of derivatives and batches that a user puts in the place of its own.
+A record does not change after it is made, but for rules of derivatives and batches, and a function that evaluates it, that a
+user puts in the place of its own.
 """
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from numjet import _native
+from numjet.core import hooks
 from numjet.core.aval import ShapedArray
 from numjet.core.primitive import Missing as Missing, Primitive
 from numjet.core.trace import EVAL, set_trace
@@ -48,6 +50,8 @@ from numjet.foundation import locks
 from numjet.foundation.linear_util import WrappedFun
 from numjet.foundation.record import Fields, Record
 from numjet.foundation.tree import register_pytree_node
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class _Marker:
@@ -137,6 +141,7 @@ register_pytree_node(Undefined, lambda operand: ((), operand.aval), lambda aval,
 
 
 _registry: dict[str, Op] = {}
+replaced: set[Op] = set()  # operations that a user's function evaluates
 
 
 class Op(Fields, Primitive):
@@ -232,15 +237,27 @@ class Op(Fields, Primitive):
         return frozenset() if self.effects is None else self.effects(**params)
 
     def impl(self, *args: Any, **params: Any) -> Any:
-        """The result for arrays."""
+        """The result for arrays, by this record."""
         with set_trace(EVAL):
-            return self.bind(*args, **params)
+            return hooks.evaluate_own(self, args, params)
+
+    def def_impl(self, impl: F) -> F:
+        """Evaluates the operation by impl(*arrays, **params) from now on, where it runs by itself: programs are compiled as
+        before. The `impl` of before puts it back. While an operation is replaced, all run without their fast paths."""
+        if getattr(impl, "__func__", None) is Op.impl and impl.__self__ is self:  # type: ignore[attr-defined]
+            self.__dict__.pop("impl", None)
+            replaced.discard(self)
+        else:
+            self.__dict__["impl"] = impl
+            replaced.add(self)
+        _native.config_changed()
+        return impl
 
     def _fixed(self, *_: Any) -> Any:
         raise TypeError(f"'{self.name}' is numjet's own operation, whose rules do not change. Define a primitive of your own, "
                         "or a function with numjet.custom_jvp, custom_vjp or custom_batching.custom_vmap.")
 
-    def_impl = def_abstract_eval = def_effectful_abstract_eval = _fixed  # type: ignore[assignment]
+    def_abstract_eval = def_effectful_abstract_eval = _fixed  # type: ignore[assignment]
     def_effectful_abstract_eval2 = def_bind_with_trace = _fixed  # type: ignore[assignment]
 
 

@@ -35,6 +35,7 @@ from numjet.cpu.passes.manager import Context, Pass, Stages, run_passes
 from numjet.cpu.probes import Probes
 from numjet.cpu.remarks import Recorder
 from numjet.cpu.verification.verifier import Verified
+from numjet.foundation import events
 from numjet.foundation.config import config
 from numjet.foundation.record import Fields, default_factory
 
@@ -79,7 +80,8 @@ def compile_program(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = ()
     dump = _Dump(name)
     dump("jaxpr", lambda: str(closed))
     recorder = None if probes is None else probes.recorder
-    lowered = lower(closed, _symbol(name), donated, notes=bool(config.dump) or probes is not None, recorder=recorder)
+    with events.logged(lambda: f"jaxpr to loop IR conversion jit({name})"):
+        lowered = lower(closed, _symbol(name), donated, notes=bool(config.dump) or probes is not None, recorder=recorder)
     function, stages = lowered.function, Stages(lowered.function) if config.dump else None
 
     def after(one: Pass, context: Context) -> None:

@@ -310,6 +310,10 @@ class Setting:
         """The value in this thread."""
         return config.__dict__[self.flag.name]
 
+    def get_global(self) -> Any:
+        """The value of the process, which blocks of this thread may override."""
+        return config._shared.values[self.flag.name]
+
     def set_global(self, value: Any) -> None:
         """`config.update` of this flag."""
         config.update(self.flag.name, value)
@@ -351,6 +355,9 @@ check_tracer_leaks = Setting("jax_check_tracer_leaks", True)
 checking_leaks = check_tracer_leaks
 enable_checks = Setting("jax_enable_checks", True)
 no_tracing = Setting("jax_no_tracing", True)
+no_execution = Setting("jax_no_execution", True)
+allow_f16_reductions = Setting("jax_allow_f16_reductions")
+explicit_x64_dtypes = Setting("jax_explicit_x64_dtypes")
 log_compiles = Setting("jax_log_compiles", True)
 explain_cache_misses = Setting("jax_explain_cache_misses", True)
 traceback_filtering = Setting("jax_traceback_filtering")

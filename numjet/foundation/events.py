@@ -16,6 +16,7 @@ Counters are always on (tests assert on them); without listeners, a span or a re
 from __future__ import annotations
 
 import contextlib
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -164,12 +165,40 @@ def miss(cache: str, reason: Callable[[], str], **data: Any) -> None:
         _send("miss", cache, time.perf_counter(), 0.0, {"reason": why, **data})
 
 
-def compiled(what: str, seconds: float, **data: Any) -> None:
-    """Reports a compilation to the listeners, and to the log if `jax_log_compiles` is set."""
-    if config.log_compiles:
-        logging.getLogger("numjet").warning("compiled %s in %.4f s", what, seconds)
-    if _listeners:
-        _send("message", "compiled", time.perf_counter(), seconds, {"what": what, **data})
+def log_debug(text: Callable[[], str], asked: bool = False) -> None:
+    """Logs a line: as a warning if the user `asked` for such lines by a flag, else for debugging. `text` makes the line, and
+    is called only if somebody reads it."""
+    if asked:
+        logging.getLogger("numjet").warning("%s", text())
+    elif _debugging():
+        logging.getLogger("numjet").debug("%s", text())
+
+
+def _debugging() -> bool:
+    """Whether lines for debugging go anywhere: not in a program that never imported Python's logging."""
+    return "logging" in sys.modules and logging.getLogger("numjet").isEnabledFor(logging.DEBUG)
+
+
+class _Logged:
+    __slots__ = ("_asked", "_start", "_what")
+
+    def __init__(self, what: Callable[[], str], asked: bool):
+        self._what, self._asked = what, asked
+
+    def __enter__(self) -> None:
+        self._start = time.perf_counter()
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        if kind is None:
+            seconds = time.perf_counter() - self._start
+            log_debug(lambda: f"Finished {self._what()} in {seconds:.9f} sec", self._asked)
+
+
+def logged(what: Callable[[], str]) -> _Logged | _NoSpan:
+    """Context manager: logs how long a step of tracing or compiling took. As a warning while jax_log_compiles is set, else for
+    debugging."""
+    asked = config.log_compiles
+    return _Logged(what, asked) if asked or _debugging() else _NO_SPAN
 
 
 def log_error(what: str, error: BaseException) -> None:

@@ -151,6 +151,9 @@ FLAGS: tuple[Flag, ...] = (
             "strict: only Python scalars promote without a cast."),
     _traced("jax_default_matmul_precision", one_of(*MATMUL_PRECISIONS, *_DOT_ALGORITHMS), None,
             "Precision of products where the call names none.", optional=True),
+    _traced("jax_allow_f16_reductions", parse_bool, True, "lax.reduce_sum of float16 and bfloat16; off, it raises."),
+    _traced("jax_explicit_x64_dtypes", one_of("warn", "error"), "warn", "What happens where a 64-bit dtype is named while "
+            "jax_enable_x64 is off."),
     _traced("jax_default_prng_impl", one_of("threefry2x32", "rbg", "unsafe_rbg"), "threefry2x32",
             "Generator of keys whose implementation is not named."),
     _traced("jax_threefry_partitionable", parse_bool, True, "Random bits that do not depend on how arrays are split."),
@@ -183,9 +186,11 @@ FLAGS: tuple[Flag, ...] = (
     _traced("jax_debug_key_reuse", parse_bool, False, "Raise when a random key is used twice."),
     _traced("jax_check_tracer_leaks", parse_bool, False, "Raise when a traced value outlives its trace."),
     _traced("jax_enable_checks", parse_bool, False, "Verify programs between passes."),
+    _traced("jax_no_execution", parse_bool, False, "Raise where a program or an operation would run."),
     Flag("jax_no_tracing", parse_bool, False, "Raise when a function would be retraced."),
     # logging and printing
     Flag("jax_log_compiles", parse_bool, False, "Log every compilation."),
+    Flag("jax_log_checkpoint_residuals", parse_bool, False, "Log what functions with checkpoint save for the backward pass."),
     Flag("jax_explain_cache_misses", parse_bool, False, "Log why a function is retraced."),
     Flag("jax_traceback_filtering", one_of(*_FILTERS), "auto", "Frames of this package in tracebacks."),
     Flag("jax_pprint_use_color", parse_off, False, "Colour programs printed to a terminal: not supported."),

@@ -1,5 +1,5 @@
-"""Optimization barriers and tokens. A barrier hides its operands from the compiler; tokens order operations without common
-values."""
+"""Optimization barriers, tokens and sinks. A barrier hides its operands from the compiler; tokens order operations without
+common values; a sink keeps what computes its operands from being removed."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from numjet.core import effects
 from numjet.core.aval import ShapedArray
 from numjet.core.op import ZERO, Missing, Op, Samples, Zero
 from numjet.core.traits import EXACT, KEEPS_APART
@@ -82,3 +83,40 @@ def after_all(*operands: Any) -> Any:
     (0,)
     """
     return after_all_p.bind(*operands)
+
+
+def create_token(_: Any = None) -> Any:
+    """A new token: after_all without operands. The argument is there for compatibility, and not read.
+
+    >>> create_token().shape
+    (0,)
+    """
+    return after_all()
+
+
+# ------------------------------------------------------------------------------------------------ sinks
+
+def _sink_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    dce_sink_p.bind(*primals)
+    return [], []
+
+
+def _sink_batch(size: int, args: Sequence[Any], dims: Sequence[int | None]) -> tuple[list[Any], list[int | None]]:
+    dce_sink_p.bind(*args)
+    return [], []
+
+
+dce_sink_p: Op = Op(
+    name="dce_sink", multiple=True, abstract=lambda *xs: [], eager=lambda *xs: [], jvp=_sink_jvp,
+    transpose=Missing("it has no results"), batch=_sink_batch, cpu=lambda b, *xs: [], hlo=lambda b, *xs: [],
+    effects=lambda: frozenset({effects.DEBUG}), samples=Missing("it has no results"))
+
+
+def dce_sink(val: Any) -> None:
+    """Keeps the computation of a pytree of arrays in traced programs, though nothing uses them. The compiler may still drop it.
+
+    >>> import numjet as nj
+    >>> [e.primitive.name for e in nj.make_jaxpr(lambda x: dce_sink(2 * x))(1.0).eqns]
+    ['mul', 'dce_sink']
+    """
+    dce_sink_p.bind(*tree.tree_leaves(val))

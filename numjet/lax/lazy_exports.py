@@ -6,7 +6,8 @@ from numjet.control.lazy_exports import (
 )
 from numjet.lax import linalg as linalg
 from numjet.lax.barrier import (
-    after_all as after_all, after_all_p as after_all_p, optimization_barrier as optimization_barrier,
+    after_all as after_all, after_all_p as after_all_p, create_token as create_token, dce_sink as dce_sink,
+    dce_sink_p as dce_sink_p, optimization_barrier as optimization_barrier,
     optimization_barrier_p as optimization_barrier_p,
 )
 from numjet.lax.collective.functions import (

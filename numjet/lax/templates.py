@@ -146,6 +146,7 @@ def _elementwise_abstract(name: str, accepts: str, result: Any, same_dtype: bool
             _check_operands(name, avals, same_dtype)
         for a in avals:
             if kind_of(a.dtype) not in accepts:
+                _check_operands(name, avals, False)
                 raise TypeError(f"{name} does not accept dtype {dtypes.long_name(a.dtype)} at position {avals.index(a)}. "
                                 f"Accepted dtypes are {', '.join(_KIND_NAMES[k] for k in accepts)}.")
         dtype = first.dtype if result is None else result(*[a.dtype for a in avals], **params) if callable(result) else result
@@ -155,6 +156,9 @@ def _elementwise_abstract(name: str, accepts: str, result: Any, same_dtype: bool
 
 
 def _check_operands(name: str, avals: Sequence[ShapedArray], same_dtype: bool) -> None:
+    for k, a in enumerate(avals):
+        if a.dtype == dtypes.float0:
+            raise TypeError(f"Called {name} with a float0 at position {k}. {dtypes.NO_FLOAT0}")
     if same_dtype and any(a.dtype != avals[0].dtype for a in avals):
         names = ", ".join(dtypes.long_name(a.dtype) for a in avals)
         raise TypeError(f"lax.{name} requires arguments to have the same dtypes, got {names}. "
@@ -185,6 +189,8 @@ def promote_scalars(op: Op, args: Sequence[Any], params: dict[str, Any]) -> tupl
 
 
 def _typed_literal(name: str, value: Any, dtype: np.dtype) -> Literal:
+    if dtype == dtypes.float0:
+        raise TypeError(f"Called {name} with a float0. {dtypes.NO_FLOAT0}")
     kind = {bool: "b", int: "i", float: "f", complex: "c"}[type(value)]
     fits = "biufc".index(kind) <= "biufc".index(kind_of(dtype)) or (kind == "i" and kind_of(dtype) == "u")
     if not fits:

@@ -59,6 +59,7 @@ class Executable:
         return PROGRAM_BYTES + len(text) + (0 if code is None else 2 * len(code.object_bytes))
 
     def __call__(self, args: Sequence[Any], donated: Sequence[bool] | None = None) -> list[Any]:
+        check_execution(self.name)
         first = self.unverified
         if first is None:
             return self._run(args, donated)
@@ -74,6 +75,12 @@ class Executable:
         return outs
 
 
+def check_execution(name: str) -> None:
+    """RuntimeError where the flag jax_no_execution forbids to run programs and operations."""
+    if config.no_execution:
+        raise RuntimeError(f"tried to execute function jit({name}), but the no_execution config option is set")
+
+
 def compile_closed(closed: ClosedJaxpr, name: str = "main", donated: Sequence[bool] = (),
                    device: Device | Distribution = CPU, meant: ClosedJaxpr | None = None) -> Executable:
     """Compiles a closed jaxpr for a device, or several; constants are embedded. meant: the jaxpr before simplification."""
@@ -85,7 +92,8 @@ def compile_closed(closed: ClosedJaxpr, name: str = "main", donated: Sequence[bo
 def _compiled(closed: ClosedJaxpr, name: str, donated: Sequence[bool], device: Device | Distribution) -> Executable:
     check_if_enabled(closed)
     events.count("compile")
-    with events.span("compile", name=name), _native.rare_collections:
+    events.log_debug(lambda: _start_of(closed, name), config.log_compiles)
+    with events.span("compile", name=name), events.logged(lambda: _end_of(name, device)), _native.rare_collections:
         if not isinstance(device, Device):
             loaded = backends.load_partitioned().compile_program(closed, name, tuple(donated), device, CPU)
             return Executable(loaded, loaded, closed, name)
@@ -107,6 +115,15 @@ def native_executable(program: Any, closed: ClosedJaxpr, name: str, device: Devi
     if program.on_second_call is not None:
         native.set_on_second_call(program.on_second_call)
     return Executable(program, native, closed, name)
+
+
+def _start_of(closed: ClosedJaxpr, name: str) -> str:
+    return f"Compiling jit({name}) with global shapes and types ({', '.join(map(repr, closed.in_avals))})"
+
+
+def _end_of(name: str, device: Device | Distribution) -> str:
+    own = " (by numjet's own compiler)" if isinstance(device, Device) and device.platform == "cpu" else ""
+    return f"XLA compilation of jit({name}){own}"
 
 
 def as_array(x: Any, aval: ShapedArray | None = None, device: Device | Several | None = None, explicit: bool = False) -> Any:
@@ -196,7 +213,8 @@ def operation(op: Op, avals: Sequence[ShapedArray], params: dict[str, Any], devi
         epoch = _native.config_epoch()
         meant = one_equation(op, avals, params)
         program = hooks.simplify(meant) if op.compiled else meant
-        found = compile_closed(program, op.name, device=device, meant=meant), params
+        name = params.get("name", op.name) if op.programs else op.name
+        found = compile_closed(program, name, device=device, meant=meant), params
         if epoch == _native.config_epoch():  # else flags changed while it was made
             _operations.put(key, found, found[0].nbytes)
     return found[0]

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from numjet import _native
 from numjet.core import transfers
+from numjet.core.op import replaced
 from numjet.foundation.config import config
 from numjet.runtime.device import default_elsewhere
 
@@ -11,21 +12,22 @@ def _read() -> tuple[int, bool]:
     """Called by the native core in a thread whose flags have changed: the serial of the trace token, and whether the fast
     path may be used."""
     step_by_step = (config.debug_nans or config.debug_infs or config.debug_key_reuse or config.disable_jit
-                    or config.check_tracer_leaks)
-    return config.token.serial, not step_by_step and transfers.unguarded()
+                    or config.check_tracer_leaks or config.no_execution)
+    return config.token.serial, not step_by_step and not replaced and transfers.unguarded()
 
 
 def fast_paths_allowed() -> bool:
     """Whether fast paths in NumPy may be used for arrays of the host: it is the default device, and neither jax_debug_nans
-    nor jax_debug_infs nor jax_disable_jit is set.
+    nor jax_debug_infs nor jax_disable_jit nor jax_no_execution is set, and no operation is evaluated by a user's function.
 
     >>> fast_paths_allowed()
     True
     """
     token = config.token
     if token.plain is None:
-        token.plain = not (config.debug_nans or config.debug_infs or config.disable_jit or default_elsewhere())
-    return token.plain
+        token.plain = not (config.debug_nans or config.debug_infs or config.disable_jit or config.no_execution
+                           or default_elsewhere())
+    return token.plain and not replaced
 
 
 def _limit_instruction_set() -> None:

@@ -78,8 +78,8 @@ def test_unhashable_static_argument(bad, error):
 def test_bad_static_numbers_and_names():
     with pytest.raises(ValueError, match="static_argnums"):
         nj.jit(lambda x: x, static_argnums=3)
-    with pytest.raises(ValueError, match="args"):
-        nj.jit(lambda *xs: xs, static_argnums=-1)
+    with pytest.raises(ValueError, match="static_argnums=-2"):
+        nj.jit(lambda x: x, static_argnums=-2)
     with pytest.raises(ValueError, match="static_argnames"):
         nj.jit(lambda x: x, static_argnames="y")
 
@@ -372,3 +372,56 @@ def test_functions_that_cannot_be_jitted(make, message):
 
 def generator(x):
     yield x
+
+
+def test_static_arguments_that_do_not_compare():
+    class Bad:
+        def __hash__(self):
+            return 1
+
+        def __eq__(self, other):
+            raise NotImplementedError("no")
+
+    f = nj.jit(lambda x, static: x + 3, static_argnums=1)
+    with pytest.raises(ValueError, match=r"static arguments should be comparable using __eq__.*of a call of <lambda>.*: no"):
+        f(1, Bad())
+        f(1, Bad())
+
+
+def test_an_int_that_does_not_fit_is_named():
+    f = nj.jit(lambda x, y: y["a"])
+    for _ in range(2):  # traced, and from the cache
+        with pytest.raises(OverflowError, match=r"An overflow .* whose argument path is y\['a'\]. Got <class 'int'>"):
+            f(1, {"a": 1 << 31})
+        f(1, {"a": 2})
+
+
+def test_numbers_of_arguments_from_the_end():
+    def last(first, *rest):
+        return first if rest[-1] == "first" else rest[0]
+    f = nj.jit(last, static_argnums=-1)
+    assert int(f(1, 2, "first")) == 1 and int(f(1, 2, 3, "second")) == 2
+    with pytest.raises(ValueError, match="but got value -4 for len"):
+        nj.jit(last, static_argnums=-4)(1, 2, 3)
+    x = jnp.ones(3)
+    nj.jit(lambda *xs: xs[-1] + 1, donate_argnums=-1)(1, x)
+    assert x.is_deleted()
+
+
+def test_text_of_a_jitted_function():
+    f = nj.jit(abs)
+    assert repr(f) == "<PjitFunction of <built-in function abs>>"
+    del f.__wrapped__
+    assert repr(f) == "<PjitFunction>"
+
+
+def test_compilations_are_logged(caplog):
+    f = nj.jit(lambda x: x * 2)
+    with nj.log_compiles(True):
+        f(1.0)
+        f(2.0)
+    steps = [r.getMessage().split(" in ")[0] for r in caplog.records]
+    assert steps == ["Finished tracing <lambda> for jit",
+                     "Compiling jit(<lambda>) with global shapes and types (ShapedArray(float32[], weak_type=True))",
+                     "Finished jaxpr to loop IR conversion jit(<lambda>)",
+                     "Finished XLA compilation of jit(<lambda>) (by numjet's own compiler)"]

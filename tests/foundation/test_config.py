@@ -150,6 +150,7 @@ def test_every_setting_overrides_its_own_flag():
     samples |= {"jax_numpy_rank_promotion": "warn", "jax_numpy_dtype_promotion": "strict"}
     samples |= {"jax_default_prng_impl": "rbg", "jax_legacy_prng_key": "warn", "jax_traceback_filtering": "off"}
     samples |= {"numjet_mesh": make_mesh((1,), ("x",))}
+    samples |= {"jax_explicit_x64_dtypes": "error"}
     settings = {id(one): one for one in vars(module).values() if isinstance(one, module.Setting)}
     assert len(settings) >= 18
     for setting in settings.values():

@@ -6,6 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import numjet as nj
 import numjet.dtypes
 from numjet.core.aval import ShapedArray
 from numjet.foundation import dtypes
@@ -269,3 +270,20 @@ def test_the_type_of_the_dtype_of_random_keys_is_of_their_class():
     assert issubclass(dtypes.key_dtype.type, dtypes.prng_key) and dtypes.key_dtype.type.__name__ == "key<fry>"
     assert pickle.loads(pickle.dumps(dtypes.key_dtype)) == dtypes.key_dtype
     assert str(ShapedArray((2,), dtypes.key_dtype)) == "key<fry>[2]"
+
+
+def test_named_64_bit_dtypes_may_raise():
+    nj.config.update("jax_explicit_x64_dtypes", "error")
+    try:
+        with pytest.raises(ValueError, match="Explicitly requested dtype float64 requested in zeros is not available"):
+            nj.numpy.zeros(3, "float64")
+    finally:
+        nj.config.update("jax_explicit_x64_dtypes", "warn")
+
+
+def test_float0_has_no_operations():
+    zero = nj.grad(lambda x: x + 0.0, allow_int=True)(1)
+    for call in (lambda: zero + nj.numpy.zeros(()), lambda: nj.lax.add(zero, 1.0), lambda: nj.lax.neg(zero)):
+        with pytest.raises(TypeError, match="float0s do not support any operations by design"):
+            call()
+    assert nj.jit(lambda x: x)(zero) == zero and not nj.jit(lambda x: x)(zero) != zero

@@ -82,11 +82,13 @@ def test_reasons_are_only_worked_out_for_somebody(caplog):
     assert "jit: cache miss: shape (2,) became (3,)" in caplog.text
 
 
-def test_compilations_are_logged_on_demand(caplog):
-    events.compiled("f", 0.5)
+def test_steps_are_logged_on_demand(caplog):
+    with events.logged(lambda: "tracing f"):
+        pass
     assert caplog.text == ""
-    seen = []
-    with log_compiles(True), events.subscribe(seen.append):
-        events.compiled("f", 0.5)
-    assert "compiled f in 0.5000 s" in caplog.text
-    assert seen[0].seconds == 0.5 and seen[0].data == {"what": "f"}
+    with log_compiles(True), events.logged(lambda: "tracing f"):
+        pass
+    with caplog.at_level(logging.DEBUG, "numjet"), events.logged(lambda: "tracing g"):
+        pass
+    assert [(r.levelname, r.getMessage().split(" in ")[0]) for r in caplog.records] == [
+        ("WARNING", "Finished tracing f"), ("DEBUG", "Finished tracing g")]

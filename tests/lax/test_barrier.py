@@ -5,6 +5,7 @@ import pytest
 import numjet as nj
 import numjet.numpy as jnp
 from numjet import lax
+from numjet.extend.core import Token
 from numjet.transforms.simplify import simplify
 
 X = np.linspace(-1, 1, 50, dtype=np.float32)
@@ -58,3 +59,20 @@ def test_tokens():
     np.testing.assert_allclose(nj.vmap(f)(X), np.sin(X) + X, rtol=1e-6)
     with pytest.raises(TypeError, match="Arguments to after_all must be tokens"):
         lax.after_all(1.0)
+
+
+def test_sinks_keep_computations():
+    def f(x):
+        lax.dce_sink({"a": x * 2})
+        return x
+    assert [e.primitive.name for e in nj.make_jaxpr(f)(1.0).eqns] == ["mul", "dce_sink"]
+    x = np.arange(3, dtype=np.float32)
+    assert nj.vmap(f)(x).tolist() == nj.jit(nj.vmap(f))(x).tolist() == [0, 1, 2]
+    assert nj.grad(f)(1.0) == 1 and nj.jit(f)(1.0) == 1
+
+
+def test_tokens_are_instances_of_the_class_of_tokens():
+    token = lax.create_token()
+    again = nj.jit(lambda x, t: (x + 2, t))(7, token)[1]
+    assert isinstance(token, Token) and isinstance(again, Token) and again is not token
+    assert not isinstance(nj.numpy.ones(3), Token)

@@ -171,7 +171,7 @@ def test_equality_that_clears_the_cache(recorder):
     assert f.cache_size() <= 1
 
 
-def test_equality_that_raises(recorder):
+def test_equality_that_raises_goes_to_the_slow_path(recorder):
     class Bad:
         def __hash__(self):
             return 7
@@ -182,8 +182,8 @@ def test_equality_that_raises(recorder):
     f = jit(recorder, (0,))
     recorder.static = (0,)
     f(Bad())
-    with pytest.raises(ZeroDivisionError):
-        f(Bad())
+    f(Bad())
+    assert len(recorder.calls) == 2 and f.cache_size() == 1
 
 
 def test_calls_for_the_slow_path_only(recorder, array):
@@ -361,12 +361,13 @@ def test_conversion_feeds_the_executable(compiled, array):
     assert f(x, np.full(4, 2.5)).tolist() == [3.5] * 4
 
 
-def test_an_int_that_does_not_fit(recorder):
+def test_an_int_that_does_not_fit_goes_to_the_slow_path(recorder):
     f = jit(recorder)
     f(1)
-    with pytest.raises(OverflowError, match=r"Python int 3000000000 too large to convert to int32.*argument leaf 0"):
-        f(3_000_000_000)
-    assert f(2)[0][0].tolist() == 2
+    calls = len(recorder.calls)
+    f(3_000_000_000)
+    assert len(recorder.calls) == calls + 1
+    assert f(2)[0][0].tolist() == 2 and len(recorder.calls) == calls + 1
 
 
 def test_donation(compiled, aval, device):
@@ -454,7 +455,7 @@ def test_behaves_like_a_function():
     assert model.method(1) == (model, 1) and Model.method(2) == (2,)
     bound = model.method
     assert bound.__self__ is model and bound(3) == (model, 3)
-    assert Model.method.__doc__ == "A method." and "JitFunction f" in repr(Model.method)
+    assert Model.method.__doc__ == "A method." and repr(Model.method).startswith("<PjitFunction")
     f = jit(print)
     f.__wrapped__, f.__name__, f.anything = print, "name", 5
     assert f.__wrapped__ is print and f.__name__ == "name" and f.anything == 5 and vars(f)["anything"] == 5

@@ -3,7 +3,6 @@
 
 #include "array/from_python.h"
 #include "pytree/pytree.h"
-#include "runtime/python/error.h"
 #include "runtime/python/sequence.h"
 
 namespace nj {
@@ -24,19 +23,15 @@ class LeafArrays {
     while (converted_.size() < signature_.leaves.size()) converted_.push_back(ArrayRef());
     ArrayRef& array = converted_[leaf];
     if (!array) array = array_from_leaf(object, entry_->plan->infos[leaf], entry_->device);
-    if (!array) name_leaf(leaf);
+    if (!array && PyErr_ExceptionMatches(PyExc_OverflowError)) refused_ = true;
     return array;
   }
 
- private:
-  // Adds to an OverflowError which argument it was about.
-  static void name_leaf(uint32_t leaf) {
-    if (!PyErr_ExceptionMatches(PyExc_OverflowError)) return;
-    const PyRef error = fetch_error();
-    auto* type = reinterpret_cast<PyObject*>(Py_TYPE(error.get()));
-    PyErr_Format(type, "%S (argument leaf %u of a jitted function)", error.get(), unsigned(leaf));
-  }
+  // Whether a number was too large for the type of its leaf.
+  bool refused() const { return refused_; }
 
+ private:
+  bool refused_ = false;
   Entry* entry_;
   const Signature& signature_;
   SmallVector<ArrayRef, 16> converted_;
@@ -134,14 +129,15 @@ PyObject* unflatten(Entry* entry, Objects& results) {
 
 }  // namespace
 
-PyObject* run_entry(Entry* entry, const Signature& signature) {
+PyObject* run_entry(Entry* entry, const Signature& signature, bool& refused) {
   const Handle<Entry> alive = Handle<Entry>::share(entry);
   LeafArrays leaves(entry, signature);
   Objects results, outputs;
   // Forwarded inputs first: execution may delete donated ones.
-  if (collect_forwarded(entry->plan.get(), leaves, results) < 0) return nullptr;
-  if (run_executable(entry, signature, leaves, outputs) < 0) return nullptr;
-  if (place_outputs(entry->plan.get(), outputs, results) < 0) return nullptr;
+  const bool ran = collect_forwarded(entry->plan.get(), leaves, results) == 0 &&
+                   run_executable(entry, signature, leaves, outputs) == 0;
+  refused = leaves.refused();
+  if (!ran || place_outputs(entry->plan.get(), outputs, results) < 0) return nullptr;
   return unflatten(entry, results);
 }
 

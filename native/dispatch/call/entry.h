@@ -38,8 +38,9 @@ struct Entry {
 
 extern PyTypeObject* entry_type;
 
-// The result of a call with that signature: a new reference, or null with an error set.
-PyObject* run_entry(Entry* entry, const Signature& signature);
+// The result of a call with that signature: a new reference, or null with an error set. refused: nothing ran, as a Python
+// number is too large for its type; the error does not say which argument it is.
+PyObject* run_entry(Entry* entry, const Signature& signature, bool& refused);
 // 0 when calls with that signature may run the entry, else -1 with TypeError set.
 int check_entry(const Entry* entry, const Signature& signature);
 

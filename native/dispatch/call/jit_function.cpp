@@ -74,6 +74,13 @@ PyObject* call_slow(JitFunction* self, const Signature* signature, PyObject* con
   return Py_NewRef(PyTuple_GET_ITEM(answer.get(), 0));
 }
 
+// The slow path meets the error that is set again, and says which argument it is about.
+PyObject* explain(JitFunction* self, PyObject* const* args, Py_ssize_t count, PyObject* kwnames) {
+  if (PyErr_ExceptionMatches(PyExc_MemoryError) || !PyErr_ExceptionMatches(PyExc_Exception)) return nullptr;
+  PyErr_Clear();
+  return call_slow(self, nullptr, args, count, kwnames);
+}
+
 PyObject* call(PyObject* self_object, PyObject* const* args, size_t flags, PyObject* kwnames) {
   JitFunction* self = as_jit(self_object);
   const PyRef alive = PyRef::share(self_object);
@@ -85,9 +92,11 @@ PyObject* call(PyObject* self_object, PyObject* const* args, size_t flags, PyObj
   if (built == 0) return call_slow(self, nullptr, args, count, kwnames);
   PyRef entry;
   int found = self->state->cache.find(signature, entry);
-  if (found < 0) return nullptr;
+  if (found < 0) return explain(self, args, count, kwnames);
   if (found == 0) return call_slow(self, &signature, args, count, kwnames);
-  return run_entry(reinterpret_cast<Entry*>(entry.get()), signature);
+  bool refused = false;
+  PyObject* result = run_entry(reinterpret_cast<Entry*>(entry.get()), signature, refused);
+  return result || !refused ? result : explain(self, args, count, kwnames);
 }
 
 bool read_statics(PyObject* argnums, PyObject* argnames, Statics& statics) {
@@ -160,8 +169,14 @@ PyObject* descr_get(PyObject* self, PyObject* instance, PyObject*) {
   return instance && instance != Py_None ? PyMethod_New(self, instance) : Py_NewRef(self);
 }
 
+// As JAX shows it; without the function where that is gone, or has no text.
 PyObject* repr(PyObject* self) {
-  return PyUnicode_FromFormat("<JitFunction %U at %p>", as_jit(self)->name.get(), static_cast<void*>(self));
+  PyRef wrapped(PyObject_GetAttrString(self, "__wrapped__"));
+  PyRef text(wrapped ? PyUnicode_FromFormat("<PjitFunction of %R>", wrapped.get()) : nullptr);
+  if (text) return text.release();
+  if (!PyErr_ExceptionMatches(PyExc_Exception)) return nullptr;
+  PyErr_Clear();
+  return PyUnicode_FromString("<PjitFunction>");
 }
 
 PyObject* cache_size(PyObject* self, PyObject*) { return PyLong_FromSize_t(as_jit(self)->state->cache.size()); }
@@ -177,6 +192,7 @@ PyObject* copy(PyObject* self, PyObject*) { return Py_NewRef(self); }
 
 PyMethodDef methods[] = {
     {"cache_size", method<cache_size>(), METH_NOARGS, PyDoc_STR("The number of compiled programs at hand.")},
+    {"_cache_size", method<cache_size>(), METH_NOARGS, PyDoc_STR("The same, under the name that JAX's users know.")},
     {"clear_cache", method<clear_cache>(), METH_NOARGS, PyDoc_STR("Forgets all compiled programs.")},
     {"__reduce__", method<reduce>(), METH_NOARGS, PyDoc_STR("Pickles by qualified name, as functions do.")},
     {"__copy__", method<copy>(), METH_NOARGS, PyDoc_STR("The function itself.")},

@@ -259,7 +259,7 @@ def _read(used: Iterable[Any]) -> Iterator[Any]:
 
 _FIXED = (*(bool, int, float, complex, str, bytes, type(None), slice, np.generic, np.dtype, np.ufunc),
           *(types.FunctionType, types.BuiltinFunctionType, Op, _native.Array))
-_FIXED_PACKAGES = frozenset({"numjet", "numpy", "math", "builtins", "ml_dtypes"})
+_FIXED_PACKAGES = frozenset({"numjet", "jax", "numpy", "math", "builtins", "ml_dtypes"})
 
 
 def _is_fixed(x: Any) -> bool:

@@ -12,17 +12,19 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from numjet.control.call.body_tracing import cached_with, trace_body
-from numjet.control.call.call import calling_op, jit_p
+from numjet.control.call.call import calling_op
 from numjet.control.call.jaxpr_transforms import Flags, cached_by_program, split_program, substituted
 from numjet.control.call.ref_threading import holds_refs, thread, without_refs
+from numjet.control.custom.remat_slices import inlined, slice_of
 from numjet.core import effects
 from numjet.core.check import check_if_enabled
-from numjet.core.ir import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
+from numjet.core.ir import ClosedJaxpr, JaxprEqn
 from numjet.core.op import Op
 from numjet.core.trace import aval_of, set_trace
 from numjet.core.traits import CALLS, KEEPS_APART
 from numjet.core.walk import eval_closed
-from numjet.foundation import source, tree
+from numjet.foundation import events, source, tree
+from numjet.foundation.config import config
 from numjet.foundation.record import Record
 from numjet.foundation.util import function_name, merge_lists, partition_list
 from numjet.transforms.dce import dce_jaxpr
@@ -40,14 +42,16 @@ class _Plan(Record):
     known_count: int
     read: list[int]
     recomputes: bool
+    kept: list[tuple[Any, JaxprEqn]]  # types of the kept values, and what made them
 
 
 @cached_by_program
 def _plan(closed: ClosedJaxpr, unknown_in: Flags, policy: Any) -> _Plan:
     split = split_program(closed, unknown_in, False)
-    known = _inlined(split.known.jaxpr)
+    known = inlined(split.known.jaxpr)
     wanted = [known.invars[r.at] if r.from_input else known.outvars[r.at] for r in split.residuals]
-    recomputed, kept = _slice(known, wanted, policy)
+    sliced = slice_of(known, wanted, policy)
+    recomputed, kept = sliced.recomputed, sliced.kept
     inputs = {v: i for i, v in enumerate(known.invars)}
     needed = {a for e in recomputed for a in e.invars} | set(wanted)
     read = [i for v, i in inputs.items() if v in needed]
@@ -56,53 +60,23 @@ def _plan(closed: ClosedJaxpr, unknown_in: Flags, policy: Any) -> _Plan:
     env = dict(zip(unknown.invars[:count], wanted, strict=True))
     rest = substituted(unknown, env, [*kept, *[known.invars[i] for i in read], *unknown.invars[count:]])
     body = rest.replace(eqns=[*recomputed, *rest.eqns])
-    first = known.replace(outvars=[*known.outvars[: split.known_count], *kept])
+    first = known.replace(eqns=sliced.forward, outvars=[*known.outvars[: split.known_count], *kept])
     thin = dce_jaxpr(first)[0].replace(invars=known.invars)
     check_if_enabled(thin, body)
-    return _Plan(ClosedJaxpr(thin), split.consts, ClosedJaxpr(body), split.flags, split.known_count, read, bool(recomputed))
+    makers = {v: e for e in sliced.forward for v in e.outvars}
+    return _Plan(ClosedJaxpr(thin), split.consts, ClosedJaxpr(body), split.flags, split.known_count, read, bool(recomputed),
+                 [(v.aval, makers[v]) for v in kept])
 
 
-def _inlined(jaxpr: Jaxpr) -> Jaxpr:
-    """The program with its calls written out, so that the policy sees every operation."""
-    env: dict[Var, Atom] = {}
-    eqns: list[JaxprEqn] = []
-    _write_out(jaxpr, env, eqns)
-    return jaxpr.replace(eqns=eqns, outvars=[_find(env, v) for v in jaxpr.outvars])
-
-
-def _write_out(jaxpr: Jaxpr, env: dict[Var, Atom], eqns: list[JaxprEqn]) -> None:
-    for eqn in jaxpr.eqns:
-        args = [_find(env, a) for a in eqn.invars]
-        if eqn.primitive is not jit_p:
-            outvars = [Var(v.aval) for v in eqn.outvars]
-            env.update(zip(eqn.outvars, outvars, strict=True))
-            eqns.append(eqn.replace(invars=args, outvars=outvars))
-            continue
-        inner = eqn.params["jaxpr"].jaxpr
-        scope = dict(zip(inner.invars, args, strict=True))
-        _write_out(inner, scope, eqns)
-        env.update(zip(eqn.outvars, [_find(scope, v) for v in inner.outvars], strict=True))
-
-
-def _find(env: dict[Var, Atom], atom: Atom) -> Atom:
-    return atom if isinstance(atom, Literal) else env.get(atom, atom)
-
-
-def _slice(jaxpr: Jaxpr, wanted: Sequence[Atom], policy: Any) -> tuple[list[JaxprEqn], list[Var]]:
-    """The equations that recompute `wanted`, and the kept values that they start from."""
-    needed = {v for v in wanted if isinstance(v, Var)}
-    recomputed: list[JaxprEqn] = []
-    kept: list[Var] = []
-    for eqn in reversed(jaxpr.eqns):
-        own = [v for v in eqn.outvars if v in needed]
-        if not own:
-            continue
-        if policy is not None and policy(eqn.primitive, *[a.aval for a in eqn.invars], **eqn.params):
-            kept += own
-        else:
-            recomputed.append(eqn)
-            needed.update(a for a in eqn.invars if isinstance(a, Var))
-    return recomputed[::-1], kept[::-1]
+def _saved(plan: _Plan, inputs: Sequence[Any]) -> str:
+    """What a checkpointed function saves, for the log."""
+    parts = []
+    if plan.read:
+        parts += ["saving inputs with shapes:", *[f"  {aval_of(inputs[i])}" for i in plan.read]]
+    if plan.kept:
+        made = [f"  {a} from output of {e.primitive.name} from {source.summarize(e.source)}" for a, e in plan.kept]
+        parts += [f"{'and ' if parts else ''}saving these intermediates:", *made]
+    return "\n".join(["remat-decorated function " + (parts[0] if parts else "saving nothing"), *parts[1:]])
 
 
 def _partial_eval(trace: Any, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
@@ -114,6 +88,7 @@ def _partial_eval(trace: Any, args: Sequence[Any], params: dict[str, Any]) -> li
     plan = _plan(params["jaxpr"], unknown_in, params["policy"])
     known, unknown = partition_list(unknown_in, args)
     inputs = [*plan.consts, *known]
+    events.log_debug(lambda: _saved(plan, inputs), config.log_checkpoint_residuals)
     with set_trace(trace.parent):
         outs = eval_closed(plan.known, *inputs)
     operands = [*outs[plan.known_count :], *[inputs[i] for i in plan.read], *unknown]
@@ -205,14 +180,16 @@ def _with_static(
     fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], numbers: frozenset[int], names: frozenset[str]
 ) -> Callable[..., Any]:
     """The function of the arguments that are not static."""
-    fixed = {k: v for k, v in kwargs.items() if k in names}
+    held = tuple((i, a) for i, a in enumerate(args) if i in numbers)
+    fixed = tuple((k, v) for k, v in kwargs.items() if k in names)
+    count = len(args)
 
     def call(free: tuple[Any, ...], more: dict[str, Any]) -> Any:
-        rest = iter(free)
-        return fun(*[a if i in numbers else next(rest) for i, a in enumerate(args)], **fixed, **more)
+        rest, at = iter(free), dict(held)
+        return fun(*[at[i] if i in at else next(rest) for i in range(count)], **dict(fixed), **more)
 
     call.__name__ = function_name(fun)
-    return call
+    return cached_with(fun, call)
 
 
 remat = checkpoint

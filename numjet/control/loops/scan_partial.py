@@ -82,7 +82,7 @@ class _ResidualSources:
         self.first_carry, self.first_xs, self.carries = first_carry, first_xs, carries
         self.outvars = list(self.jaxpr.outvars[: split.known_count])
         self.results = {v: i for i, v in enumerate(self.outvars) if i >= carries and isinstance(v, Var)}
-        self.fixed = _invariant(self.jaxpr, self.jaxpr.invars[:first_carry])
+        self.fixed = invariant(self.jaxpr, self.jaxpr.invars[:first_carry])
         self.invariants: dict[Var, int] = {}
 
     def source(self, residual: Any) -> Source:
@@ -106,8 +106,8 @@ class _ResidualSources:
         return ClosedJaxpr(thin.replace(invars=self.jaxpr.invars[: self.first_carry]))
 
 
-def _invariant(jaxpr: Jaxpr, consts: Sequence[Var]) -> set[Var]:
-    """The variables computed from constants alone."""
+def invariant(jaxpr: Jaxpr, consts: Sequence[Var]) -> set[Var]:
+    """The variables of a scan's body that are computed from constants alone."""
     found = set(consts)
     for eqn in jaxpr.eqns:
         if not eqn.effects and all(isinstance(a, Literal) or a in found for a in eqn.invars):

@@ -10,6 +10,7 @@ from numjet import _native
 from numjet.core import stage
 from numjet.core.aval import AbstractValue
 from numjet.foundation import dtypes
+from numjet.lax.barrier import TOKEN
 
 no_effects: frozenset[Any] = frozenset()
 
@@ -27,8 +28,14 @@ class AbstractToken(AbstractValue):
     __slots__ = ()
 
 
-class Token:
-    """A token outside of programs. buf: the array that it waits for."""
+class _TokenMeta(type):
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return type.__instancecheck__(cls, instance) or getattr(instance, "aval", None) == TOKEN
+
+
+class Token(metaclass=_TokenMeta):
+    """A token outside of programs. Those that lax.create_token and lax.after_all make are instances, though they are arrays.
+    buf: the array that it waits for."""
 
     __slots__ = ("_buf",)
 

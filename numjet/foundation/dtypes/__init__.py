@@ -24,6 +24,7 @@ from numjet.foundation.dtypes.table import (
     NARROW as NARROW, NUMERIC as NUMERIC, PYTHON_SCALARS as PYTHON_SCALARS, SIGNED as SIGNED, SMALL_FLOATS as SMALL_FLOATS,
     UNSIGNED as UNSIGNED, DType as DType, as_dtype as as_dtype, bfloat16 as bfloat16, bool_ as bool_,
     canonicalize_dtype as canonicalize_dtype, complex64 as complex64, complex128 as complex128, extended as extended,
+    NO_FLOAT0 as NO_FLOAT0,
     float0 as float0, float4_e2m1fn as float4_e2m1fn, float8_e3m4 as float8_e3m4, float8_e4m3 as float8_e4m3,
     float8_e4m3b11fnuz as float8_e4m3b11fnuz, float8_e4m3fn as float8_e4m3fn, float8_e4m3fnuz as float8_e4m3fnuz,
     float8_e5m2 as float8_e5m2, float8_e5m2fnuz as float8_e5m2fnuz, float8_e8m0fnu as float8_e8m0fnu, float16 as float16,
@@ -147,7 +148,8 @@ def check_user_dtype(dtype: Any, what: str) -> DType:
     """The dtype that the function `what` uses when its caller requests `dtype`.
 
     Python's `int`, `float` and `complex` stand for the default width. An explicit 64-bit dtype warns and becomes
-    32-bit when `jax_enable_x64` is off. Raises TypeError for dtypes that arrays cannot have.
+    32-bit when `jax_enable_x64` is off, or raises ValueError where jax_explicit_x64_dtypes says so. Raises TypeError for
+    dtypes that arrays cannot have.
 
     >>> check_user_dtype(float, "zeros").name
     'float32'
@@ -162,17 +164,19 @@ def check_user_dtype(dtype: Any, what: str) -> DType:
         )
     cut = canonicalize_dtype(found)
     if cut != found and not (isinstance(dtype, type) and dtype in _WEAK_CLASSES):
-        warnings.warn(_cut_text(found, cut, what), UserWarning, stacklevel=source.user_stacklevel())
+        if config.explicit_x64_dtypes == "error":
+            raise ValueError(f"Explicitly requested dtype {found.name} requested in {what} is not available{_REMEDY}")
+        text = (f"Explicitly requested dtype {found.name} requested in {what} is not available, and will be truncated to dtype "
+                f"{cut.name}{_REMEDY}")
+        warnings.warn(text, UserWarning, stacklevel=source.user_stacklevel())
     return cut
 
 
 _AS_ASKED = frozenset((*ALL, float0, key_dtype)) - frozenset(NARROW)
 
 
-def _cut_text(asked: DType, got: DType, what: str) -> str:
-    return (f"Explicitly requested dtype {asked.name} requested in {what} is not available, and will be truncated to "
-            f"dtype {got.name}. To have 64-bit dtypes, call config.update('jax_enable_x64', True) at the program's start "
-            "or set the environment variable JAX_ENABLE_X64=1.")
+_REMEDY = (". To have 64-bit dtypes, call config.update('jax_enable_x64', True) at the program's start or set the environment "
+           "variable JAX_ENABLE_X64=1.")
 
 
 _LIMITS: dict[DType, tuple[int, int]] = {

@@ -38,6 +38,11 @@ def _make_key_dtype(tag: str, shape: tuple[int, ...]) -> DType:
 
 
 float0: DType = np.dtype([("float0", np.void, 0)])
+NO_FLOAT0 = (
+    "float0s do not support any operations by design, because they are not compatible with non-trivial vector spaces. No "
+    "implicit dtype conversion is done. You can use np.zeros_like(arr, dtype=float) to cast a float0 array to a regular zeros "
+    "array. If you didn't expect to get a float0 you might have accidentally taken a gradient with respect to an integer "
+    "argument.")
 
 # One key is one opaque element of its generator's words, so that NumPy indexes and copies keys whole; more dtypes of keys are
 # made by `new_key_dtype`.

@@ -18,6 +18,7 @@ from numjet.core.op import LINEAR, ZERO, Missing, Op, Samples, Zero
 from numjet.core.trace import aval_of
 from numjet.core.traits import EXACT, LANES, NONE, READS_ONCE, SCANS_OPERAND
 from numjet.foundation import dtypes
+from numjet.foundation.config import config
 from numjet.lax.axes import Ints, shift, without
 from numjet.lax.elementwise.arithmetic import div_p, mul_p
 from numjet.lax.elementwise.compare import eq_p
@@ -154,13 +155,25 @@ reduce_sum_p = _record(
 def reduce_sum(operand: Any, axes: Any, *, out_sharding: Any = None) -> Any:
     """The sum of the elements along `axes`, which the result lacks. Numbers of any dtype, kept.
 
-    TypeError for bool; ValueError for axes out of bounds or repeated.
+    TypeError for bool; ValueError for axes out of bounds or repeated, and for dtypes that jax_allow_f16_reductions=False
+    forbids.
 
     >>> reduce_sum(np.array([[1, 2], [3, 4]], np.int32), (0,)).tolist()
     [4, 6]
     """
     check_unsharded("reduce_sum", out_sharding)
+    check_half_sum(operand, axes)
     return _bind(reduce_sum_p, operand, axes)
+
+
+def check_half_sum(operand: Any, axes: Any) -> None:
+    """ValueError where the flag jax_allow_f16_reductions forbids a sum, over more than one element."""
+    if config.allow_f16_reductions:
+        return
+    aval = aval_of(operand)
+    if aval.dtype in (dtypes.float16, dtypes.bfloat16) and any(aval.shape[a] != 1 for a in axes):
+        raise ValueError(f"reduce_sum on operand {aval.str_short()} is not allowed when "
+                         "jax_allow_f16_reductions=False. Convert it to float32 first.")
 
 
 def _prod_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, axes: Ints) -> tuple[Any, Any]:

@@ -23,6 +23,7 @@ from numjet.lax.elementwise.arithmetic import add_p, mul_p
 from numjet.lax.reduction.reduce import (
     IDENTITIES,
     check_axes,
+    check_half_sum,
     move_front,
     reduce_and_p,
     reduce_max_p,
@@ -161,6 +162,8 @@ def reduce(operands: Any, init_values: Any, computation: Callable[[Any, Any], An
     inits = [typed_init(i, a) for i, a in zip(inits, avals, strict=True)]
     jaxpr = trace_computation("reduce", computation, structure, [ShapedArray((), a.dtype, a.weak_type) for a in avals])
     monoid = monoid_of(jaxpr)
+    if monoid == "add":
+        check_half_sum(xs[0], axes)
     if monoid is not None and not any(aval_of(i).ndim for i in inits) and aval_of(inits[0]).dtype == avals[0].dtype:
         return tree.tree_unflatten(structure, [_by_monoid(monoid, xs[0], inits[0], axes)])
     outs = reduce_p.bind(*xs, *inits, computation=computation, jaxpr=jaxpr, dimensions=axes)

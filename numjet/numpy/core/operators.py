@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from numjet.core.trace import Array, aval_of, is_array_like
+from numjet.foundation import dtypes
 from numjet.numpy.core.arrays import astype
 from numjet.numpy.indexing.subscript import getitem
 from numjet.numpy.reduction import reductions
@@ -32,6 +33,15 @@ def _reflected(fn: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     return method
 
 
+def _also_of_float0(fn: Callable[[Any, Any], Any], ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
+    """== or !=, which NumPy answers for float0, whose elements hold nothing."""
+    def method(self: Any, other: Any) -> Any:
+        if self.dtype == dtypes.float0 and getattr(other, "dtype", None) == dtypes.float0:
+            return ufunc(np.zeros(self.shape, bool), np.zeros(other.shape, bool))
+        return fn(self, other)
+    return method
+
+
 _BOTH_SIDES: dict[str, Callable[[Any, Any], Any]] = {
     "add": arithmetic.add, "sub": arithmetic.subtract, "mul": arithmetic.multiply, "truediv": arithmetic.true_divide,
     "floordiv": arithmetic.floor_divide, "mod": arithmetic.remainder, "divmod": arithmetic.divmod, "pow": arithmetic.power,
@@ -39,8 +49,8 @@ _BOTH_SIDES: dict[str, Callable[[Any, Any], Any]] = {
     "lshift": logic.left_shift, "rshift": logic.right_shift,
 }
 _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
-    "eq": logic.equal, "ne": logic.not_equal, "lt": logic.less, "le": logic.less_equal,
-    "gt": logic.greater, "ge": logic.greater_equal,
+    "eq": _also_of_float0(logic.equal, np.equal), "ne": _also_of_float0(logic.not_equal, np.not_equal),
+    "lt": logic.less, "le": logic.less_equal, "gt": logic.greater, "ge": logic.greater_equal,
 }
 
 

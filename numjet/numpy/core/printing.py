@@ -15,7 +15,8 @@ def _key_bits(x: Any) -> np.ndarray:
 
 
 def repr_array(x: Any) -> str:
-    """`Array([1., 2.], dtype=float32)`; weak types are marked; keys print their numbers.
+    """`Array([1., 2.], dtype=float32)`; weak types are marked; keys print their numbers. RuntimeError for
+    an array that was deleted.
 
     >>> import numjet.numpy as jnp
     >>> repr_array(jnp.asarray(1.0))
@@ -24,9 +25,7 @@ def repr_array(x: Any) -> str:
     if dtypes.is_key(x.dtype):
         return f"Array({x.shape}, dtype={dtypes.short_name(x.dtype)}) overlaying:\n{_key_bits(x)}"
     tail = f"dtype={dtypes.long_name(x.dtype)}{', weak_type=True' if x.weak_type else ''})"
-    if x.is_deleted():
-        return f"Array(shape={x.shape}, {tail[:-1]}, deleted)"
-    if x.size == 0:
+    if x.size == 0 and not x.is_deleted():
         return f"Array([], shape={x.shape}, {tail}"
     body = np.array2string(np.asarray(x._value), separator=", ", prefix="Array(")
     lines = body.rsplit("\n", 1)

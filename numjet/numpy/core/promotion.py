@@ -179,8 +179,11 @@ def _operand_of(name: str, x: Any, position: int) -> Any:
     return x.__jax_array__() if hasattr(x, "__jax_array__") else x
 
 
-def _check_no_keys(name: str, known: Sequence[Any]) -> None:
-    """TypeError for random keys beside other operands."""
+def _check_numbers(name: str, known: Sequence[Any]) -> None:
+    """TypeError for float0, and for random keys beside other operands."""
+    for k, x in enumerate(known):
+        if getattr(x, "dtype", None) == dtypes.float0:
+            raise TypeError(f"Called {name} with a float0 array at position {k}. {dtypes.NO_FLOAT0}")
     found = [x.aval.dtype if hasattr(x, "aval") else dtypes.result_type(x) for x in known]
     if any(map(dtypes.is_key, found)) and len(set(found)) > 1:
         raise TypeError(f"{name} does not accept dtypes {', '.join(map(dtypes.long_name, found))}: random keys are no numbers "
@@ -189,7 +192,7 @@ def _check_no_keys(name: str, known: Sequence[Any]) -> None:
 
 def _in_one_dtype(name: str, args: Sequence[Any], inexact: bool) -> list[Any]:
     known = [_operand_of(name, x, i) for i, x in enumerate(args)]
-    _check_no_keys(name, known)
+    _check_numbers(name, known)
     dtype, weak = dtypes.result_type_and_weakness(*[x.aval if type(x) is Literal else x for x in known])
     if inexact:
         dtype = dtypes.to_inexact_dtype(dtype)

@@ -185,3 +185,69 @@ def test_callbacks_with_effects_are_not_called_again():
     assert np.isclose(float(f(F32(2))), 2 * np.sin(2))
     with pytest.raises(NotImplementedError, match=r"Effects not supported in partial-eval of `checkpoint`.*io_callback"):
         nj.grad(f)(F32(2))
+
+
+def _tangent_program(f, x):
+    return str(nj.make_jaxpr(nj.linearize(f, x)[1])(1.0))
+
+
+def _sines_in_scan(x):
+    return scan(lambda c, _: (lax.sin(lax.mul(c, c)), lax.cos(c)), x, None, length=3)
+
+
+def _sines_in_cond(x):
+    return lax.cond(x > 0, lambda x: lax.sin(lax.cos(x)), lambda x: lax.mul(x, x), x)
+
+
+@pytest.mark.parametrize("f", [_sines_in_scan, _sines_in_cond])
+@pytest.mark.parametrize("kept", [(), ("sin",), ("cos",), ("mul", "cos"), ("sin", "cos", "mul", "neg")])
+def test_policies_see_into_loops_and_branches(f, kept):
+    policy = lambda op, *_, **__: op.name in kept
+    held = checkpoint(f, policy=policy)
+    value, push = nj.linearize(f, 0.7)
+    value_held, push_held = nj.linearize(held, 0.7)
+    for got, want in zip(nj.tree.leaves((value_held, push_held(1.0))), nj.tree.leaves((value, push(1.0))), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-6)
+    twice = [nj.grad(nj.grad(lambda x, g=g: sum(nj.numpy.sum(y) for y in nj.tree.leaves(g(x)))))(0.7) for g in (f, held)]
+    np.testing.assert_allclose(twice[1], twice[0], rtol=1e-5)
+    text = _tangent_program(held, 0.7)
+    assert not any(f" {name} " in text for name in kept if name in ("sin", "cos"))
+    if not kept:
+        assert " sin " in text and " cos " in text
+
+
+def test_recomputed_branches_are_thinned():
+    both = lambda x: (lax.sin(x), lax.sin(x))
+    text = _tangent_program(checkpoint(lambda x: lax.cond(x > 0, both, both, x)), 4.0)
+    assert " sin " not in text and " cos " in text
+
+
+def test_policy_keeps_nothing_that_does_not_change_in_a_scan():
+    def f(x):
+        return scan(lambda c, _: (lax.mul(c, lax.sin(x)), None), x, None, length=4)[0]
+    held = checkpoint(f, policy=P.everything_saveable)
+    np.testing.assert_allclose(nj.grad(held)(0.7), nj.grad(f)(0.7), rtol=1e-6)
+
+
+def test_bodies_with_static_arguments_are_traced_once():
+    count = 0
+
+    def g(x, y, *, z):
+        nonlocal count
+        count += 1
+        return lax.mul(x, y) if z else y
+    f = checkpoint(g, static_argnums=0, static_argnames="z")
+    for _ in range(3):
+        assert float(f(2.0, 3.0, z=True)) == 6
+    assert count == 1
+
+
+def test_residuals_are_logged(caplog):
+    f = checkpoint(lambda x: lax.cos(lax.sin(x)), policy=lambda op, *_, **__: op.name == "sin")
+    nj.config.update("jax_log_checkpoint_residuals", True)
+    try:
+        nj.grad(f)(1.0)
+    finally:
+        nj.config.update("jax_log_checkpoint_residuals", False)
+    assert "remat-decorated function saving inputs with shapes:\n  float32[]\nand saving these intermediates:\n" \
+        "  float32[] from output of sin from test_checkpoint.py:" in caplog.text
