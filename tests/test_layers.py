@@ -109,6 +109,7 @@ LAZY = {
     "numjet/control/host/breakpoint.py": ["pdb"],
     "numjet/control/host/debug_print.py": ["numjet.control.host.format_check"],
     "numjet/control/loops/scan_op.py": ["numjet.control.simplify.loops"],
+    "numjet/foundation/absl_flags.py": ["absl.app", "absl.flags"],
     "numjet/control/loops/while_op.py": ["numjet.control.simplify.loops", "numjet.control.loops.while_reverse"],
     "numjet/cpu/ir/printer.py": ["json"],
     "numjet/cpu/native_code/object_cache.py": ["hashlib"],  # for the cache on disk

@@ -25,7 +25,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from numjet import _native
-from numjet.foundation import locks
+from numjet.foundation import absl_flags, locks
 from numjet.foundation.flags import ALIASES, BY_NAME, FLAGS, SHORT, Flag, unknown
 
 _TRACED = tuple(flag.name for flag in FLAGS if flag.traces)
@@ -189,6 +189,18 @@ class Config(threading.local):
     def trace_token(self) -> TraceToken:
         """`config.token`: an object that stays the same (`is`) as long as no flag that programs depend on changes."""
         return self.token
+
+    def config_with_absl(self) -> None:
+        """Defines each flag as a command-line flag of Abseil; `absl.app.run` sets those that the command line has."""
+        absl_flags.define(self.update, self.read)
+
+    def parse_flags_with_absl(self) -> None:
+        """Sets the flags that the command line has, as `--jax_enable_x64`, and leaves its other arguments alone.
+
+        Raises ValueError for a value that the flag does not accept.
+        """
+        self.config_with_absl()
+        absl_flags.parse(self.update)
 
     def on_change(self, callback: Callable[[], None]) -> Callable[[], None]:
         """Calls `callback()` after each change of a value, in the thread that made the change; returns a function that

@@ -21,15 +21,28 @@ from numjet.foundation.config import config
 F = TypeVar("F", bound=Callable[..., Any])
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-_HIDDEN_PREFIXES: list[str] = [_PACKAGE, "<frozen "]
 _hidden: dict[str, bool] = {}  # by file name: a string caches its hash, a code object does not
+
+
+class _Prefixes(list[str]):
+    """Beginnings of the paths of internal files. A change forgets what was known of files."""
+
+    def append(self, path: str) -> None:
+        super().append(path)
+        _hidden.clear()
+
+    def remove(self, path: str) -> None:
+        super().remove(path)
+        _hidden.clear()
+
+
+hidden_prefixes = _Prefixes([_PACKAGE, "<frozen "])
 
 
 def hide(path: str) -> None:
     """Treats a file, or the files under a folder, as internal, too; for libraries built on this one."""
     path = os.path.abspath(path)
-    _HIDDEN_PREFIXES.append(path if os.path.isfile(path) else os.path.join(path, ""))
-    _hidden.clear()
+    hidden_prefixes.append(path if os.path.isfile(path) else os.path.join(path, ""))
 
 
 def hide_path(path: str) -> None:
@@ -37,14 +50,13 @@ def hide_path(path: str) -> None:
     if os.path.isdir(path):
         hide(path)
     else:
-        _HIDDEN_PREFIXES.append(os.path.abspath(path))
-        _hidden.clear()
+        hidden_prefixes.append(os.path.abspath(path))
 
 
 def _is_hidden(file: str) -> bool:
     if len(_hidden) > 100_000:  # bounded, as file names may be generated
         _hidden.clear()
-    return _hidden.setdefault(file, file.startswith(tuple(_HIDDEN_PREFIXES)))
+    return _hidden.setdefault(file, file.startswith(tuple(hidden_prefixes)))
 
 
 def is_internal(code: types.CodeType) -> bool:

@@ -144,13 +144,16 @@ def test_functions_of_flat_arguments(run_as_jax):
 def test_private_names_that_equinox_flax_and_others_import(run_as_jax):
     run_as_jax("""
         import jax, jax.numpy as jnp
+        from jax.extend import ifrt_programs
         from jax._src import ad_util, api_util, checkify, flatten_util, literals, tree_util
         from jax._src.dtypes import DType, ExtendedDType
         from jax._src.state.types import AbstractRef
         from jax._src.traceback_util import api_boundary
         assert api_boundary(len, repro_api_name="x") is len and AbstractRef is jax.ref.AbstractRef
+        assert tree_util.prefix_errors((1, 2), [3, 4]) and not tree_util.prefix_errors(1, [3, 4])
         assert list in tree_util._registry and int not in tree_util._registry and tree_util.tree_leaves([1]) == [1]
         assert flatten_util.ravel_pytree({"a": 1.0})[0].shape == (1,) and checkify.Out and checkify.user_checks
+        assert "not supported" in repr(ifrt_programs.ifrt_programs)
         assert not isinstance(1, literals.typed_scalar_types) and not isinstance(jnp.ones(1), literals.TypedNdArray)
         assert ad_util.stop_gradient_p is jax.lax.stop_gradient_p and DType is not ExtendedDType
         try:
@@ -195,6 +198,8 @@ def test_files_of_libraries_are_left_out_of_tracebacks(run_as_jax):
         assert traceback_util.include_frame(frame)
         traceback_util.register_exclusion(dataclasses.__file__)
         assert not traceback_util.include_frame(frame)
+        traceback_util._exclude_paths.remove(dataclasses.__file__)
+        assert traceback_util.include_frame(frame)
     """)
 
 

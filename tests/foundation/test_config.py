@@ -1,3 +1,5 @@
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -290,3 +292,32 @@ def test_devices_are_kept_as_objects():
         assert config.jax_default_device is device
     with pytest.raises(ValueError):
         module.default_device(np.zeros(2))
+
+
+COMMAND_LINES = [
+    (["--jax_enable_x64", "--jax_default_matmul_precision=highest", "other"], (True, "highest")),
+    (["--nojax_enable_x64", "--jax_default_matmul_precision=high"], (False, "high")),
+    (["--numjet_tiers=one", "--", "--jax_enable_x64"], (False, None)),
+    (["--unknown", "jax_enable_x64"], (False, None)),
+]
+SHOW = "print(config.jax_enable_x64, config.jax_default_matmul_precision)"
+
+
+@pytest.mark.parametrize("arguments, expected", COMMAND_LINES)
+def test_flags_are_read_from_the_command_line(arguments, expected):
+    program = f"from numjet.foundation.config import config; config.parse_flags_with_absl(); {SHOW}"
+    done = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True)
+    assert done.stdout.split() == [str(v) for v in expected], done.stderr
+
+
+def test_a_program_of_abseil_sets_flags_before_it_runs():
+    program = ("from absl import app; from numjet.foundation.config import config; config.config_with_absl(); "
+               "config.config_with_absl(); app.run(lambda rest: print(rest[1:], config.jax_enable_x64))")
+    done = subprocess.run([sys.executable, "-c", program, "--jax_enable_x64", "more"], capture_output=True, text=True)
+    assert done.stdout == "['more'] True\n", done.stderr
+
+
+def test_a_value_on_the_command_line_that_a_flag_does_not_accept():
+    program = "from numjet.foundation.config import config; config.parse_flags_with_absl()"
+    done = subprocess.run([sys.executable, "-c", program, "--jax_numpy_rank_promotion=maybe"], capture_output=True, text=True)
+    assert "ValueError: flag jax_numpy_rank_promotion: expected one of ['allow', 'warn', 'raise']" in done.stderr

@@ -75,7 +75,7 @@ def test_warnings_point_at_the_user():
 
 
 def test_hide_makes_other_folders_internal(monkeypatch):
-    monkeypatch.setattr(source, "_HIDDEN_PREFIXES", list(source._HIDDEN_PREFIXES))
+    monkeypatch.setattr(source, "hidden_prefixes", type(source.hidden_prefixes)(source.hidden_prefixes))
     code = compile("def call(function): return function()", "/somewhere/lib/file.py", "exec")
     space: dict = {}
     exec(code, space)

@@ -26,11 +26,16 @@ def modules() -> list[str]:
     return ["jax", *(name for name in found if not any(part.startswith("_") for part in name.split(".")))]
 
 
+def _shows_jaxlib(module: ModuleType, name: str, value: ModuleType) -> bool:
+    """Whether a module for writers of libraries shows a module of jaxlib."""
+    return module.__name__.startswith("jax.extend.") and value.__name__.startswith("jaxlib.") and not name.startswith("_")
+
+
 def is_public(module: ModuleType, name: str, public: set[str]) -> bool:
     """Whether a module shows a name that is not one of its imports."""
     value = getattr(module, name, None)
     if isinstance(value, ModuleType):
-        return f"{module.__name__}.{name}" in public
+        return f"{module.__name__}.{name}" in public or _shows_jaxlib(module, name, value)
     return not name.startswith("_") and name != "annotations" and all(getattr(m, name, module) is not value for m in STANDARD)
 
 

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from numjet.control.branches.cond_op import clamped, cond_p, with_common_consts
+from numjet.control.branches.cond_op import Branches, clamped, cond_p, forwarded, with_common_consts, without_outs
 from numjet.control.call.body_tracing import Body, trace_body, where
 from numjet.control.call.ref_threading import holds_refs, thread, without_refs
+from numjet.control.loops.carries import as_arrays
 from numjet.control.type_errors import check_branches
 from numjet.core.ir import Literal
 from numjet.core.snapshots import frozen
@@ -163,8 +164,16 @@ def _branch(
         outs = _evaluate(bodies[int(index)], bodies, leaves)
     else:
         branches, consts = with_common_consts([(b.jaxpr, b.consts) for b in bodies])
-        outs = cond_p.bind(index, *consts, *leaves, branches=branches)
+        outs = _bind(index, [*consts, *leaves], branches)
     return tree.tree_unflatten(bodies[0].out_tree, outs)
+
+
+def _bind(index: Any, args: list[Any], branches: Branches) -> list[Any]:
+    """The results of the operation; those that every branch passes through are the arguments themselves, so they depend on
+    no index, mapped or not."""
+    passed = forwarded(branches)
+    found = iter(cond_p.bind(index, *args, branches=tuple(without_outs(b, passed) for b in branches)))
+    return [next(found) if i is None else as_arrays(args[i]) for i in passed]
 
 
 def _evaluate(chosen: Body, bodies: Sequence[Body], leaves: Sequence[Any]) -> list[Any]:

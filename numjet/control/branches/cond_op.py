@@ -80,6 +80,26 @@ def _with_first(closed: ClosedJaxpr, first: tuple[int | ShapedArray, ...], count
     return ClosedJaxpr(closed.jaxpr.replace(invars=[*placed, *invars[count:]]))
 
 
+def forwarded(branches: Branches) -> tuple[int | None, ...]:
+    """The input that each result is in every branch; None: they differ, or it is computed."""
+    sources = zip(*map(_sources, branches), strict=True)
+    return tuple(found[0] if len(set(found)) == 1 else None for found in sources)
+
+
+def _sources(closed: ClosedJaxpr) -> list[int | None]:
+    places: dict[Atom, int] = {v: i for i, v in enumerate(closed.jaxpr.invars)}
+    return [None if isinstance(out, Literal) else places.get(out) for out in closed.jaxpr.outvars]
+
+
+@cached_by_program
+def without_outs(closed: ClosedJaxpr, passed: tuple[int | None, ...]) -> ClosedJaxpr:
+    """The program without the results for which `passed` has an input."""
+    if not any(i is not None for i in passed):
+        return closed
+    kept = [out for out, i in zip(closed.jaxpr.outvars, passed, strict=True) if i is None]
+    return ClosedJaxpr(closed.jaxpr.replace(outvars=kept))
+
+
 def _joined(made: Sequence[Derived]) -> tuple[Branches, list[Any]]:
     return with_common_consts([(m.jaxpr, m.consts) for m in made])
 

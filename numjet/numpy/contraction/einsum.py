@@ -61,9 +61,9 @@ def _parse(subscripts: str, ranks: tuple[int, ...]) -> tuple[tuple[str, ...], st
     terms = left.split(",")
     if len(terms) != len(ranks):
         raise ValueError(f"einsum: {subscripts!r} names {len(terms)} operands, got {len(ranks)}")
-    odd = [c for c in set(left + right) if not (c.isalpha() or c in ",.")]
-    if odd or (left + right).replace("...", "").count("."):
-        raise ValueError(f"einsum: {subscripts!r}: expected letters, commas, '...' and '->', got {odd or '.'}")
+    odd = sorted(set((left + right).replace("...", "")) & set(".->"))
+    if odd:
+        raise ValueError(f"einsum: {subscripts!r}: expected letters, commas, '...' and '->', got {odd}")
     most = max([r - len(t.replace("...", "")) for t, r in zip(terms, ranks, strict=True) if "..." in t], default=0)
     spare = [c for c in (*_LETTERS, *map(chr, range(192, 1000))) if c not in text]
     dots = "".join(spare[:max(most, 0)])

@@ -259,3 +259,23 @@ def test_weak_types_are_those_of_the_first_branch():
     for branches, expected in (((weak, strong), True), ((strong, weak), False), ((strong, weak, weak), False)):
         assert nj.jit(lambda i, branches=branches: switch(i, branches))(1).weak_type is expected
         assert switch(1, branches).weak_type is expected
+
+
+def test_results_that_every_branch_passes_through_do_not_depend_on_the_index():
+    def f(p, a, b):
+        return cond(p > 0, lambda a, b: (a, b + 1, a, b), lambda a, b: (a, b - 1, b, b), a, b)
+
+    passed, chosen, mixed, shared = nj.vmap(f, (0, None, None), (None, 0, 0, None))(np.arange(3), F32(1), 2.0)
+    assert (passed, shared.shape) == (1, ()) and shared.weak_type and isinstance(shared, nj.Array)
+    assert chosen.tolist() == [1, 3, 3] and mixed.tolist() == [2, 1, 1]
+    closed = trace_to_closed(lambda p, a, b: list(f(p, a, b)), [ShapedArray((), np.dtype(F32))] * 3)
+    assert [len(b.jaxpr.outvars) for b in equation(closed, "cond").params["branches"]] == [2, 2]
+    assert closed.jaxpr.outvars[0] is closed.jaxpr.invars[1]
+    with pytest.raises(ValueError, match="out_axes"):
+        nj.vmap(f, (0, None, None), (None, 0, None, None))(np.arange(3), F32(1), 2.0)
+
+
+def test_branches_that_only_pass_values_through():
+    f = nj.jit(lambda i, x, y: switch(i, [lambda x, y: (y, x)] * 3, x, y))
+    assert f(1, 2.0, 3.0) == (3.0, 2.0)
+    assert nj.grad(lambda x: f(1, x, 3.0)[1])(2.0) == 1

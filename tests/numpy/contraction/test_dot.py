@@ -109,6 +109,7 @@ def test_einsum(subscripts: str, args: tuple[Any, ...]) -> None:
 def test_einsum_by_lists_and_paths() -> None:
     a, b, c = f(2, 3), f(3, 4), f(4, 2)
     check(lambda x, y: jnp.einsum(x, [0, 1], y, [1, 2], [0, 2]), a @ b, a, b, rtol=2e-5)
+    check(lambda x, y: jnp.einsum("q1,1_->q_", x, y), a @ b, a, b, rtol=2e-5)
     for how in (False, True, "greedy", [(1, 2), (0, 1)]):
         np.testing.assert_allclose(jnp.einsum("ij,jk,kl", a, b, c, optimize=how), a @ b @ c, rtol=2e-5, atol=1e-6)
     path, text = jnp.einsum_path("ij,jk,kl", a, b, c)
@@ -145,6 +146,7 @@ def test_dtypes() -> None:
         (lambda: jnp.einsum("ij->k", f(2, 2)), ValueError, "in no operand"),
         (lambda: jnp.einsum("i,j", f(2)), ValueError, "operands"),
         (lambda: jnp.einsum("ij->ii", f(2, 2)), ValueError, "more than once"),
+        (lambda: jnp.einsum("i>,j", f(2), f(2)), ValueError, "expected letters"),
         (lambda: jnp.tensordot(f(2), f(2), 3), TypeError, "exceeds"),
         (lambda: jnp.linalg.norm(f(3), "fro"), ValueError, "Invalid order"),
         (lambda: jnp.linalg.norm(f(2, 2), 7), ValueError, "Invalid order"),

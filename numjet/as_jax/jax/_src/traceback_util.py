@@ -3,7 +3,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any, TypeVar
 
-from numjet.foundation.source import hide as register_exclusion, is_internal  # noqa: F401
+from numjet.foundation.source import hidden_prefixes as _exclude_paths, hide as register_exclusion, is_internal  # noqa: F401
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

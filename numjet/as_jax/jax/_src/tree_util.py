@@ -2,6 +2,9 @@
 from __future__ import annotations
 
 from numjet.foundation.tree import default_registry
+from numjet.foundation.tree.prefix import (
+    broadcast_prefix as broadcast_prefix, equality_errors as equality_errors, prefix_errors as prefix_errors,
+)
 from numjet.tree_util import *  # noqa: F403
 
 
