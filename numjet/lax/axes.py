@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from numjet.core.ir import JaxprEqn
@@ -36,6 +36,15 @@ def _entries(shape: Any) -> tuple[Any, ...]:
         return tuple(shape)
     except TypeError:
         return (shape,)
+
+
+def listed(value: Any) -> tuple[Any, ...]:
+    """The entries of a sequence, a range or an array of rank 1; anything else alone.
+
+    >>> listed(range(2)), listed(2)
+    ((0, 1), (2,))
+    """
+    return tuple(value) if isinstance(value, Iterable) and getattr(value, "ndim", 1) > 0 else (value,)
 
 
 def as_axis(axis: Any, ndim: int, op: str = "") -> int:

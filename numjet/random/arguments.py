@@ -27,7 +27,7 @@ def shape_of(name: str, shape: Any) -> Shape:
     if hasattr(shape, "ndim") and shape.ndim == 1:
         items: Any = shape if isinstance(shape, Tracer) else np.asarray(shape).tolist()
         shape = tuple(items)
-    found = axes.as_shape(shape if isinstance(shape, (tuple, list)) else (shape,))
+    found = axes.as_shape(axes.listed(shape))
     if any(n < 0 for n in found):
         raise ValueError(f"{name}: expected a shape of nonnegative sizes, got {found}")
     return found

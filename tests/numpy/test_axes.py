@@ -81,3 +81,12 @@ def test_every_axis(name):
                 np.testing.assert_allclose(g, w, rtol=1e-4, atol=1e-5, err_msg=f"{shape} {axis}")
             compared += 1
     assert compared > 3
+
+
+@pytest.mark.parametrize("axes", [range(2), [0, 1], np.array([0, 1]), (0, np.int32(1))], ids=str)
+def test_axes_and_shapes_are_any_sequence(axes):
+    x = np.arange(24.0, dtype=np.float32).reshape(2, 3, 4)
+    assert jnp.sum(x, axes).shape == jnp.linalg.norm(x, axis=axes).shape == jnp.squeeze(x[:1, :1], axes).shape == (4,)
+    np.testing.assert_array_equal(jnp.roll(x, (1, 2), axes), np.roll(x, (1, 2), (0, 1)))
+    assert jnp.moveaxis(x, axes, [1, 0]).shape == (3, 2, 4) and jnp.expand_dims(x, axes).shape == (1, 1, 2, 3, 4)
+    assert jnp.zeros(axes).shape == (0, 1) and jnp.size(x, axes) == 6

@@ -9,13 +9,13 @@ import numpy as np
 
 from numjet.api.jit_when_eager import jit_when_eager
 from numjet.foundation import dtypes
-from numjet.lax.axes import as_axes, as_axis
+from numjet.lax.axes import as_axes, as_axis, listed
 from numjet.lax.contraction.dot import dot_general
 from numjet.lax.elementwise import arithmetic, convert
 from numjet.lax.shape import rearrange
 from numjet.numpy.core.promotion import array_arg, check_out, operands, promote_args
 from numjet.numpy.fastpath import small
-from numjet.numpy.shaping.manipulation import axis_tuple, moveaxis, ravel
+from numjet.numpy.shaping.manipulation import moveaxis, ravel
 
 _COMPLEX = frozenset(dtypes.COMPLEX)
 Pair = tuple[Sequence[int], Sequence[int]]
@@ -121,7 +121,7 @@ def _tensordot_axes(axes: Any, m: int, n: int) -> Pair:
         lengths = [1 if isinstance(side, int) else len(side) for side in axes]
         if lengths[0] != lengths[1]:
             raise TypeError(f"tensordot requires axes lists to have equal length, got {axes[0]} and {axes[1]}.")
-        left, right = as_axes(axis_tuple(axes[0]), m), as_axes(axis_tuple(axes[1]), n)
+        left, right = as_axes(listed(axes[0]), m), as_axes(listed(axes[1]), n)
         return left, right
     if isinstance(axes, str):
         raise TypeError(_AXES.format(repr(axes)))

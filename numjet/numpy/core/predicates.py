@@ -10,7 +10,7 @@ import numpy as np
 from numjet.api.jit_when_eager import jit_when_eager
 from numjet.core.trace import Array, Tracer, aval_of, is_array_like
 from numjet.foundation import dtypes, source
-from numjet.lax.axes import as_axis
+from numjet.lax.axes import as_axes, listed
 from numjet.lax.elementwise import arithmetic, bitwise, compare
 from numjet.lax.shape import create, rearrange as shapes
 from numjet.numpy.core.arrays import asarray
@@ -60,8 +60,7 @@ def size(a: Any, axis: Any = None) -> int:
     sizes = _shape("size", a)
     if axis is None:
         return math.prod(sizes)
-    axes = axis if isinstance(axis, (tuple, list)) else (axis,)
-    places = [as_axis(i, len(sizes)) for i in axes]
+    places = as_axes(listed(axis), len(sizes))
     if len(set(places)) < len(places):
         raise ValueError(f"repeated axis in jnp.size: {axis}")
     return math.prod(sizes[i] for i in places)

@@ -26,7 +26,7 @@ from numjet.numpy.linalg.factorizations import (
     solve as solve, svd as svd, svdvals as svdvals, tensorinv as tensorinv, tensorsolve as tensorsolve,
 )
 from numjet.numpy.reduction.reductions import axes_of, max as largest, min as smallest, sum as total
-from numjet.numpy.shaping.manipulation import axis_tuple, matrix_transpose as matrix_transpose
+from numjet.numpy.shaping.manipulation import matrix_transpose as matrix_transpose
 from numjet.numpy.ufuncs.arithmetic import absolute, power, sqrt
 
 _COMPLEX = frozenset(dtypes.COMPLEX)
@@ -53,7 +53,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
     5.0
     """
     x, = promote_args_inexact("linalg.norm", x)
-    axes = tuple(range(x.ndim)) if axis is None else axes_of(axis_tuple(axis), x.ndim)
+    axes = axes_of(axis, x.ndim)
     if ord is None and (axis is None or len(axes) in (1, 2)):
         return _length(x, axes, keepdims)
     if len(axes) == 1:
@@ -130,7 +130,7 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any
     5.0
     """
     x, = promote_args_inexact("linalg.vector_norm", x)
-    axes = axes_of(None if axis is None else axis_tuple(axis), x.ndim)
+    axes = axes_of(axis, x.ndim)
     return _vector_norm(x, ord, axes, keepdims)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from numjet.foundation import dtypes
-from numjet.lax.axes import as_axis, without
+from numjet.lax.axes import as_axes, as_axis, listed, without
 from numjet.lax.elementwise import arithmetic, bitwise, compare
 from numjet.lax.reduction import argreduce
 from numjet.lax.reduction.reduce import (
@@ -42,12 +42,10 @@ def axes_of(axis: Axis, ndim: int) -> tuple[int, ...]:
     """
     if axis is None:
         return tuple(range(ndim))
-    if isinstance(axis, (tuple, list)):
-        found = tuple(as_axis(a, ndim) for a in axis)
-        if len(set(found)) != len(found):
-            raise ValueError(f"duplicate value in 'axis': {tuple(axis)}")
-        return found
-    return (as_axis(axis, ndim),)
+    found = as_axes(listed(axis), ndim)
+    if len(set(found)) != len(found):
+        raise ValueError(f"duplicate value in 'axis': {axis}")
+    return found
 
 
 def put_back(x: Any, full: tuple[int, ...], axes: tuple[int, ...]) -> Any:

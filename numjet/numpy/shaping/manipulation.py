@@ -8,7 +8,7 @@ from typing import Any
 
 from numjet.core.trace import Tracer
 from numjet.foundation.dimension import as_size
-from numjet.lax.axes import as_axes, as_axis, as_shape
+from numjet.lax.axes import as_axes, as_axis, as_shape, listed
 from numjet.lax.shape import rearrange as lax_shape
 from numjet.numpy.core.promotion import array_arg, check_arraylike, to_array
 
@@ -201,11 +201,6 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
     return lax_shape.transpose(a, order)
 
 
-def axis_tuple(axis: Axes) -> tuple[Any, ...]:
-    """An axis or several as a tuple."""
-    return tuple(axis) if isinstance(axis, (tuple, list, range)) or getattr(axis, "ndim", 0) > 0 else (axis,)
-
-
 def moveaxis(a: Any, source: Axes, destination: Axes) -> Any:
     """The array with the axes `source` (an int or ints) at the positions `destination`; the others keep their order.
 
@@ -215,7 +210,7 @@ def moveaxis(a: Any, source: Axes, destination: Axes) -> Any:
     """
     a = array_arg("moveaxis", a)
     ndim = a.aval.ndim
-    origin, target = as_axes(axis_tuple(source), ndim), as_axes(axis_tuple(destination), ndim)
+    origin, target = as_axes(listed(source), ndim), as_axes(listed(destination), ndim)
     if len(origin) != len(target):
         raise ValueError(f"Inconsistent number of elements: {len(origin)} vs {len(target)}")
     if len(set(origin)) != len(origin) or len(set(target)) != len(target):
@@ -258,7 +253,7 @@ def squeeze(a: Any, axis: Axes = None) -> Any:
     if axis is None:
         dims = tuple(i for i, n in enumerate(sizes) if n == 1)
     else:
-        dims = as_axes(axis_tuple(axis), len(sizes))
+        dims = as_axes(listed(axis), len(sizes))
     return lax_shape.squeeze(a, dims) if dims else a
 
 
@@ -269,7 +264,7 @@ def expand_dims(a: Any, axis: Axes) -> Any:
     >>> expand_dims(jnp.ones(3), (0, -1)).shape
     (1, 3, 1)
     """
-    return lax_shape.expand_dims(array_arg("expand_dims", a), axis_tuple(axis))
+    return lax_shape.expand_dims(array_arg("expand_dims", a), listed(axis))
 
 
 def _at_least(name: str, arys: tuple[Any, ...], widen: Any) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 
 from numjet.api.jit_when_eager import jit_when_eager
 from numjet.core.trace import Tracer
-from numjet.lax.axes import as_axis, as_shape
+from numjet.lax.axes import as_axis, as_shape, listed
 from numjet.lax.elementwise import arithmetic, compare, convert
 from numjet.lax.indexing import dynamic_slicing, slicing
 from numjet.lax.reduction import cumulative
@@ -19,7 +19,7 @@ from numjet.numpy.core.concrete import value_of
 from numjet.numpy.core.promotion import array_arg, check_arraylike, to_array
 from numjet.numpy.indexing.subscript import getitem, scatter_update
 from numjet.numpy.reduction.reductions import axes_of
-from numjet.numpy.shaping.manipulation import axis_tuple, ravel, swapaxes
+from numjet.numpy.shaping.manipulation import ravel, swapaxes
 
 _INT32 = np.dtype(np.int32)
 
@@ -114,7 +114,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     a = to_array(a)
     if axis is None:
         return rearrange.reshape(roll(ravel(a), shift, 0), a.shape)
-    dims = [as_axis(d, a.ndim) for d in axis_tuple(axis)]
+    dims = [as_axis(d, a.ndim) for d in listed(axis)]
     shifts = _shifts(shift)
     if len(shifts) == 1:
         shifts = shifts * len(dims)
@@ -129,7 +129,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
 
 def _shifts(shift: Any) -> list[Any]:
     """A shift, or several, as a list of ints and traced scalars."""
-    if isinstance(shift, (tuple, list)):
+    if isinstance(shift, (tuple, list, range)):
         return [s for one in shift for s in _shifts(one)]
     value = value_of(shift)
     if value is None:
