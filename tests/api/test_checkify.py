@@ -188,3 +188,13 @@ def test_misuse(case):
 def test_arrays_of_an_error_are_data():
     errors = nj.jit(lambda xs: lax.map(lambda x: c.checkify(positive)(x)[0], xs))(XS)
     assert errors.get().count("must be positive") == 2 and np.asarray(nj.tree.leaves(errors)[0]).tolist() == [False, True, True]
+
+
+def test_values_in_messages_are_arrays_as_elsewhere():
+    def f(x):
+        c.check(x.sum() > 9, "got {tree} and {x}", tree={"a": x}, x=x[0])
+
+    text = "got {'a': Array([0.5, 1. ], dtype=float32)} and 0.5 (`check` failed)"
+    assert c.checkify(f)(np.array([0.5, 1.0], np.float32))[0].get() == text
+    error, _ = nj.vmap(c.checkify(f))(np.array([[0.5, 1.0]], np.float32))
+    assert error.get() == f"at mapped index 0: {text}"

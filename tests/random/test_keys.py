@@ -204,3 +204,10 @@ def test_out_sharding():
         args = {random.normal: ((4,),), random.gamma: (2.0, (4,)), random.randint: ((4,), 0, 9), random.permutation: (4,)}[call]
         out = call(random.key(0), *args, out_sharding=sharding)
         assert out.tolist() == call(random.key(0), *args).tolist() and out.sharding.is_equivalent_to(sharding, 1)
+
+
+@pytest.mark.parametrize("equal_nan", [False, True])
+def test_arrays_of_keys_are_compared(equal_nan):
+    keys = random.split(random.key(1))
+    assert jnp.array_equal(keys, random.split(random.key(1)), equal_nan=equal_nan)
+    assert not jnp.array_equal(keys, random.split(random.key(2)), equal_nan=equal_nan)

@@ -13,6 +13,7 @@ import numpy as np
 
 from numjet.core import effects
 from numjet.core.op import Missing, Op
+from numjet.core.snapshots import snapshot
 from numjet.core.trace import aval_of, is_array_like
 from numjet.core.traits import EXACT
 from numjet.foundation import tree
@@ -64,7 +65,7 @@ class Message(Record):
     in_tree: Any
 
     def __call__(self, payload: Sequence[Any]) -> str:
-        args, kwargs = tree.tree_unflatten(self.in_tree, list(payload))
+        args, kwargs = tree.tree_unflatten(self.in_tree, [snapshot(np.asarray(x)) for x in payload])
         return f"{self.text.format(*args, **kwargs)} (`check` failed)"
 
 

@@ -132,6 +132,7 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
 
 def _same(x: Any, y: Any, equal_nan: bool) -> Any:
     same = equal(x, y)
+    equal_nan = equal_nan and not any(dtypes.is_extended(a.dtype) for a in (x, y))
     return bitwise.or_p.bind(same, bitwise.and_p.bind(*operands("array_equal", isnan(x), isnan(y)))) if equal_nan else same
 
 
