@@ -316,6 +316,8 @@ class Counters(TypedDict):
     executions: int
     enqueued: int
     allocations: int
+    copies: int        # of NumPy arrays into arrays, and of inputs whose memory a program that updates them cannot take
+    copied_bytes: int
 
 def counters() -> Counters: ...
 

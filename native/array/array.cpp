@@ -167,8 +167,11 @@ int convert_elements(Array* array, PyArrayObject* ndarray) {
 
 }  // namespace
 
+CopyCounts copy_counts;
+
 int array_fill(Array* array, PyArrayObject* ndarray) {
   const AvalInfo* info = array->info;
+  copy_counts.add(info->nbytes);
   const bool same = PyArray_EquivTypes(PyArray_DESCR(ndarray), info->dtype);
   PyRef header;
   if (!same || info->nbytes >= kCopyAlone) {

@@ -34,6 +34,15 @@ ArrayRef array_empty(AvalInfo* info, PyObject* device, bool committed);
 ArrayRef array_share(Array* array, AvalInfo* info, PyObject* device, bool committed);
 // An array with a copy of an ndarray's elements, made by all threads; null with TypeError when they are not those of `info`.
 ArrayRef array_copied(PyArrayObject* ndarray, AvalInfo* info, PyObject* device, bool committed);
+// How often elements of arrays were copied, and how many bytes: under the GIL.
+struct CopyCounts {
+  uint64_t copies = 0, bytes = 0;
+  void add(size_t nbytes) {
+    ++copies;
+    bytes += nbytes;
+  }
+};
+extern CopyCounts copy_counts;
 // Copies the elements of an ndarray of the array's shape into its memory, in the array's dtype: 0, or -1 with the error set.
 int array_fill(Array* array, PyArrayObject* ndarray);
 // Forgets the memory; later looks raise.

@@ -99,7 +99,9 @@ double expected_ns(const Call& call) {
 int prepare_outputs(Call& call, bool queued) {
   for (size_t k = 0; k < call.plan->outs.size(); ++k) {
     const size_t nbytes = call.plan->outs[k]->nbytes;
-    BufferRef buffer = takes_over(call, k, queued) ? call.ins[call.plan->alias[k]]->buffer
+    const bool over = takes_over(call, k, queued);
+    if (call.plan->alias[k] >= 0 && !over) copy_counts.add(nbytes);  // the program begins by copying this input
+    BufferRef buffer = over ? call.ins[call.plan->alias[k]]->buffer
                        : queued                    ? buffer_promise(nbytes)
                                                    : buffer_new(nbytes);
     if (!buffer) return raise_no_memory(nbytes);
@@ -266,15 +268,17 @@ PyObject* set_inline_limit(PyObject*, PyObject* value) {
 }
 
 PyObject* counters(PyObject*, PyObject*) {
-  return Py_BuildValue("{s:K,s:K,s:K}", "executions", static_cast<unsigned long long>(executions), "enqueued",
+  return Py_BuildValue("{s:K,s:K,s:K,s:K,s:K}", "executions", static_cast<unsigned long long>(executions), "enqueued",
                        static_cast<unsigned long long>(queue_pushed()), "allocations",
-                       static_cast<unsigned long long>(pool_allocations()));
+                       static_cast<unsigned long long>(pool_allocations()), "copies",
+                       static_cast<unsigned long long>(copy_counts.copies), "copied_bytes",
+                       static_cast<unsigned long long>(copy_counts.bytes));
 }
 
 PyMethodDef functions[] = {
     {"set_inline_limit", method<set_inline_limit>(), METH_O,
      PyDoc_STR("Sets the cost in ns from which executables are queued instead of run inline; returns the old one.")},
-    {"counters", method<counters>(), METH_NOARGS, PyDoc_STR("How many executions, queued executions and pool allocations.")},
+    {"counters", method<counters>(), METH_NOARGS, PyDoc_STR("How many executions, queued executions, pool allocations, copies and copied bytes.")},
     {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace

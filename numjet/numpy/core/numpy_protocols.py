@@ -108,6 +108,14 @@ def _called(own: Callable[..., Any], args: Any, kwargs: Mapping[str, Any]) -> An
         return own(*args, **kwargs)
 
 
+def _first_as_array(args: Any) -> Any:
+    """The arguments, the first one an array where it is a sequence of numbers: NumPy takes them everywhere."""
+    first = args[0] if args else None
+    if type(first) in (list, tuple) and first and all(type(x) in (bool, int, float, complex) for x in first):
+        return np.asarray(first), *args[1:]
+    return args
+
+
 # -------------------------------------------------------------------------------------------- functions
 
 def array_function(namespace: ModuleType, func: Any, types: Iterable[type], args: Any, kwargs: Mapping[str, Any]
@@ -125,7 +133,7 @@ def array_function(namespace: ModuleType, func: Any, types: Iterable[type], args
     own = _counterpart(namespace, func)
     if own is not None:
         hints = ("out", "kind") if func in _SORTS else ("out",)
-        return _called(own, args, {k: v for k, v in kwargs.items() if k not in hints})
+        return _called(own, _first_as_array(args), {k: v for k, v in kwargs.items() if k not in hints})
     _refuse_tracers(func, args, kwargs, "has no counterpart in numjet")
     return _by_numpy(func, args, kwargs)
 

@@ -97,3 +97,9 @@ def test_flag_gives_numpy_values_as_jax_does():
         assert isinstance(Y + x, nj.Array) and isinstance(np.float32(2) * x, nj.Array)
         with pytest.raises(nj.errors.TracerArrayConversionError):
             nj.jit(np.sin)(X)
+
+
+def test_numpy_s_functions_take_sequences_first():
+    index = jnp.array([0, 2])
+    assert np.delete((10, 20, 30), index).tolist() == [20]
+    assert np.take([1.5, 2.5, 3.5], index).tolist() == [1.5, 3.5]
