@@ -518,10 +518,13 @@ def jit(fun: Callable[..., Any] | None = None, /, *, in_shardings: Any = None, o
                "device": device, "shardings": shardings, "control_flow": control_flow}
     if compiler_options is not None:
         aot.check_options(compiler_options)
-    if fun is None:
-        return functools.partial(jit, **options)
+    return functools.partial(_jitted, options=options) if fun is None else _jitted(fun, options)
+
+
+def _jitted(fun: Callable[..., Any], options: dict[str, Any]) -> Any:
+    """The jitted function, for options of `jit` that were looked at already."""
     check_callable(fun)
-    state = Jitted(autograph.autograph(fun) if control_flow else fun, options)
+    state = Jitted(autograph.autograph(fun) if options["control_flow"] else fun, options)
     jitted = _native.JitFunction(state.call, state.static_nums, state.static_names, state.name)
     functools.update_wrapper(jitted, fun)
     known = signature(fun)
@@ -537,11 +540,7 @@ def _reduced(jitted: Any) -> Any:
     for name in jitted.__qualname__.split("."):
         found = getattr(found, name, None)
     by_name = found is jitted or not hasattr(jitted, "__wrapped__")
-    return jitted.__qualname__ if by_name else (_jitted_again, (jitted.__wrapped__, jitted._jit_options))
-
-
-def _jitted_again(fun: Callable[..., Any], options: dict[str, Any]) -> Any:
-    return jit(fun, **options)
+    return jitted.__qualname__ if by_name else (_jitted, (jitted.__wrapped__, jitted._jit_options))
 
 
 copyreg.pickle(_native.JitFunction, _reduced)

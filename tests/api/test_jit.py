@@ -1,4 +1,6 @@
+
 """jit: caching, arguments, donation, errors, stages."""
+import copy
 import inspect
 import warnings
 from functools import partial
@@ -425,3 +427,13 @@ def test_compilations_are_logged(caplog):
                      "Compiling jit(<lambda>) with global shapes and types (ShapedArray(float32[], weak_type=True))",
                      "Finished jaxpr to loop IR conversion jit(<lambda>)",
                      "Finished XLA compilation of jit(<lambda>) (by numjet's own compiler)"]
+
+
+def test_options_without_a_function_make_a_decorator():
+    @nj.jit(static_argnums=1, donate_argnums=0, control_flow=True)
+    def f(x, n):
+        if x[0] > 0:
+            x = x * n
+        return x
+    assert f(jnp.ones(2), 3).tolist() == [3, 3]
+    assert copy.copy(f) is f
