@@ -8,14 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import numjet.numpy as jnp
-from numjet.api.grad import vjp
-from numjet.api.vmap import vmap
-from numjet.control.custom.custom_vjp import closure_convert, custom_vjp
 from numjet.control.loops.scan import scan
 from numjet.control.loops.while_loop import while_loop
-from numjet.flatten_util import ravel_pytree
-from numjet.foundation import dtypes, tree
+from numjet.foundation import tree
 from numjet.numpy.core.promotion import array_arg, promote_dtypes_inexact
+from numjet.scipy.integrate import adjoint
+from numjet.scipy.integrate.step_control import error_ratio, first_size, next_size
 
 # Dormand, Prince 1980, "A family of embedded Runge-Kutta formulae". The last stage is the next step's first one.
 _NODES = np.array([1 / 5, 3 / 10, 4 / 5, 8 / 9, 1.0, 1.0])
@@ -40,7 +38,7 @@ _QUARTIC = np.array([
     [0, 0, 0, 1, 0],
     [1, 0, 0, 0, 0],
 ])
-_SAFETY, _GROWTH, _SHRINKAGE, _ORDER = 0.9, 10.0, 0.2, 5.0
+_ORDER = 5
 
 
 class _Options(NamedTuple):
@@ -82,41 +80,16 @@ def _stages(fun: Field, y: Any, slope: Any, t: Any, dt: Any) -> Any:
     return scan(stage, k, (jnp.asarray(_STAGES, y.dtype), jnp.asarray(_NODES, t.dtype), jnp.arange(1, 7)))[0]
 
 
-def _error_ratio(error: Any, y0: Any, y1: Any, options: _Options) -> Any:
-    """The root mean square of the error, each element in units of what is tolerated."""
-    tolerated = options.atol + options.rtol * jnp.maximum(abs(y0), abs(y1))
-    return jnp.sqrt(jnp.mean(jnp.square(abs(error / tolerated))))
-
-
-def _next_size(dt: Any, ratio: Any) -> Any:
-    """The step with a ratio of _SAFETY; it changes by bounded factors, and does not shrink after a success."""
-    shrinkage = jnp.where(ratio < 1, 1.0, _SHRINKAGE)
-    factor = jnp.where(ratio == 0, _GROWTH, _SAFETY * jnp.where(ratio == 0, 1, ratio) ** (-1 / _ORDER))
-    return dt * jnp.clip(factor, shrinkage, _GROWTH).astype(dt.dtype)
-
-
-def _first_size(fun: Field, t: Any, y: Any, slope: Any, options: _Options) -> Any:
-    """Hairer, Norsett, Wanner, "Solving ordinary differential equations I", section II.4."""
-    scale = options.atol + options.rtol * abs(y)
-    norm = lambda v: jnp.sqrt(jnp.sum(jnp.square(abs(v / scale))))
-    d0, d1 = norm(y), norm(slope)
-    h0 = jnp.where((d0 < 1e-5) | (d1 < 1e-5), 1e-6, 0.01 * d0 / jnp.where(d1 == 0, 1, d1)).astype(t.dtype)
-    d2 = norm(fun(y + h0.astype(y.dtype) * slope, t + h0) - slope) / h0
-    top = jnp.maximum(d1, d2)
-    h1 = jnp.where(top <= 1e-15, jnp.maximum(1e-6, h0 * 1e-3), (0.01 / jnp.where(top == 0, 1, top)) ** (1 / _ORDER))
-    return jnp.minimum(100 * h0, h1).astype(t.dtype)
-
-
 def _step(fun: Field, s: _State, options: _Options) -> _State:
     """A step of size s.dt, or one taken back with a smaller size."""
     dt = jnp.minimum(s.dt, options.hmax).astype(s.t.dtype)
     k = _stages(fun, s.y, s.slope, s.t, dt)
     h = dt.astype(s.y.dtype)
     y = s.y + h * _combine(_SOLUTION, k)
-    ratio = _error_ratio(h * _combine(_ERROR, k), s.y, y, options)
+    ratio = error_ratio(h * _combine(_ERROR, k), s.y, y, options.rtol, options.atol)
     middle = s.y + h * _combine(_MIDDLE, k)
     quartic = _combine(_QUARTIC, jnp.stack([s.y, y, middle, h * k[0], h * k[-1]]))
-    size = _next_size(dt, ratio)
+    size = next_size(dt, ratio, _ORDER)
     accepted = _State(y, k[-1], s.t + dt, size, s.t, quartic)
     return tree.tree_map(lambda new, old: jnp.where(ratio <= 1, new, old), accepted, s._replace(dt=size))
 
@@ -141,56 +114,9 @@ def _integrate(fun: Field, options: _Options, y0: Any, ts: Any) -> Any:
         return s, _horner(s.quartic, part.astype(y0.dtype))
 
     quartic = jnp.zeros((5, y0.size), y0.dtype).at[4].set(y0)
-    start = _State(y0, slope, ts[0], _first_size(fun, ts[0], y0, slope, options), ts[0], quartic)
+    start = _State(y0, slope, ts[0], first_size(fun, ts[0], y0, slope, options.rtol, options.atol, _ORDER), ts[0], quartic)
     _, ys = scan(to_time, start, ts[1:])
     return jnp.concatenate([jnp.expand_dims(y0, 0), ys])
-
-
-@functools.partial(custom_vjp, nondiff_argnums=(0, 1))
-def _solve(fun: Field, options: _Options, y0: Any, ts: Any, *args: Any) -> Any:
-    return _integrate(lambda y, t: fun(y, t, *args), options, y0, ts)
-
-
-def _solve_forward(fun: Field, options: _Options, y0: Any, ts: Any, *args: Any) -> Any:
-    ys = _solve(fun, options, y0, ts, *args)
-    return ys, (ys, ts, args)
-
-
-def _solve_backward(fun: Field, options: _Options, saved: Any, cts: Any) -> tuple[Any, ...]:
-    """The adjoint equation, backwards in time: Pontryagin et al. 1962; Chen et al. 2018, "Neural ordinary differential
-    equations", appendix B and C. Its state: y, the adjoint, minus the derivative by the first time, those by arguments."""
-    ys, ts, args = saved
-    smooth = [i for i, a in enumerate(args) if a.dtype in (*dtypes.FLOATING, *dtypes.COMPLEX)]
-
-    def augmented(state: Any, negative_t: Any, *args: Any) -> Any:
-        y, adjoint = state[:2]
-        def of_smooth(y: Any, t: Any, *some: Any) -> Any:
-            full = list(args)
-            for i, a in zip(smooth, some, strict=True):
-                full[i] = a
-            return fun(y, t, *full)
-        slope, back = vjp(of_smooth, y, -negative_t, *(args[i] for i in smooth))
-        return (-slope, *back(adjoint))
-
-    def interval(carry: Any, part: Any) -> tuple[Any, Any]:
-        adjoint, of_start, of_args = carry
-        y, t, before, ct, ct_before = part
-        of_time = jnp.real(jnp.sum(fun(y, t, *args) * ct)).astype(ts.dtype)
-        state = (y, adjoint, of_start - of_time, *of_args)
-        out = odeint(augmented, state, jnp.stack([-t, -before]), *args, rtol=options.rtol, atol=options.atol,
-                     mxstep=options.mxstep, hmax=options.hmax)
-        _, adjoint, of_start, *of_args = (x[1] for x in out)
-        return (adjoint + ct_before, of_start, of_args), of_time
-
-    start = (cts[-1], jnp.zeros((), ts.dtype), [jnp.zeros_like(args[i]) for i in smooth])
-    (of_y0, of_start, of_args), of_times = scan(interval, start, (ys[1:], ts[1:], ts[:-1], cts[1:], cts[:-1]), reverse=True)
-    found: list[Any] = [None] * len(args)
-    for i, a in zip(smooth, of_args, strict=True):
-        found[i] = a
-    return of_y0, jnp.concatenate([jnp.expand_dims(of_start, 0), of_times]), *found
-
-
-_solve.defvjp(_solve_forward, _solve_backward)
 
 
 # -------------------------------------------------------------------------------------------- public
@@ -222,23 +148,5 @@ def odeint(func: Callable[..., Any], y0: Any, t: Any, *args: Any, rtol: float = 
     if ts.ndim != 1 or not ts.size:
         raise ValueError(f"odeint: expected times of shape (n,) with n > 0, got {ts.shape}")
     y0 = tree.tree_map(lambda x: promote_dtypes_inexact(array_arg("odeint", x))[0], y0)
-    vector, unravel = ravel_pytree(y0)
-    converted, constants = closure_convert(func, y0, ts[0], *args)
-    leaves, structure = tree.tree_flatten(tuple(args))
-    count = len(leaves)
-
-    def field(y: Any, t: Any, *values: Any) -> Any:
-        args = tree.tree_unflatten(structure, values[:count])
-        return _slope(ravel_pytree(converted(unravel(y), t, *args, *values[count:]))[0], y)
     options = _Options(rtol, atol, mxstep, hmax)
-    ys = _solve(field, options, jnp.astype(vector, vector.dtype), ts, *map(jnp.asarray, (*leaves, *constants)))
-    return vmap(unravel)(ys)
-
-
-def _slope(slope: Any, y: Any) -> Any:
-    """What func returned, in the dtype of y. ValueError and TypeError when it does not fit."""
-    if slope.shape != y.shape:
-        raise ValueError(f"odeint: func must return as many numbers as y0 has, got {slope.size} for {y.size}")
-    if slope.dtype in dtypes.COMPLEX and y.dtype not in dtypes.COMPLEX:
-        raise TypeError("odeint: func returned complex numbers for real y0; give a complex y0")
-    return slope.astype(y.dtype)
+    return adjoint.solve("odeint", func, lambda fun, y0, ts: _integrate(fun, options, y0, ts), y0, ts, args)

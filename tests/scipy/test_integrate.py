@@ -4,6 +4,7 @@ import pytest
 import scipy.integrate as oracle
 
 import numjet as nj
+import numjet.numpy as jnp
 from numjet.scipy import integrate
 from numjet.testing.records import check_function
 
@@ -40,3 +41,47 @@ def test_errors():
         integrate.simpson(np.ones(0))
     with pytest.raises(ValueError, match="vector of 3 positions"):
         integrate.cumulative_simpson(np.ones((2, 3)), x=np.ones(2))
+
+
+# ------------------------------------------------------------------------------------------------ adaptive quadrature
+
+INTEGRALS = [
+    (lambda x: jnp.exp(-x * x), -np.inf, np.inf), (lambda x: 1 / (1 + x * x), 0.0, np.inf),
+    (lambda x: jnp.abs(x - 0.3), 0.0, 1.0), (lambda x: jnp.log(x), 0.0, 1.0), (lambda x: jnp.exp(-x * x), np.inf, -np.inf),
+    (lambda x: 1 / (1 + x * x), np.inf, 0.0), (lambda x: jnp.sin(50 * x), 3.0, 1.0), (lambda x: x, 2.0, 2.0),
+    (lambda x: jnp.exp(x), 1.0, -np.inf), (lambda x: x ** -0.5, 0.0, 4.0),
+]
+
+
+def test_quad():
+    with nj.enable_x64(True):
+        for f, a, b in INTEGRALS:
+            want, _ = oracle.quad(lambda x, f=f: float(f(x)), a, b)
+            got, error, more = nj.jit(lambda a, b, f=f: integrate.quad(f, a, b, full_output=True))(a, b)
+            assert abs(got - want) <= max(error, 1.5e-8) and error < 1e-7 and more["neval"] == 21 * (2 * more["last"] - 1)
+        few = integrate.quad(lambda x: x ** -0.5, 0.0, 4.0, limit=3)
+        assert few[1] > 1e-3
+        np.testing.assert_allclose(integrate.quad(lambda x: jnp.exp(1j * x), 0.0, 1.0)[0], -1j * (np.exp(1j) - 1))
+    single = integrate.quad(lambda x, c: x ** c, 0, 1, (2.5,))
+    assert single[0].dtype == jnp.float32 and abs(single[0] - 1 / 3.5) < 1e-6
+
+
+def test_derivatives_of_quad():
+    with nj.enable_x64(True):
+        f = lambda c, a, b: integrate.quad(lambda x: jnp.exp(-c * x * x) * jnp.cos(c * x), a, b)[0]
+        check_function(lambda c, a, b: [f(c, a, b)], [np.float64(x) for x in (2.0, 0.3, 1.1)], 2, "quad")
+        many = nj.vmap(nj.grad(f), (0, None, 0))(jnp.array([1.0, 2.0]), 0.0, jnp.array([np.inf, 3.0]))
+        exact = lambda c: 0.5 * jnp.sqrt(jnp.pi / c) * jnp.exp(-c / 4)
+        np.testing.assert_allclose(many[0], nj.grad(exact)(1.0), rtol=1e-8)
+        args = nj.grad(lambda c: integrate.quad(lambda x, c: c["k"] * x, 0.0, 2.0, (c,))[0])({"k": 3.0})
+        np.testing.assert_allclose(args["k"], 2)
+
+
+@pytest.mark.parametrize("call,error,match", [
+    (lambda: integrate.quad(jnp.sin, np.zeros(2), 1.0), ValueError, "real scalars"),
+    (lambda: integrate.quad(jnp.sin, 0.0, 1.0, limit=0), ValueError, "limit"),
+    (lambda: integrate.quad(lambda x: jnp.stack([x, x]), 0.0, 1.0), TypeError, "scalar"),
+])
+def test_errors_of_quad(call, error, match):
+    with pytest.raises(error, match=match):
+        call()

@@ -1,8 +1,9 @@
 """Numerical integration, under SciPy's names.
-Imports `numpy`. Add rules for samples to `samples`, and their names here.
+Imports `api`, `control` and `numpy`. Add rules for samples to `samples`, methods for differential equations to `steps`.
 """
 
 from numjet.numpy.signal.calculus import trapezoid as trapezoid
+from numjet.scipy.integrate.quadrature import quad as quad
 from numjet.scipy.integrate.samples import (
     cumulative_simpson as cumulative_simpson, cumulative_trapezoid as cumulative_trapezoid, simpson as simpson,
 )

@@ -65,7 +65,7 @@ def minimize(fun: Callable[..., Any], x0: Any, args: tuple[Any, ...] = (), *, me
     >>> found.x.round(3).tolist(), bool(found.success)
     ([3.0, 3.0], True)
     >>> best = lambda c: minimize(lambda x: jnp.sum((x - c) ** 2), jnp.zeros(2), method="L-BFGS-B", bounds=[(0, 1), (0, 9)]).x
-    >>> best(3.0).tolist(), nj.jacobian(best)(3.0).tolist()
+    >>> best(3.0).round(3).tolist(), (nj.jacobian(best)(3.0) + 0).tolist()
     ([1.0, 3.0], [0.0, 1.0])
     """
     if not isinstance(args, tuple):
