@@ -17,7 +17,7 @@ cmake -S "$root" -B "$build" -G "$generator" -DPython_EXECUTABLE="$python" -DNUM
 }
 cmake --build "$build" -- ${NUMJET_BUILD_ARGS:-}
 # Renamed into place: a process that has the old file mapped keeps it.
-for library in "$build"/_native.*.so; do
+for library in "$build"/_native.*.so "$build"/libnumjet_kernels.a; do
   cp "$library" "$root/numjet/$(basename "$library").tmp"
   mv -f "$root/numjet/$(basename "$library").tmp" "$root/numjet/$(basename "$library")"
 done

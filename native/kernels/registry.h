@@ -30,6 +30,8 @@ struct KernelEntry {
   KernelEntry(const char* kernel_name, const void* kernel_address);
 };
 
+const KernelEntry* first_kernel();
+
 }  // namespace nj
 
 // Makes an extern "C" function known to kernel_address(). Use at namespace scope.

@@ -7,6 +7,7 @@
 
 #include "runtime/python/guard.h"
 #include "runtime/process/interrupt.h"
+#include "runtime/process/signals.h"
 #include "runtime/memory/small_vector.h"
 #include "runtime/queue/stopwatch.h"
 
@@ -270,7 +271,7 @@ PyObject* set_inline_limit(PyObject*, PyObject* value) {
 PyObject* counters(PyObject*, PyObject*) {
   return Py_BuildValue("{s:K,s:K,s:K,s:K,s:K}", "executions", static_cast<unsigned long long>(executions), "enqueued",
                        static_cast<unsigned long long>(queue_pushed()), "allocations",
-                       static_cast<unsigned long long>(pool_allocations()), "copies",
+                       static_cast<unsigned long long>(pool_stats().allocations), "copies",
                        static_cast<unsigned long long>(copy_counts.copies), "copied_bytes",
                        static_cast<unsigned long long>(copy_counts.bytes));
 }

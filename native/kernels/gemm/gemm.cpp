@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "kernels/registry.h"
-#include "runtime/memory/pool.h"
+#include "runtime/memory/blocks.h"
 #include "runtime/process/caches.h"
 #include "simd/choice.h"
 #include "runtime/threads/parallel.h"

@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "kernels/gemm/gemm.h"
-#include "runtime/memory/pool.h"
+#include "runtime/memory/blocks.h"
 #include "runtime/threads/parallel.h"
 
 namespace nj::gemm {

@@ -4,11 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "runtime/memory/blocks.h"
 #include "runtime/python/native.h"
 
 namespace nj {
-
-struct Block;
 
 struct Buffer {
   std::atomic<int64_t> refs{1};
@@ -40,18 +39,6 @@ BufferRef buffer_promise(size_t nbytes);
 bool buffer_allocate(Buffer* buffer);
 // A buffer over memory that belongs to `owner`, which it keeps alive. Needs the GIL.
 BufferRef buffer_wrap(PyObject* owner, char* data, size_t nbytes);
-
-// Memory for the run of one computation: no count, no owner. Null when out of memory.
-struct Scratch {
-  explicit Scratch(size_t nbytes) : buffer(nbytes ? buffer_new(nbytes) : BufferRef()), failed(nbytes && !buffer) {}
-  char* data() const { return buffer ? buffer->data : nullptr; }
-  const BufferRef buffer;
-  const bool failed;
-};
-
-uint64_t pool_allocations();
-// Bytes of the block that a buffer of `nbytes` gets.
-size_t pool_capacity(size_t nbytes);
 
 // Deferred decref: leaves a buffer without users, whose memory belongs to a Python object, to the next thread that has the GIL.
 void defer_decref(Buffer* buffer);

@@ -5,7 +5,6 @@
 #include <chrono>
 
 #include "kernels/registry.h"
-#include "runtime/python/error.h"
 
 namespace nj {
 
@@ -19,16 +18,7 @@ constexpr double kLongest = 1099511627776.0;  // 2^40 iterations
 thread_local StopWatch watched;
 thread_local Clock::time_point last_asked;
 
-// What a signal handler raised while this thread ran machine code. No destructor runs: a thread that ends has no GIL.
-thread_local PyGlobal kept;
-
-bool signal_raised() {
-  PyGILState_STATE state = PyGILState_Ensure();
-  bool raised = PyErr_CheckSignals() < 0;
-  if (raised) kept.exchange(fetch_error());
-  PyGILState_Release(state);
-  return raised;
-}
+bool (*signal_check)() = nullptr;
 
 // The time since another loop asked counts, too: then the period is too short for once.
 int64_t next_period(int64_t period) {
@@ -49,16 +39,12 @@ StopScope::~StopScope() { watched = before_; }
 bool stop_wanted() {
   if (!watched.flag) return false;
   if (stop_asked()) return true;
-  if (!watched.hears_signals || !signal_raised()) return false;
+  if (!watched.hears_signals || !signal_check || !signal_check()) return false;
   watched.flag->store(true, std::memory_order_relaxed);
   return true;
 }
 
-int raise_kept_error() {
-  if (!kept) return 0;
-  restore_error(kept.exchange(PyRef()));
-  return -1;
-}
+void check_signals_by(bool (*check)()) { signal_check = check; }
 
 }  // namespace nj
 

@@ -35,12 +35,12 @@ inline bool stop_asked() {
   return flag && flag->load(std::memory_order_relaxed);
 }
 
-// The same; lets signal handlers run where they may. If one raises, sets the flag and keeps the error for raise_kept_error:
-// machine code may still call Python functions on its way out, which must not find an error set.
+// The same; lets signal handlers run where they may. If one raises, sets the flag and keeps the error for raise_kept_error
+// (signals.h): machine code may still call Python functions on its way out, which must not find an error set.
 bool stop_wanted();
 
-// With the GIL, after machine code has ended: 0, or -1 with the error set that a signal handler raised meanwhile.
-int raise_kept_error();
+// Who lets signal handlers run, and says whether one raised. Without a check, nobody does.
+void check_signals_by(bool (*check)());
 
 }  // namespace nj
 

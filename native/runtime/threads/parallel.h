@@ -5,7 +5,7 @@
 #include <exception>
 #include <new>
 
-#include "runtime/memory/pool.h"
+#include "runtime/memory/blocks.h"
 #include "runtime/threads/threads.h"
 
 namespace nj {
