@@ -9,6 +9,7 @@ from numjet.api.export.exported import (
     minimum_supported_calling_convention_version as minimum_supported_calling_convention_version,
 )
 from numjet.api.export.files import deserialize as deserialize
+from numjet.api.export.native_library import NativeLibrary as NativeLibrary, export_native as export_native
 from numjet.api.export.symbolic import (
     is_symbolic_dim as is_symbolic_dim,
     symbolic_args_specs as symbolic_args_specs,

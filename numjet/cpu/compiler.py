@@ -34,6 +34,7 @@ from numjet.cpu.passes import (
 from numjet.cpu.passes.manager import Context, Pass, Stages, run_passes
 from numjet.cpu.probes import Probes
 from numjet.cpu.remarks import Recorder
+from numjet.cpu.target import Target
 from numjet.cpu.verification.verifier import Verified
 from numjet.foundation import events
 from numjet.foundation.config import config
@@ -105,9 +106,19 @@ def compile_program(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = ()
                    sum(t.nbytes for t in function.temps), workspace.routines(function), on_second_call, kept)
 
 
+def optimized(closed: ClosedJaxpr, name: str, target: Target) -> tuple[Function, Target]:
+    """The loop IR of a program for a CPU, ready for code generation."""
+    lowered = lower(closed, _symbol(name), notes=False)
+    context = _run_passes(lowered, target=target)
+    return lowered.function, context.target
+
+
 def _run_passes(lowered: Lowered, recorder: Recorder | None = None,
-                after: Callable[[Pass, Context], object] = lambda one, context: None) -> Context:
-    """Runs PASSES over a lowered function. With jax_enable_checks it is verified before the first pass and after each."""
+                after: Callable[[Pass, Context], object] = lambda one, context: None, target: Target | None = None) -> Context:
+    """Runs PASSES over a lowered function, for this CPU or a given one.
+
+    With jax_enable_checks it is verified before the first pass and after each.
+    """
     function = lowered.function
     verified = Verified(function, config.enable_checks)
 
@@ -115,7 +126,7 @@ def _run_passes(lowered: Lowered, recorder: Recorder | None = None,
         verified.after(one.name)
         after(one, context)
     verified.after("lower")
-    context = Context(jit.host(), lowered.aliases, recorder)
+    context = Context(target or jit.host(), lowered.aliases, recorder)
     run_passes(function, PASSES, context, observe)
     return context
 

@@ -37,3 +37,9 @@ def _loaded(name: str) -> ModuleType:
     if name not in sys.modules:
         _native.require_memory(_COMPILER_BYTES)
     return locks.import_module(name)
+
+
+def load_standalone() -> ModuleType:
+    """The module that compiles for a linker, see numjet.cpu.standalone."""
+    load_backend("cpu")
+    return locks.import_module("numjet.cpu.standalone")

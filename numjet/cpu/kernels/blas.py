@@ -26,6 +26,11 @@ def library() -> tuple[ctypes.CDLL, str]:
     raise RuntimeError("no OpenBLAS found: numjet calls the one in the wheels of scipy or numpy (pip install scipy)")
 
 
+def integer_bytes(pattern: str) -> int:
+    """The size of the integers that the library takes."""
+    return 8 if pattern.endswith("64_") else 4
+
+
 def _candidates(package: str) -> list[Path]:
     spec = importlib.util.find_spec(package)
     if spec is None or spec.origin is None:

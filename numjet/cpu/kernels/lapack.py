@@ -21,16 +21,21 @@ KERNELS = frozenset({"nj_potrf", "nj_trsm", "nj_getrf", "nj_geqrf", "nj_orgqr", 
 def load() -> None:
     """Passes the addresses of all routines to the kernels. Raises RuntimeError if there is no OpenBLAS."""
     lib, pattern = blas.library()
-    wide = pattern.endswith("64_")
     give = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 4)(_native.kernel_address("nj_lapack_set"))
+    for k, code, name in routines():
+        function = getattr(lib, pattern.format(name))
+        status = give(k, code, blas.integer_bytes(pattern), ctypes.cast(function, ctypes.c_void_p).value or 0)
+        if status:
+            raise RuntimeError(f"the native core refused the address of {name} with status {status}")
+
+
+def routines() -> list[tuple[int, int, str]]:
+    """(number of the routine, number of the dtype, name) of all that nj_lapack_set is to be given."""
+    found = []
     for k, names in enumerate(_ROUTINES):
         real, _, other = names.partition("/")
-        for code, letter in enumerate("sdcz"):
-            name = letter + (other if other and code > 1 else real) + "_"
-            function = getattr(lib, pattern.format(name))
-            status = give(k, code, 8 if wide else 4, ctypes.cast(function, ctypes.c_void_p).value or 0)
-            if status:
-                raise RuntimeError(f"the native core refused the address of {name} with status {status}")
+        found += [(k, code, letter + (other if other and code > 1 else real) + "_") for code, letter in enumerate("sdcz")]
+    return found
 
 
 def address(name: str) -> int | None:

@@ -42,9 +42,11 @@ _RUNTIME = ("memcpy", "memmove", "memset", "fmod", "fmodf", "fma", "fmaf", "floo
             "trunc", "truncf", "round", "roundf", "roundeven", "roundevenf", "rint", "rintf",
             "sqrt", "sqrtf", "fmax", "fmaxf", "fmin", "fminf", "ldexp", "ldexpf", "copysign", "copysignf", "nearbyint",
             "nearbyintf", "bzero", *MATH, *(f"{name}f" for name in MATH))
-# Those of compilers' support libraries, which a process need not have: see native/kernels/libcalls.cpp.
-_SUPPORT = ("truncsfhf2", "truncdfhf2", "truncsfbf2", "truncdfbf2", "extendhfsf2", "extendhfdf2", "extendbfsf2", "multi3",
-            "divti3", "modti3", "udivti3", "umodti3", "ashlti3", "lshrti3", "ashrti3", "popcountdi2", "popcountsi2")
+# Those of compilers' support libraries, which a process need not have: see native/kernels/libcalls.cpp. Every C compiler
+# brings the second ones.
+HALF_SUPPORT = ("truncsfhf2", "truncdfhf2", "truncsfbf2", "truncdfbf2", "extendhfsf2", "extendhfdf2", "extendbfsf2")
+SUPPORT = (*HALF_SUPPORT, "multi3", "divti3", "modti3", "udivti3", "umodti3", "ashlti3", "lshrti3", "ashrti3", "popcountdi2",
+           "popcountsi2")
 _COMMENT = re.compile(r"^  ;.*\n", re.MULTILINE)
 _DECLARED = re.compile(r'^declare .*?@"?([\w.$-]+)"?\(|^@"?([\w.$-]+)"? = external', re.MULTILINE)
 
@@ -80,6 +82,14 @@ def host() -> Target:
     cpu, features = binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten()
     cpu, features = LIMITED.get(config.numjet_instruction_set, (cpu, features))
     return from_features(cpu, features, platform.machine(), binding.get_process_triple(), Caches(*_native.caches("")))
+
+
+def limited_host(instruction_set: str) -> Target:
+    """The CPU of this machine, or one with fewer instructions: "native", "avx512", "avx2" or "baseline"."""
+    if instruction_set == "native":
+        return host()
+    cpu, features = LIMITED[instruction_set]
+    return from_features(cpu, features, platform.machine(), binding.get_process_triple(), host().caches)
 
 
 @functools.cache
@@ -181,7 +191,7 @@ def load_object(code: bytes, symbols: dict[str, int], name: str, keepalive: tupl
 def _runtime_symbols() -> dict[str, int]:
     found = {symbol: c_symbol(symbol) for symbol in _RUNTIME}
     known = {symbol: address for symbol, address in found.items() if address is not None}
-    support = {f"__{name}": _native.kernel_address(f"nj_{name}") for name in _SUPPORT}
+    support = {f"__{name}": _native.kernel_address(f"nj_{name}") for name in SUPPORT}
     return {**known, **support, **{name: _native.kernel_address(name) for name in (PARALLEL_FOR, POLL)}}
 
 
