@@ -40,8 +40,8 @@ def standalone(closed: ClosedJaxpr, name: str, instruction_set: str) -> Standalo
     function, target = optimized(closed, name, jit.limited_host(instruction_set))
     calls = [s for s in walk(function.body) if isinstance(s, Call)]
     if any(s.symbol.startswith(CALLBACK) for s in calls):
-        raise NotImplementedError(f"{name} calls Python (pure_callback, debug.print and the like, or NumPy for an operation on a "
-                                  "rare dtype), which is not there in a native library; leave the callbacks out")
+        raise NotImplementedError(f"{name} calls Python (pure_callback, debug.print and the like, or NumPy for an operation on "
+                                  "a rare dtype), which is not there in a native library; leave the callbacks out")
     code = jit.compile_object(llvm.emit(function, target), target=target)
     symbols, arrays = llvm.constant_symbols(function)
     constants = dict(zip(symbols, arrays, strict=True))
