@@ -266,8 +266,8 @@ def test_public_names():
 
 
 def test_the_type_of_the_dtype_of_random_keys_is_of_their_class():
-    """Libraries ask a dtype for its type, which tells keys from structures of NumPy; NumPy names dtypes by it."""
-    assert issubclass(dtypes.key_dtype.type, dtypes.prng_key) and dtypes.key_dtype.type.__name__ == "key<fry>"
+    """Libraries ask a dtype for its type, and this for its name, which tells keys from structures of NumPy."""
+    assert issubclass(dtypes.key_dtype.type, dtypes.prng_key) and dtypes.key_dtype.type.__name__ == "prng_key"
     assert pickle.loads(pickle.dumps(dtypes.key_dtype)) == dtypes.key_dtype
     assert str(ShapedArray((2,), dtypes.key_dtype)) == "key<fry>[2]"
 

@@ -194,7 +194,7 @@ def test_keys_are_no_numpy_arrays():
     key = random.key(0)
     with pytest.raises(TypeError, match=r"PRNGKey dtype cannot be converted .* Use random.key_data"):
         np.asarray(key)
-    assert key.dtype.name.startswith("key<fry>") and random.key(0, impl="rbg").dtype.name.startswith("key<rbg>")
+    assert key.dtype.type.__name__ == random.key(0, impl="rbg").dtype.type.__name__ == "prng_key"
     assert pickle.loads(pickle.dumps(key.dtype)) == key.dtype
 
 

@@ -31,9 +31,10 @@ class prng_key(extended, np.void):  # type: ignore[misc]  # NumPy makes no dtype
 
 
 def _make_key_dtype(tag: str, shape: tuple[int, ...]) -> DType:
-    """A dtype whose name begins with `key<tag>`: NumPy's names are those of classes. Pickles find the class in this module."""
+    """A dtype of a class of its own. All these classes are called prng_key, by which libraries know keys; pickles find each of
+    them in this module by its qualified name."""
     name = f"key<{tag}>"
-    globals()[name] = type(name, (prng_key,), {"__slots__": (), "__module__": __name__})
+    globals()[name] = type("prng_key", (prng_key,), {"__slots__": (), "__module__": __name__, "__qualname__": name})
     return np.dtype((globals()[name], [(tag, np.uint32, shape)]))
 
 
