@@ -21,6 +21,7 @@ from types import ModuleType
 from typing import Any
 
 from numjet.as_jax import distributions, names, unsupported
+from numjet.foundation.config import config
 
 OWN = "numjet.as_jax."  # where the compatibility package has JAX's module X: OWN + X
 ELSEWHERE = {"jax.experimental.hijax": "numjet.as_jax.hijax"}  # whose package is numjet's
@@ -62,6 +63,8 @@ class AliasLoader(Loader):
     def exec_module(self, module: ModuleType) -> None:
         """Puts numjet's module in the place of the new one, or makes the new one a placeholder."""
         name = module.__name__
+        if name == "jax":
+            config.read_environment()  # a program may set variables before it imports JAX
         if self.target is not None:
             module = importlib.import_module(self.target)
             sys.modules[name] = module

@@ -89,6 +89,7 @@ class _Shared:
         self.tokens: weakref.WeakValueDictionary[tuple[Any, ...], TraceToken] = weakref.WeakValueDictionary()
         self.callbacks: list[Callable[[], None]] = []
         self.values = {flag.name: _initial(flag, environ) for flag in FLAGS}
+        self.environment = dict(self.values)  # what the environment said when it was read last
 
     def token(self, values: Mapping[str, Any]) -> TraceToken:
         key = tuple(values[name] for name in _TRACED)
@@ -176,6 +177,15 @@ class Config(threading.local):
             _native.config_changed()
         if own in changed:
             self._notify()
+
+    def read_environment(self, *names: str) -> None:
+        """Reads the environment again, for all flags or some: those whose variables have changed get their new values."""
+        said = self._shared.environment
+        for flag in map(_flag, names or BY_NAME):
+            value = said[flag.name] if flag.fixed else _initial(flag, os.environ)
+            if value != said[flag.name]:
+                said[flag.name] = value
+                self.update(flag.name, value)
 
     def read(self, name: str) -> Any:
         """The value of flag `name` in this thread; AttributeError for an unknown name."""

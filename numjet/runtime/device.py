@@ -44,6 +44,7 @@ other_platforms: set[str] = set()  # those whose devices were listed
 @functools.cache
 def _devices(platform: str) -> tuple[Device, ...]:
     if platform == "cpu":
+        config.read_environment("jax_num_cpu_devices")  # programs set XLA_FLAGS as late as this
         if config.num_cpu_devices > 1:
             other_platforms.add("xla_cpu")
         return (CPU, *[Device("cpu", k) for k in range(1, config.num_cpu_devices)])

@@ -145,6 +145,7 @@ def test_private_names_that_equinox_flax_and_others_import(run_as_jax):
     run_as_jax("""
         import jax, jax.numpy as jnp
         from jax.extend import ifrt_programs
+        from jax._src.distributed import global_state
         from jax._src import ad_util, api_util, checkify, flatten_util, literals, tree_util
         from jax._src.dtypes import DType, ExtendedDType
         from jax._src.state.types import AbstractRef
@@ -153,6 +154,7 @@ def test_private_names_that_equinox_flax_and_others_import(run_as_jax):
         assert tree_util.prefix_errors((1, 2), [3, 4]) and not tree_util.prefix_errors(1, [3, 4])
         assert list in tree_util._registry and int not in tree_util._registry and tree_util.tree_leaves([1]) == [1]
         assert flatten_util.ravel_pytree({"a": 1.0})[0].shape == (1,) and checkify.Out and checkify.user_checks
+        assert global_state.client is None and global_state.num_processes == 1 == jax.process_count()
         assert "not supported" in repr(ifrt_programs.ifrt_programs)
         assert not isinstance(1, literals.typed_scalar_types) and not isinstance(jnp.ones(1), literals.TypedNdArray)
         assert ad_util.stop_gradient_p is jax.lax.stop_gradient_p and DType is not ExtendedDType
@@ -287,4 +289,15 @@ def test_without_jax_real_says_what_to_install(run_as_jax):
             numjet.as_jax.real()
         except ModuleNotFoundError as error:
             print(error)
+    """)
+
+
+def test_variables_are_read_when_jax_is_first_imported(run_as_jax):
+    run_as_jax("""
+        import os
+        os.environ["JAX_ENABLE_X64"], os.environ["JAX_NUMPY_RANK_PROMOTION"] = "1", "warn"
+        import jax, jax.numpy as jnp
+        assert jnp.ones(2).dtype == jnp.float64 and jax.config.jax_numpy_rank_promotion == "warn"
+        os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=3"
+        assert jax.device_count() == 3
     """)

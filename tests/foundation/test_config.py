@@ -321,3 +321,18 @@ def test_a_value_on_the_command_line_that_a_flag_does_not_accept():
     program = "from numjet.foundation.config import config; config.parse_flags_with_absl()"
     done = subprocess.run([sys.executable, "-c", program, "--jax_numpy_rank_promotion=maybe"], capture_output=True, text=True)
     assert "ValueError: flag jax_numpy_rank_promotion: expected one of ['allow', 'warn', 'raise']" in done.stderr
+
+
+def test_the_environment_is_read_again_on_demand(monkeypatch):
+    conf = fresh()
+    conf.update("jax_debug_infs", True)
+    monkeypatch.setenv("JAX_ENABLE_X64", "1")
+    monkeypatch.setenv("NUMJET_INSTRUCTION_SET", "baseline")
+    monkeypatch.setenv("XLA_FLAGS", "--other --xla_force_host_platform_device_count=4")
+    conf.read_environment("jax_num_cpu_devices")
+    assert (conf.num_cpu_devices, conf.x64) == (4, False)
+    conf.read_environment()
+    assert (conf.x64, conf.debug_infs, conf.instruction_set) == (True, True, "native")
+    conf.update("jax_enable_x64", False)
+    conf.read_environment()
+    assert not conf.x64
