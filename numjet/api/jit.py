@@ -29,7 +29,7 @@ from numjet.control.call.call import named_call
 from numjet.core import hooks
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import ClosedJaxpr, Jaxpr, Var, subjaxprs
-from numjet.core.named_axes import named_axes
+from numjet.core.named_axes import scope as named_scope
 from numjet.core.refs import Ref
 from numjet.core.stage import DebugInfo, StageTrace, hoist_consts, trace_with_refs
 from numjet.core.trace import EVAL, Tracer, current_trace
@@ -223,7 +223,7 @@ class Jitted:
         refs = tuple((i, ref.aval) for i, ref in call.refs)
         if refs and current_trace() is not EVAL:  # rules may use the references after the call: trace with those themselves
             return self._trace_now(call, tuple(call.given_refs))
-        key = _native.exact_key((call.in_tree, call.avals, call.static, config.trace_token(), named_axes(), refs))
+        key = _native.exact_key((call.in_tree, call.avals, call.static, config.trace_token(), named_scope(), refs))
         found = self._known(key)
         if found is not None:
             return found

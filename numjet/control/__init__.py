@@ -29,4 +29,4 @@ if _TYPE_CHECKING:
     from numjet.control.lazy_exports import *  # noqa: F403
 else:
     __getattr__, __dir__ = _lazy_import.names(__name__, "numjet.control.lazy_exports")
-_later.append("numjet.control.lazy_exports")
+_later += ["numjet.control.lazy_exports", "numjet.control.shards.shard_map_op"]

@@ -12,11 +12,15 @@ from numjet.foundation.errors import compose
 
 def same_type(a: ShapedArray, b: ShapedArray) -> bool:
     """Equal shapes and dtypes, whatever the weak types."""
-    return a is b or (a.shape == b.shape and a.dtype == b.dtype)
+    return a is b or (a.shape == b.shape and a.dtype == b.dtype and a.vma == b.vma)
 
 
 def difference(a: ShapedArray, b: ShapedArray) -> str:
     """`so the shapes do not match`."""
+    if a.dtype == b.dtype and a.shape == b.shape:
+        missing = ", ".join(repr(str(x)) for x in sorted(b.vma - a.vma, key=str))
+        more = f". This might be fixed by applying `jax.lax.pcast(..., ({missing},), to='varying')` to the initial carry value"
+        return "the varying manual axes do not match" + (more if missing else "")
     if a.dtype != b.dtype:
         return "the dtypes do not match" if a.shape == b.shape else "the dtypes and the shapes do not match"
     return "the shapes do not match"

@@ -1,6 +1,7 @@
 """Abstract values: the shape, dtype and weak type that are known while tracing."""
 from __future__ import annotations
 
+import functools
 from math import prod
 from typing import Any
 
@@ -9,6 +10,8 @@ import numpy as np
 from numjet import _native
 from numjet.foundation import dtypes
 from numjet.foundation.dimension import as_size, is_symbolic
+
+_NONE: frozenset[Any] = frozenset()
 
 
 class AbstractValue:
@@ -20,13 +23,14 @@ class AbstractValue:
 class ShapedArray(AbstractValue):
     """Shape, dtype and weak type of an array. Interned: equal avals are the same object.
 
-    Arrays are on one device, so shardings other than None, and other memory spaces than the device's, raise.
+    vma: the axes of a mesh over which values inside of shard_map vary.
 
     >>> ShapedArray((3,), np.dtype("float32"))
     ShapedArray(float32[3])
     """
 
-    __slots__ = ("shape", "dtype", "weak_type", "ndim", "size", "_hash", "__weakref__")
+    __slots__ = ("shape", "dtype", "weak_type", "ndim", "size", "vma", "_hash", "__weakref__")
+    vma: frozenset[Any]
     shape: tuple[int, ...]
     dtype: np.dtype
     weak_type: bool
@@ -34,30 +38,30 @@ class ShapedArray(AbstractValue):
     size: int
 
     def __new__(cls, shape: tuple[int, ...], dtype: Any, weak_type: bool = False, *, sharding: Any = None,
-                manual_axis_type: Any = None, memory_space: Any = None) -> ShapedArray:
+                manual_axis_type: Any = None, memory_space: Any = None, vma: frozenset[Any] = _NONE) -> ShapedArray:
         if sharding is not None or manual_axis_type is not None or memory_space is not None:
             _check_placement(sharding, manual_axis_type, memory_space)
-        key = (shape, dtype, weak_type)
+        key = (shape, dtype, weak_type, vma) if vma else (shape, dtype, weak_type)
         try:
             return _table[key]
         except (KeyError, TypeError):
             sizes = tuple(shape)
             sizes = tuple(map(as_size if is_symbolic(sizes) else int, sizes))
-            return _intern(cls, sizes, np.dtype(dtype), bool(weak_type), key)
+            return _intern(cls, sizes, np.dtype(dtype), bool(weak_type), frozenset(vma))
 
     def update(self, shape: tuple[int, ...] | None = None, dtype: Any = None, weak_type: bool | None = None,
                **placement: Any) -> ShapedArray:
         """The aval with some fields changed."""
         return ShapedArray(self.shape if shape is None else shape, self.dtype if dtype is None else dtype,
-                           self.weak_type if weak_type is None else weak_type, **placement)
+                           self.weak_type if weak_type is None else weak_type, **{"vma": self.vma, **placement})
 
     sharding = property(lambda self: None, doc="None: arrays are on one device.")
 
     def update_weak_type(self, weak_type: bool) -> ShapedArray:
-        return ShapedArray(self.shape, self.dtype, weak_type)
+        return ShapedArray(self.shape, self.dtype, weak_type, vma=self.vma)
 
     def strip_weak_type(self) -> ShapedArray:
-        return ShapedArray(self.shape, self.dtype, False)
+        return ShapedArray(self.shape, self.dtype, False, vma=self.vma)
 
     def to_tangent_aval(self) -> ShapedArray:
         """The aval of tangents: itself for inexact dtypes, float0 otherwise."""
@@ -77,7 +81,11 @@ class ShapedArray(AbstractValue):
 
     def str_short(self) -> str:
         """The text in jaxprs, `f32[2,3]`; weak types are not marked, as in JAX."""
-        return f"{dtypes.short_name(self.dtype)}[{','.join(map(str, self.shape))}]"
+        return f"{dtypes.short_name(self.dtype)}[{','.join(map(str, self.shape))}]{self._varying_text()}"
+
+    def _varying_text(self) -> str:
+        """`{V:(x,y)}` of values that vary over axes."""
+        return f"{{V:({','.join(sorted(map(str, self.vma)))})}}" if self.vma else ""
 
     def __len__(self) -> int:
         if not self.shape:
@@ -85,13 +93,14 @@ class ShapedArray(AbstractValue):
         return self.shape[0]
 
     def __str__(self) -> str:
-        return f"{dtypes.long_name(self.dtype)}[{','.join(map(str, self.shape))}]"
+        return f"{dtypes.long_name(self.dtype)}[{','.join(map(str, self.shape))}]{self._varying_text()}"
 
     def __repr__(self) -> str:
         return f"ShapedArray({self}{', weak_type=True' if self.weak_type else ''})"
 
     def __reduce__(self) -> tuple:
-        return ShapedArray, (self.shape, self.dtype, self.weak_type)
+        made = ShapedArray, (self.shape, self.dtype, self.weak_type)
+        return made if not self.vma else (functools.partial(ShapedArray, vma=self.vma), made[1])
 
 
 def _check_placement(sharding: Any, manual_axis_type: Any, memory_space: Any) -> None:
@@ -106,12 +115,12 @@ _LEAST_SWEPT = 8192
 _sweep_at = [_LEAST_SWEPT]
 
 
-def _intern(cls: type[ShapedArray], shape: tuple[int, ...], dtype: np.dtype, weak: bool, key: tuple) -> ShapedArray:
-    exact = (shape, dtype, weak)
+def _intern(cls: type[ShapedArray], shape: tuple[int, ...], dtype: np.dtype, weak: bool, vma: frozenset[Any]) -> ShapedArray:
+    exact = (shape, dtype, weak, vma) if vma else (shape, dtype, weak)
     aval = _table.get(exact)
     if aval is None:
         aval = object.__new__(cls)
-        aval.shape, aval.dtype, aval.weak_type = exact
+        aval.shape, aval.dtype, aval.weak_type, aval.vma = shape, dtype, weak, vma
         aval.ndim, aval.size = len(shape), prod(shape)
         aval = _table.setdefault(exact, aval)
         if len(_table) >= _sweep_at[0]:

@@ -1,5 +1,5 @@
 """Late-bound slots between layers: `evaluate`, `evaluate_own`, `host_array`, `literal_array` and `user_value` (set by
-runtime), `simplify` (set by api), `methods` (set by numpy)."""
+runtime), `simplify` (set by api), `vary` (set by lax), `methods` (set by numpy)."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -66,6 +66,15 @@ simplify: Callable[[Any], Any] = lambda closed: closed
 def set_simplify(fn: Callable[[Any], Any]) -> None:
     global simplify
     simplify = fn
+
+
+vary: Any = None
+"""The operation by which a value that is the same on all devices of some axes of a mesh counts as varying over them."""
+
+
+def set_vary(op: Any) -> None:
+    global vary
+    vary = op
 
 
 def set_methods(methods: dict[str, Any], *classes: type) -> None:

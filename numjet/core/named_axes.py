@@ -1,6 +1,6 @@
 """Named axes in scope, with their sizes: those of the enclosing vmap(axis_name=...).
 
-Collectives read sizes here. Caches of traced functions have `named_axes()` in their keys, as programs depend on them.
+Collectives read sizes here. Caches of traced functions have `scope()` in their keys, as programs depend on them.
 """
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ Axes = tuple[tuple[Any, int], ...]
 
 class _Current(threading.local):
     axes: Axes = ()
+    checked: frozenset[Any] = frozenset()
 
 
 _current = _Current()
@@ -30,6 +31,21 @@ def with_named_axes(axes: Sequence[tuple[Any, int]]) -> _native.Scope:
     return _native.Scope(_current, "axes", (*_current.axes, *axes))
 
 
+def checked_axes() -> frozenset[Any]:
+    """The axes of enclosing shard_maps over which types say what varies (check_vma)."""
+    return _current.checked
+
+
+def with_checked_axes(axes: frozenset[Any]) -> _native.Scope:
+    """A block in which types say what varies over these axes."""
+    return _native.Scope(_current, "checked", axes)
+
+
+def scope() -> tuple[Any, ...]:
+    """What traced programs depend on, for keys of caches."""
+    return (_current.axes, _current.checked) if _current.checked else _current.axes
+
+
 def named_size(name: Any) -> int:
     """The size of a named axis. NameError when no enclosing vmap has that name."""
     for known, size in reversed(_current.axes):
@@ -40,4 +56,5 @@ def named_size(name: Any) -> int:
 
 def unbound(name: Any) -> NameError:
     """The error for a name that no enclosing vmap has."""
-    return NameError(f"unbound axis name: {name}. Collectives work inside of vmap(..., axis_name={name!r}).")
+    return NameError(f"Found an unbound axis name: {name}. unbound axis name: {name}. To fix this, please call collectives "
+                     f"under `jax.shard_map` over a mesh that has the axis, or inside of vmap(..., axis_name={name!r}).")

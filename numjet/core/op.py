@@ -181,6 +181,7 @@ class Op(Fields, Primitive):
     functions: frozenset[str] = frozenset()
     printing: Any = None
     mesh: Any = None                   # mesh(**params): the mesh of an operation that names devices
+    varying: Any = None                # of a collective in shard_map: see core/stage.py, Varying
 
     def __post_init__(self) -> None:
         slots = ("abstract", "eager", "jvp", "transpose", "batch", "cpu", "hlo", "samples")

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from numjet import _native
-from numjet.core import leaks
+from numjet.core import hooks, leaks
 from numjet.core.aval import ShapedArray
 from numjet.core.check import check_if_enabled
 from numjet.core.ir import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
+from numjet.core.named_axes import checked_axes
 from numjet.core.snapshots import is_writable, snapshot
 from numjet.core.trace import EVAL, Trace, Tracer, aval_of, current_trace, escaped, set_trace, type_text
 from numjet.foundation import source
@@ -49,6 +50,15 @@ class Touched(Record):
     """A mutable reference of an outer trace that a program reads, through one more input, and perhaps writes."""
     ref: Any
     written: bool
+
+
+class Varying(Record):
+    """What an operation is where types say what varies over axes of a mesh, from its rule varying(axes over which an operand
+    varies, **params): the operation with its parameters, the axes over which operands have to vary, and those of results."""
+    op: Any
+    params: dict[str, Any]
+    operands: frozenset[Any]
+    results: frozenset[Any]
 
 
 class _State:
@@ -151,8 +161,14 @@ class StageTrace(Trace):
 
     def process(self, op: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
         atoms = [self.atom(a) for a in args]
+        if checked_axes() and not getattr(op, "programs", False):
+            op, atoms, params, varying = self._varied(op, atoms, params)
+        else:
+            varying = None
         avals = [a.aval for a in atoms]
         out = op.abstract(*avals, **params)
+        if varying is not None:
+            out = [a.update(vma=varying) for a in out] if op.multiple else out.update(vma=varying)
         effects = frozenset() if op.effects is None else op.effects_of(avals, params)
         if not op.multiple:
             var = Var(out)
@@ -161,6 +177,20 @@ class StageTrace(Trace):
         outvars = [Var(a) for a in out]
         self.eqns.append(JaxprEqn(op, atoms, outvars, params, source.operation_frame(), effects))
         return [StageTracer(self, v) for v in outvars]
+
+    def _varied(self, op: Any, atoms: list[Atom], params: dict[str, Any]) -> tuple[Any, list[Atom], dict[str, Any], frozenset]:
+        """The operation with operands that vary over the same axes of the mesh, and the axes over which its results do."""
+        found = frozenset().union(*[a.aval.vma for a in atoms])
+        rule = getattr(op, "varying", None)
+        change = Varying(op, params, found, found) if rule is None else rule(found & checked_axes(), **params)
+        return change.op, [self._vary(a, change.operands) for a in atoms], change.params, change.results
+
+    def _vary(self, a: Atom, axes: frozenset[Any]) -> Atom:
+        missing = axes - a.aval.vma
+        if not missing:
+            return a
+        value = a if isinstance(a, Literal) else StageTracer(self, a)
+        return self.process(hooks.vary, [value], {"axes": tuple(sorted(missing, key=str))})._var
 
     def finish(self, outs: Sequence[Any]) -> tuple[Jaxpr, list[Any]]:
         """The jaxpr that returns `outs`, and the values of its constvars (only those that it reads)."""
@@ -192,7 +222,7 @@ class StageTrace(Trace):
             if v is var:
                 return x.concrete() if isinstance(x, Tracer) else x
         eqn = self._producer(var)
-        if eqn is None or eqn.effects or _for_many_sizes(eqn):
+        if eqn is None or eqn.effects or _for_many_sizes(eqn) or getattr(eqn.primitive, "collective", None) is not None:
             return None
         inputs = [self.value_of(a) for a in eqn.invars]
         if any(x is None for x in inputs):

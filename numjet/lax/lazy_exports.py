@@ -19,6 +19,7 @@ from numjet.lax.collective.moves import (
     all_gather_p as all_gather_p, all_to_all_p as all_to_all_p, pbroadcast_p as pbroadcast_p, ppermute_p as ppermute_p,
     reduce_scatter_p as reduce_scatter_p,
 )
+from numjet.lax.collective.varying import pcast as pcast, pvary as pvary
 from numjet.lax.collective.reductions import (
     axis_index as axis_index, axis_index_p as axis_index_p, axis_size as axis_size, pmax as pmax, pmax_p as pmax_p,
     pmean as pmean, pmin as pmin, pmin_p as pmin_p, psum as psum, psum_p as psum_p,

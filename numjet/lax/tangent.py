@@ -48,7 +48,10 @@ def zeros_like_aval(aval: ShapedArray) -> Any:
 
 def instantiate(t: Any) -> Any:
     """`t` itself, or the array of zeros that a symbolic zero stands for."""
-    return zeros_like_aval(t.aval) if type(t) is Zero else t
+    if type(t) is not Zero:
+        return t
+    zeros = zeros_like_aval(t.aval)
+    return call("pvary", zeros, axes=tuple(sorted(t.aval.vma, key=str))) if t.aval.vma else zeros
 
 
 Zero.instantiate = instantiate

@@ -106,8 +106,9 @@ def choose(values: Iterable[Any], what: str, given: Any = None, names: Sequence[
     if found is None:
         return given or default_device()
     if given is not None and not _same_devices(given, found[1].device):
-        raise ValueError(f"{what} is to run on {_on(given)}, but {_argument(found, names)} is committed to "
-                         f"{_on(found[1].device)}. Move it with device_put, or leave the device to the arguments.")
+        raise ValueError(f"Received incompatible devices for {what}: it is to run on {_on(given)}, but "
+                         f"{_argument(found, names)} is committed to {_on(found[1].device)}. Move it with device_put, or leave "
+                         "the device to the arguments.")
     placement = found[1].device
     if isinstance(placement, Device):
         return placement

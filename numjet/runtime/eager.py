@@ -91,7 +91,7 @@ def _evaluate_new(op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
         return op.evaluate(args, params)
     dispatch.check_execution(op.name)
     if op.mesh is not None or elsewhere():
-        device = choose(args, op.name, None if op.mesh is None else devices_of_mesh(op.mesh(**params)))
+        device = choose(args, f"jitted computation {op.name}", None if op.mesh is None else devices_of_mesh(op.mesh(**params)))
         if device != CPU:
             return dispatch.run_operation(op, args, params, device)
     if op.compiled and not config.disable_jit:

@@ -27,6 +27,8 @@ def foldable(eqn: JaxprEqn, operands: Sequence[Atom]) -> bool:
     op = eqn.primitive
     if eqn.effects or op.programs or op.compiled or isinstance(op.eager, Missing) or calls_python(eqn):
         return False
+    if op.collective is not None:
+        return False  # it needs its axis
     if checked_kinds():
         return False  # an invalid value is to be reported with the line that made it
     if COMPACT <= op.traits and any(prod(v.aval.shape) > 1 for v in eqn.outvars):

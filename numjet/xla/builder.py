@@ -14,7 +14,7 @@ from numjet.core.stage import trace_to_closed
 from numjet.foundation import dtypes
 from numjet.xla import text
 from numjet.xla.scalars import Scalars
-from numjet.xla.shardy import Partitions
+from numjet.xla.shardy import Partitions, Shards
 
 _BOOL = np.dtype(np.bool_)
 _TYPE = {"b": "UNSIGNED", "u": "UNSIGNED", "V": "UNSIGNED", "i": "SIGNED", "f": "FLOAT", "c": "FLOAT"}
@@ -49,6 +49,7 @@ class Builder:
     def __init__(self, platform: str, equation: Callable[[Builder, Any, Sequence[Value]], list[Value]],
                  partitions: Partitions | None = None):
         self.platform, self._equation, self.partitions = platform, equation, partitions
+        self.shards: Shards | None = None
         self.lines: list[str] = []
         self.callbacks: list[HostCall] = []
         self.token: Value | None = None
@@ -101,17 +102,18 @@ class Builder:
             self.lines, self._constants = outer, known
             self._depth -= 1
 
-    def region(self, avals: Sequence[ShapedArray], fn: Callable[..., Any], *, isolated: bool = False) -> Region:
+    def region(self, avals: Sequence[ShapedArray], fn: Callable[..., Any], *, isolated: bool = False,
+               end: str = "stablehlo.return") -> Region:
         """A region whose block takes values of these avals and ends with what fn(*values) returns.
 
-        isolated: the region may not use outer values (regions of reductions).
+        isolated: the region may not use outer values (regions of reductions). end: the operation that gives the results.
         """
         arguments = [self.fresh(a) for a in avals]
         with self._block(isolated) as lines:
             outs = fn(*arguments)
             outs = list(outs) if isinstance(outs, (list, tuple)) else [outs]
             types = ", ".join(text.tensor(v.aval) for v in outs)
-            self.line(f'"stablehlo.return"({", ".join(v.name for v in outs)}) : ({types}) -> (){self.location}')
+            self.line(f'"{end}"({", ".join(v.name for v in outs)}) : ({types}) -> (){self.location}')
         head = ", ".join(f"{a.name}: {text.tensor(a.aval)}" for a in arguments)
         if arguments:
             lines.insert(0, "  " * self._depth + f"^bb0({head}):")
@@ -325,6 +327,21 @@ class Builder:
         if self.token is None:
             self.token = self.constant(0, np.int32)
         return self.token
+
+    def make_shards(self, mesh: Any, indices: dict[Any, Value]) -> Shards:
+        """What the text of a shard_map needs to know; indices: the shard's number along axes."""
+        if self.partitions is None:
+            raise NotImplementedError(f"shard_map over {mesh} in a program of one device: give it arrays of that mesh")
+        return Shards(mesh, self.partitions, indices)
+
+    @contextlib.contextmanager
+    def inside(self, shards: Shards) -> Iterator[None]:
+        """A block of text that each shard of a shard_map runs."""
+        outer, self.shards = self.shards, shards
+        try:
+            yield
+        finally:
+            self.shards = outer
 
     # -- scalar rules
     def scalars(self, shape: Sequence[int]) -> Scalars:

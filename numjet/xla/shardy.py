@@ -1,9 +1,13 @@
 """Shardings in the text of programs: meshes and attributes of the dialect sdy, which XLA's partitioner reads."""
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from math import prod
 from typing import Any
 
+import numpy as np
+
+from numjet.core.named_axes import unbound
 from numjet.core.sharding.mesh import AbstractMesh, Mesh
 from numjet.core.sharding.partition_spec import UNCONSTRAINED, PartitionSpec, parts_of
 from numjet.core.sharding.shardings import NamedSharding
@@ -40,15 +44,25 @@ class Partitions:
             self.lines.append(f"  sdy.mesh {name} = <[{axes}]{ids}>")
         return self._meshes[key]
 
-    def sharding(self, mesh: Mesh | AbstractMesh, spec: PartitionSpec, ndim: int, manual: Iterable[Any] = ()) -> str:
-        """A sharding as an attribute's parameters: <@mesh, [{"x"}, {}]>. Axes in `manual` are left out."""
-        left_out = set(manual)
+    def numbers(self, mesh: Mesh | AbstractMesh) -> np.ndarray:
+        """The partition of each device of a mesh."""
+        if isinstance(mesh, Mesh):
+            return np.array([self._numbers[d] for d in mesh.devices.flat])
+        return np.arange(len(self.devices))
+
+    def sharding(self, mesh: Mesh | AbstractMesh, spec: PartitionSpec, ndim: int, is_open: bool = False) -> str:
+        """A sharding as an attribute's parameters: <@mesh, [{"x"}, {}]>. is_open: dimensions may be divided further."""
         parts = [*spec, *[None] * (ndim - len(spec))]
-        dims = ", ".join("{?}" if p is UNCONSTRAINED else
-                         f"{{{', '.join(axis_text(a) for a in parts_of(p) if a not in left_out)}}}" for p in parts)
+        more = ["?"] if is_open else []
+        dims = ", ".join("{?}" if p is UNCONSTRAINED else f"{{{', '.join([*map(axis_text, parts_of(p)), *more])}}}"
+                         for p in parts)
         unreduced = [a for a in mesh.axis_names if a in spec.unreduced]
-        more = f", unreduced={{{', '.join(map(axis_text, unreduced))}}}" if unreduced else ""
-        return f"<{self.mesh(mesh)}, [{dims}]{more}>"
+        rest = f", unreduced={{{', '.join(map(axis_text, unreduced))}}}" if unreduced else ""
+        return f"<{self.mesh(mesh)}, [{dims}]{rest}>"
+
+    def axis(self, name: Any) -> str:
+        """An axis name in the text."""
+        return axis_text(name)
 
     def attribute(self, sharding: NamedSharding, ndim: int) -> str:
         """The attribute of a value's sharding."""
@@ -57,6 +71,29 @@ class Partitions:
     def whole(self, ndim: int) -> str:
         """The attribute of a value that every device has."""
         return f"#sdy.sharding{self.sharding(self._own, PartitionSpec(), ndim)}"
+
+
+class Shards:
+    """The text of a shard_map: who takes part in exchanges along axes of its mesh, and the shard's number along each."""
+
+    def __init__(self, mesh: Mesh | AbstractMesh, partitions: Partitions, indices: dict[Any, Any]):
+        self.mesh, self.indices = mesh, indices
+        self._numbers = partitions.numbers(mesh).reshape(mesh.axis_sizes)
+
+    def along(self, axes: Sequence[Any]) -> np.ndarray:
+        """The numbers of the partitions along axes, the last running fastest: a row for each place along the other axes."""
+        names = self.mesh.axis_names
+        for axis in axes:
+            if axis not in names:
+                raise unbound(axis)
+        order = [*[k for k, n in enumerate(names) if n not in axes], *[names.index(a) for a in axes]]
+        return self._numbers.transpose(order).reshape(-1, prod(self.mesh.shape[a] for a in axes))
+
+    def index(self, axis: Any) -> Any:
+        """The shard's number along an axis."""
+        if axis not in self.indices:
+            raise unbound(axis)
+        return self.indices[axis]
 
 
 def axis_text(name: Any) -> str:

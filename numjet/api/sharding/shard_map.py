@@ -1,21 +1,25 @@
 """Functions of shards: `shard_map` runs a function on each device's part of the arguments, with collectives over the axes of
-a mesh. Programs run on one device, so the parts are the whole, and each axis of the mesh has one participant.
+a mesh. Over a mesh of one device the part is the whole, and the program is one of numjet's own compiler.
 """
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from math import prod
 from typing import Any
 
-from numjet.api.arguments import check_callable
-from numjet.api.sharding.mesh import get_abstract_mesh
+from numjet import _native
+from numjet.api.arguments import check_arrays, check_callable
 from numjet.api.vmap import with_one_participant
-from numjet.core.sharding.mesh import AbstractMesh, Mesh
-from numjet.core.sharding.partition_spec import PartitionSpec
+from numjet.control.call.body_tracing import trace_body
+from numjet.control.shards.shard_map_op import inside, part_type, shard_map_p, varied_to
+from numjet.core.named_axes import named_axes
+from numjet.core.sharding.mesh import AbstractMesh, Mesh, current_mesh
+from numjet.core.sharding.partition_spec import PartitionSpec, axes_of, parts_of
 from numjet.core.sharding.shardings import NamedSharding
 from numjet.core.trace import aval_of
-from numjet.foundation.tree import keystr, tree_flatten_with_path, tree_map
-from numjet.foundation.tree.prefix import broadcast_prefix
+from numjet.foundation.tree import keystr, tree_flatten, tree_flatten_with_path, tree_map, tree_unflatten
+from numjet.foundation.tree.prefix import broadcast_prefix, prefix_errors
 from numjet.foundation.util import function_name
 
 
@@ -33,12 +37,15 @@ def shard_map(f: Callable[..., Any] | None = None, /, *, out_specs: Any, in_spec
 
     Args:
       out_specs, in_specs: a PartitionSpec, or a pytree prefix of them, for the results and the tuple of arguments; without
-        in_specs arguments stand as they are.
-      mesh: default the mesh in use (set_mesh). NotImplementedError for one of several devices.
-      axis_names: the axes over which `f` has collectives; default: all.
-      check_vma: checks of what varies over which axes hold for axes of one device in any case.
+        in_specs arguments are divided as they are. None for arguments that are no arrays.
+      mesh: default the mesh in use (set_mesh).
+      axis_names: the axes over which `f` has collectives, and which the specifications name; along the others the compiler
+        divides. Default: all.
+      check_vma: whether types in `f` say over which axes values vary. Then a result must not vary over axes that its
+        specification leaves out, and derivatives taken in `f` are those of the whole.
     Raises:
-      ValueError: without a mesh; for arguments and results of fewer dimensions than their specification has.
+      ValueError: without a mesh; for arguments and results that their specifications do not fit, and for results that may
+        vary where their specification says that they do not.
 
     >>> import numjet as nj, numjet.numpy as jnp
     >>> mesh = nj.make_mesh((1,), ("x",))
@@ -46,20 +53,23 @@ def shard_map(f: Callable[..., Any] | None = None, /, *, out_specs: Any, in_spec
     >>> float(total(jnp.arange(4.0)))
     6.0
     """
-    del check_vma
     if f is None:
-        return functools.partial(shard_map, out_specs=out_specs, in_specs=in_specs, mesh=mesh, axis_names=axis_names)
+        return functools.partial(shard_map, out_specs=out_specs, in_specs=in_specs, mesh=mesh, axis_names=axis_names,
+                                 check_vma=check_vma)
     check_callable(f)
-    name = f"shard_map of {function_name(f)}"
+    name = function_name(f)
+    chosen = frozenset(axis_names)
 
     @functools.wraps(f)
     def mapped(*args: Any) -> Any:
-        over = _one_device(name, get_abstract_mesh() if mesh is None else mesh)
-        if in_specs is not INFER:
-            _check_specs(f"{name}: in_specs", over, in_specs, args)
-        out = _with_axes(f, axis_names or over.axis_names)(*args)
-        _check_specs(f"{name}: out_specs", over, out_specs, out)
-        return out
+        over = _checked_mesh(name, current_mesh() if mesh is None else mesh)
+        axes = chosen or frozenset(over.axis_names) - {n for n, _ in named_axes()}
+        if not axes <= set(over.axis_names):
+            raise ValueError(f"jax.shard_map requires axis_names={set(axes)} to be a subset of mesh.axis_names="
+                             f"{over.axis_names}")
+        if over.size == 1:
+            return _on_one_device(f, name, over, axes, in_specs, out_specs, args)
+        return _Call(f, name, over, axes, check_vma)(in_specs, out_specs, args)
     return mapped
 
 
@@ -86,28 +96,151 @@ def smap(f: Callable[..., Any] | None = None, /, *, in_axes: Any = INFER, out_ax
                      axis_names={axis_name})
 
 
-def _one_device(name: str, mesh: Any) -> Mesh | AbstractMesh:
+def _checked_mesh(name: str, mesh: Any) -> Mesh | AbstractMesh:
     if not isinstance(mesh, (Mesh, AbstractMesh)):
-        raise TypeError(f"{name}: expected a Mesh, got {mesh!r}")
+        raise TypeError(f"shard_map requires a `jax.sharding.Mesh` or a `jax.sharding.AbstractMesh` instance for its mesh, got "
+                        f"{mesh!r} for {name}")
     if mesh.empty:
-        raise ValueError(f"{name}: no mesh was given, and none is in use: pass mesh=, or call it in `with jax.set_mesh(mesh):`")
-    if mesh.size != 1:
-        raise NotImplementedError(f"{name}: programs run on one device, got a mesh of {mesh.size}: {mesh}")
+        raise ValueError(f"shard_map of {name}: The mesh passed to shard_map cannot be empty, and none is in use: pass mesh=, "
+                         "or call it in `with jax.set_mesh(mesh):`")
     return mesh
+
+
+def _is_spec(x: Any) -> bool:
+    return x is None or isinstance(x, PartitionSpec)
+
+
+def _specs_of(name: str, what: str, specs: Any, values: Any) -> list[Any]:
+    """A specification, or None, for each leaf of the values. ValueError for specifications of another structure."""
+    try:
+        found = broadcast_prefix(specs, values, is_leaf=_is_spec)
+    except ValueError:
+        for error in prefix_errors(specs, values, is_leaf=_is_spec):
+            raise error(f"shard_map {what}") from None
+        raise
+    for spec in found:
+        if not _is_spec(spec):
+            raise TypeError(f"shard_map of {name}: {what} must be a pytree of `jax.sharding.PartitionSpec` instances, got "
+                            f"{spec!r}")
+    return found
+
+
+class _Call:
+    """One call of a function of shards over several devices."""
+
+    def __init__(self, f: Callable[..., Any], name: str, mesh: Mesh | AbstractMesh, axes: frozenset[Any], check_vma: bool):
+        self.f, self.name, self.mesh, self.axes, self.check_vma = f, name, mesh, axes, check_vma
+        self._of = f"shard_map applied to the function '{name}'"
+
+    def __call__(self, in_specs: Any, out_specs: Any, args: Sequence[Any]) -> Any:
+        leaves, tree = tree_flatten(tuple(args))
+        given = [None] * len(leaves) if in_specs is INFER else _specs_of(self.name, "in_specs", in_specs, tuple(args))
+        if in_specs is INFER:
+            given = [_spec_of(x, self.axes) for x in leaves]
+        passed = [x for x, s in zip(leaves, given, strict=True) if s is not None]
+        check_arrays(passed, lambda: [keystr(p) for p, _ in tree_flatten_with_path(tuple(args))[0]], "shard_map")
+        specs = [s for s in given if s is not None]
+        self._check("args", [p for (p, _), s in zip(tree_flatten_with_path(tuple(args))[0], given, strict=True)
+                              if s is not None], passed, specs)
+        out_specs_flat: list[Any] = []
+
+        def parts(*arrays: Any) -> Any:
+            given_arrays = iter(arrays)
+            whole = [x if s is None else next(given_arrays) for x, s in zip(leaves, given, strict=True)]
+            out = self.f(*tree_unflatten(tree, whole))
+            return self._results(out, out_specs, out_specs_flat)
+        parts.__name__ = self.name
+        avals = [part_type(aval_of(x), self.mesh, s, self.check_vma) for x, s in zip(passed, specs, strict=True)]
+        with inside(self.mesh, self.axes, self.check_vma):
+            body = trace_body(parts, _native.pytree_structure(tuple(range(len(avals)))), avals, "shard_map")
+        consts = body.consts
+        outs = shard_map_p.bind(*consts, *passed, jaxpr=body.jaxpr, mesh=self.mesh,
+                                in_specs=(*[PartitionSpec()] * len(consts), *specs), out_specs=tuple(out_specs_flat),
+                                manual_axes=self.axes, check_vma=self.check_vma)
+        return tree_unflatten(body.out_tree, outs)
+
+    def _results(self, out: Any, out_specs: Any, flat: list[Any]) -> Any:
+        """The results of a shard, checked against their specifications."""
+        leaves, tree = tree_flatten(out)
+        paths = [p for p, _ in tree_flatten_with_path(out)[0]]
+        specs = [PartitionSpec() if s is None else s for s in _specs_of(self.name, "out_specs", out_specs, out)]
+        for path, x, spec in zip(paths, leaves, specs, strict=True):
+            aval = aval_of(x)
+            self._check_axes("out_specs", spec)
+            if len(spec) > aval.ndim:
+                raise ValueError(f"{self._of} was given out_specs which don't fit its output: out_specs{keystr(path)} is "
+                                 f"{spec} which has length {len(spec)}, but the output has shape {aval.str_short()}, "
+                                 f"which has rank {aval.ndim}")
+            self._check_same(path, aval, spec)
+        flat[:] = specs
+        return tree_unflatten(tree, varied_to(leaves, specs, self.axes) if self.check_vma else leaves)
+
+    def _check_same(self, path: Any, aval: Any, spec: PartitionSpec) -> None:
+        """ValueError for a result that may vary over axes that its specification leaves out."""
+        over, named = aval.vma & self.axes, set(axes_of(spec))
+        if not over <= named:
+            left, every = sorted(map(str, self.axes - named)), ",".join(sorted(map(str, over)))
+            says = f"only varying across mesh axes {{{','.join(sorted(map(str, named)))}}} and not {{{','.join(left)}}}" \
+                if named else f"replicated across mesh axes {{{','.join(left)}}}"
+            raise ValueError(
+                f"{self._of} was given out_specs which require replication which can't be statically inferred given the "
+                f"mesh:\n\nThe mesh given has shape {self.mesh.axis_sizes} with corresponding axis names "
+                f"{self.mesh.axis_names}.\n"
+                f"out_specs{keystr(path)} or its out_specs is {spec} which implies that the corresponding output value is "
+                f"{says}, but it was inferred to be possibly varying over {{{every}}}.\n\n"
+                "Check if these output values are meant to be the same over those mesh axes. If not, name them in out_specs; "
+                "if so, make them so with lax.psum or lax.pmax, or pass check_vma=False to shard_map to leave the check out.")
+
+    def _check_axes(self, what: str, spec: PartitionSpec) -> None:
+        NamedSharding(self.mesh, spec)
+        for axis in axes_of(spec):
+            if axis not in self.axes:
+                raise ValueError(f"{self._of}: {what} refers to {axis!r}, which is not among "
+                                 f"the axis_names {sorted(map(str, self.axes))}: {what} is {spec}")
+
+    def _check(self, what: str, paths: Sequence[Any], values: Sequence[Any], specs: Sequence[PartitionSpec]) -> None:
+        """ValueError for arguments of lower rank than their specifications, and for those that these cannot divide."""
+        for path, x, spec in zip(paths, values, specs, strict=True):
+            aval, at = aval_of(x), f"{what}{keystr(path)} of shape {aval_of(x).str_short()}"
+            self._check_axes("in_specs", spec)
+            if len(spec) > aval.ndim:
+                hint = "" if aval.ndim else " For a scalar, consider using an in_specs entry of `P()`."
+                raise ValueError(f"{self._of} was given argument arrays with lower rank than their in_specs: {at} has rank "
+                                 f"{aval.ndim}, and its specification {spec} has length {len(spec)}.{hint}")
+            for d, part in enumerate(spec):
+                count = prod(self.mesh.shape[axis] for axis in parts_of(part))
+                if aval.shape[d] % count:
+                    raise ValueError(
+                        f"{self._of} was given argument arrays with axis sizes that are not evenly divisible by the "
+                        f"corresponding mesh axis sizes: {at} corresponds to in_specs entry {spec}, which divides axis {d} (of "
+                        f"size {aval.shape[d]}) along mesh axes {parts_of(part)} (of total size {count})")
+
+
+def _spec_of(x: Any, axes: frozenset[Any]) -> PartitionSpec:
+    """How an array is divided along axes of a mesh."""
+    sharding = getattr(x, "sharding", None)
+    if not isinstance(sharding, NamedSharding):
+        return PartitionSpec()
+    return PartitionSpec(*[tuple(a for a in parts_of(p) if a in axes) for p in sharding.spec])
+
+
+def _on_one_device(f: Callable[..., Any], name: str, mesh: Mesh | AbstractMesh, axes: frozenset[Any], in_specs: Any,
+                   out_specs: Any, args: Sequence[Any]) -> Any:
+    """A call over a mesh of one device: the parts are the whole."""
+    if in_specs is not INFER:
+        _check_specs(f"shard_map of {name}: in_specs", mesh, in_specs, args)
+    out = functools.reduce(with_one_participant, axes, f)(*args)
+    _check_specs(f"shard_map of {name}: out_specs", mesh, out_specs, out)
+    return out
 
 
 def _check_specs(what: str, mesh: Any, specs: Any, values: Any) -> None:
     """Raises what NamedSharding raises for specifications that do not fit, with the path of the value."""
     paths, _ = tree_flatten_with_path(values)
-    given = broadcast_prefix(specs, values, is_leaf=lambda x: x is None or isinstance(x, PartitionSpec))
+    given = broadcast_prefix(specs, values, is_leaf=_is_spec)
     for (path, value), spec in zip(paths, given, strict=True):
         if spec is not None:
             try:
                 NamedSharding(mesh, spec).shard_shape(aval_of(value).shape)
             except ValueError as error:
                 raise ValueError(f"{what} at {keystr(path) or 'the result'}: {error}") from None
-
-
-def _with_axes(f: Callable[..., Any], names: Iterable[Any]) -> Callable[..., Any]:
-    """`f` where collectives know axes of these names, each of one participant."""
-    return functools.reduce(with_one_participant, names, f)

@@ -21,7 +21,7 @@ from numjet import _native
 from numjet.control.call.jaxpr_transforms import without_consts
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import ClosedJaxpr
-from numjet.core.named_axes import named_axes
+from numjet.core.named_axes import scope as named_scope
 from numjet.core.op import Op
 from numjet.core.refs import Ref
 from numjet.core.snapshots import snapshot
@@ -73,7 +73,7 @@ def trace_body(fun: Callable[..., Any], in_tree: Any, in_avals: Sequence[ShapedA
 
     captures: the caller threads mutable references, so raise Captures where the function uses those of outer traces.
     """
-    key = _native.exact_key((in_tree, tuple(in_avals), kind, config.token, named_axes()))
+    key = _native.exact_key((in_tree, tuple(in_avals), kind, config.token, named_scope()))
     known = _recall(fun, key)
     if known is not None:
         return known

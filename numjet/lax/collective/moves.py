@@ -11,9 +11,12 @@ from typing import Any
 import numpy as np
 
 from numjet.core.aval import ShapedArray
+from numjet.core.named_axes import checked_axes
 from numjet.core.op import LINEAR, Op
+from numjet.core.stage import Varying
 from numjet.core.trace import aval_of
 from numjet.core.traits import EXACT, NONE, Traits
+from numjet.lax.collective import hlo
 from numjet.lax.collective.reductions import (
     INT32,
     NO_SAMPLES,
@@ -38,17 +41,24 @@ Rule = Callable[..., tuple[Any, int | None]]
 
 
 def _moving(name: str, params: tuple[str, ...], abstract: Callable[..., ShapedArray], along: Rule,
-            transpose: Callable[..., Any], axes: tuple[str, ...] = (), traits: Traits = NONE) -> Op:
+            transpose: Callable[..., Any], hlo_rule: Any, axes: tuple[str, ...] = (), traits: Traits = NONE) -> Op:
     """A record. along(x, size, **params): (result, dim) for x with the named axis in front; axes: the parameters that
     number axes of the operand, for other batch axes."""
     def collective(trace: Any, args: Sequence[Any], dims: Sequence[int | None], **params: Any) -> tuple[Any, int | None]:
         return along(broadcast_batch(args[0], dims[0], trace.size), trace.size, **params)
 
-    op = Op(name=name, params=params, abstract=abstract, eager=outside, jvp=LINEAR, cpu=OUTSIDE,
+    op: Op = Op(name=name, params=params, abstract=abstract, eager=outside, jvp=LINEAR, cpu=OUTSIDE,
             batch=leading_batch(lambda: op, *axes),
             transpose=lambda ct, x, **params: [transpose(ct, x, **params)],
-            hlo=OUTSIDE, samples=NO_SAMPLES, collective=collective, linear_in=(0,), traits=traits)
+            hlo=hlo_rule, samples=NO_SAMPLES, collective=collective, linear_in=(0,), traits=traits,
+            varying=lambda found, **params: _varying(op, found, params))
     return op
+
+
+def _varying(op: Op, found: frozenset[Any], params: dict[str, Any]) -> Varying:
+    """What is exchanged along axes varies over them, and so does what arrives."""
+    axes = found | (set(axis_names(params["axis_name"])) & checked_axes())
+    return Varying(op, params, axes, axes)
 
 
 def cut_axis(x: Any, axis: int, count: int) -> Any:
@@ -85,8 +95,8 @@ def _gather_along(x: Any, size: int, *, all_gather_dimension: int, axis_index_gr
 
 _GATHER = ("all_gather_dimension", "axis_index_groups", "axis_name", "axis_size", "tiled")
 all_gather_p: Op = _moving(
-    "all_gather", _GATHER, _gather_abstract, _gather_along, axes=("all_gather_dimension",), traits=EXACT,
-    transpose=lambda ct, x, *, all_gather_dimension, **params: reduce_scatter_p.bind(
+    "all_gather", _GATHER, _gather_abstract, _gather_along, hlo_rule=hlo.all_gather, axes=("all_gather_dimension",),
+    traits=EXACT, transpose=lambda ct, x, *, all_gather_dimension, **params: reduce_scatter_p.bind(
         ct, scatter_dimension=all_gather_dimension, **params))
 
 
@@ -115,7 +125,7 @@ def _positions(groups: tuple[tuple[int, ...], ...]) -> np.ndarray:
 
 reduce_scatter_p: Op = _moving(
     "reduce_scatter", ("axis_index_groups", "axis_name", "axis_size", "scatter_dimension", "tiled"), _scatter_abstract,
-    _scatter_along, axes=("scatter_dimension",),
+    _scatter_along, hlo_rule=hlo.reduce_scatter, axes=("scatter_dimension",),
     transpose=lambda ct, x, *, scatter_dimension, **params: all_gather_p.bind(
         ct, all_gather_dimension=scatter_dimension, **params))
 
@@ -152,7 +162,7 @@ def _exchange_along(x: Any, size: int, *, split_axis: int, concat_axis: int, axi
 
 all_to_all_p: Op = _moving(
     "all_to_all", ("axis_index_groups", "axis_name", "axis_size", "concat_axis", "split_axis", "tiled"), _exchange_abstract,
-    _exchange_along, axes=("split_axis", "concat_axis"),
+    _exchange_along, hlo_rule=hlo.all_to_all, axes=("split_axis", "concat_axis"),
     transpose=lambda ct, x, *, split_axis, concat_axis, **params: all_to_all_p.bind(
         ct, split_axis=concat_axis, concat_axis=split_axis, **params))
 
@@ -175,7 +185,7 @@ def zero_unless(mask: Any, x: Any) -> Any:
 
 
 ppermute_p: Op = _moving(
-    "ppermute", ("axis_name", "perm"), lambda x, **_: x, _permute_along,
+    "ppermute", ("axis_name", "perm"), lambda x, **_: x, _permute_along, hlo_rule=hlo.permute,
     transpose=lambda ct, x, *, axis_name, perm: ppermute_p.bind(
         ct, axis_name=axis_name, perm=tuple((to, start) for start, to in perm)))
 
@@ -189,4 +199,4 @@ def _broadcast_transpose(ct: Any, x: Any, *, axis_name: Names, source: int) -> A
 pbroadcast_p: Op = _moving(
     "pbroadcast", ("axis_name", "source"), lambda x, **_: x,
     lambda x, size, *, axis_name, source: (squeeze_p.bind(
-        slice_along(x, 0, source, source + 1, None), dimensions=(0,)), None), _broadcast_transpose)
+        slice_along(x, 0, source, source + 1, None), dimensions=(0,)), None), _broadcast_transpose, hlo_rule=hlo.from_source)

@@ -13,11 +13,13 @@ from typing import Any
 import numpy as np
 
 from numjet.core.aval import ShapedArray
-from numjet.core.named_axes import named_size, unbound
-from numjet.core.op import LINEAR, ZERO, Missing, Op
+from numjet.core.named_axes import checked_axes, named_size, unbound
+from numjet.core.op import LINEAR, ZERO, Missing, Op, lookup
+from numjet.core.stage import Varying
 from numjet.core.trace import Tracer, aval_of
 from numjet.core.traits import EXACT
 from numjet.foundation import dtypes, tree
+from numjet.lax.collective import hlo
 from numjet.lax.elementwise.arithmetic import add_p, div_p, mul_p
 from numjet.lax.elementwise.convert import cast
 from numjet.lax.indexing.gather import index_take
@@ -102,9 +104,21 @@ def _reduction(name: str, over: str, once: Callable[[Any, int], Any], **slots: A
         x = once(x, trace.size) if d is None else call(over, x, axes=(d,))
         rest = tuple(a for a in axes if a != trace.axis_name)
         return (op.bind(x, axes=rest, axis_index_groups=None) if rest else x), None
-    op = Op(name=name, params=("axes", "axis_index_groups"), abstract=lambda x, **_: x, eager=outside,
-            batch=aligned_batch(lambda: op), cpu=OUTSIDE, hlo=OUTSIDE, samples=NO_SAMPLES, collective=collective, **slots)
+    op: Op = Op(name=name, params=("axes", "axis_index_groups"), abstract=lambda x, **_: x, eager=outside,
+            batch=aligned_batch(lambda: op), cpu=OUTSIDE, samples=NO_SAMPLES, collective=collective,
+            hlo=hlo.all_reduce(over.removeprefix("reduce_").replace("sum", "add")),
+            varying=lambda found, **params: _varying(op, found, params), **slots)
     return op
+
+
+def _varying(op: Op, found: frozenset[Any], params: dict[str, Any]) -> Varying:
+    """The reduction over axes is the same along them, but for that within groups."""
+    axes = set(params["axes"]) & checked_axes()
+    if not axes or params["axis_index_groups"] is not None:
+        return Varying(op, params, found | axes, found | axes)
+    if op is psum_p and axes == set(params["axes"]):
+        return Varying(lookup("psum_invariant"), {"axes": params["axes"]}, found | axes, found - axes)
+    return Varying(op, params, found | axes, found - axes)
 
 
 def _times(x: Any, size: int) -> Any:
@@ -123,10 +137,12 @@ def _index_collective(trace: Any, args: Sequence[Any], dims: Sequence[int | None
     return iota_p.bind(dtype=INT32, shape=(trace.size,), dimension=0), 0
 
 
-axis_index_p = Op(
+axis_index_p: Op = Op(
     name="axis_index", params=("axis_name",), abstract=lambda *, axis_name: ShapedArray((), INT32), eager=outside, jvp=ZERO,
-    transpose=Missing("no operands"), batch=Missing("no operands"), cpu=OUTSIDE, hlo=OUTSIDE, traits=EXACT, samples=NO_SAMPLES,
-    collective=_index_collective)
+    transpose=Missing("no operands"), batch=Missing("no operands"), cpu=OUTSIDE, hlo=hlo.index, traits=EXACT,
+    samples=NO_SAMPLES, collective=_index_collective,
+    varying=lambda found, *, axis_name: Varying(axis_index_p, {"axis_name": axis_name}, frozenset(),
+                                                checked_axes() & {axis_name}))
 
 
 # ------------------------------------------------------------------------------------------------ public

@@ -1,0 +1,290 @@
+"""The operation `shard_map`: a program that each device of a mesh runs on its parts of the operands.
+
+Its program takes and gives parts; `in_specs` and `out_specs` say how these divide the whole. Derivatives and batches are
+operations of the same kind, whose programs are derived from its program; values that a derivative keeps leave the shards
+side by side along their first axis.
+"""
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from numjet.control.call.jaxpr_transforms import (
+    Split,
+    batch_program,
+    cached_by_program,
+    holds_effects,
+    jvp_program,
+    nonzero_flags,
+    only_nonzero,
+    split_program,
+    transpose_program,
+    with_zeros,
+    without_consts,
+)
+from numjet.core.aval import ShapedArray
+from numjet.core.ir import ClosedJaxpr, JaxprEqn
+from numjet.core.named_axes import checked_axes, with_checked_axes, with_named_axes
+from numjet.core.op import Missing, Op, Undefined
+from numjet.core.sharding.partition_spec import PartitionSpec, axes_of, parts_of
+from numjet.core.stage import trace_to_closed
+from numjet.core.trace import aval_of
+from numjet.core.walk import all_eqns, eval_closed
+from numjet.foundation.util import merge_lists, partition_list
+from numjet.lax.collective.reductions import psum_p
+from numjet.lax.collective.varying import pvary_p
+from numjet.lax.elementwise.arithmetic import div_p
+from numjet.lax.shape.rearrange import reshaped
+from numjet.lax.templates import in_front
+from numjet.transforms.dce import dce_jaxpr
+from numjet.transforms.simplify import Rewritten, Simplify
+
+Specs = tuple[PartitionSpec, ...]
+_WHOLE = PartitionSpec()
+_INT32 = np.dtype(np.int32)
+
+
+# ------------------------------------------------------------------------------------------------ types of parts
+
+@contextlib.contextmanager
+def inside(mesh: Any, axes: frozenset[Any], check_vma: bool) -> Iterator[None]:
+    """A block in which functions of shards are traced: collectives know the axes."""
+    named = [(n, s) for n, s in mesh.shape_tuple if n in axes]
+    with with_named_axes(named), with_checked_axes(checked_axes() | axes if check_vma else checked_axes() - axes):
+        yield
+
+
+def part_type(aval: ShapedArray, mesh: Any, spec: PartitionSpec, check_vma: bool) -> ShapedArray:
+    """The type of a shard's part of an operand."""
+    shape = list(aval.shape)
+    for d, part in enumerate(spec):
+        shape[d] //= prod(mesh.shape[a] for a in parts_of(part))
+    return aval.update(shape=tuple(shape), vma=aval.vma | set(axes_of(spec)) if check_vma else aval.vma)
+
+
+def whole_type(aval: ShapedArray, mesh: Any, spec: PartitionSpec, axes: frozenset[Any]) -> ShapedArray:
+    """The type of a result, of that of a shard's part."""
+    shape = list(aval.shape)
+    for d, part in enumerate(spec):
+        shape[d] *= prod(mesh.shape[a] for a in parts_of(part))
+    return aval.update(shape=tuple(shape), vma=aval.vma - axes)
+
+
+def _abstract(*avals: ShapedArray, jaxpr: ClosedJaxpr, mesh: Any, out_specs: Specs, manual_axes: frozenset[Any], **_: Any
+              ) -> list[ShapedArray]:
+    return [whole_type(a, mesh, s, manual_axes) for a, s in zip(jaxpr.out_avals, out_specs, strict=True)]
+
+
+def varied_to(outs: Sequence[Any], specs: Sequence[PartitionSpec], axes: frozenset[Any]) -> list[Any]:
+    """Results of a shard that vary over the axes that their specifications name."""
+    found = []
+    for x, spec in zip(outs, specs, strict=True):
+        missing = (set(axes_of(spec)) & axes) - aval_of(x).vma
+        found.append(pvary_p.bind(x, axes=tuple(sorted(missing, key=str))) if missing else x)
+    return found
+
+
+# ------------------------------------------------------------------------------------------------ derivatives
+
+class _Call:
+    """The parameters of one shard_map but for its program and specifications."""
+
+    def __init__(self, params: dict[str, Any]):
+        self.mesh, self.axes, self.check = params["mesh"], params["manual_axes"], params["check_vma"]
+
+    def inside(self) -> Any:
+        return inside(self.mesh, self.axes, self.check)
+
+    def bind(self, jaxpr: ClosedJaxpr, args: Sequence[Any], ins: Sequence[Any], outs: Sequence[Any]) -> list[Any]:
+        return shard_map_p.bind(*args, **self.params(jaxpr, ins, outs))
+
+    def params(self, jaxpr: ClosedJaxpr, ins: Sequence[Any], outs: Sequence[Any]) -> dict[str, Any]:
+        return {"jaxpr": jaxpr, "mesh": self.mesh, "in_specs": tuple(ins), "out_specs": tuple(outs), "manual_axes": self.axes,
+                "check_vma": self.check}
+
+    def traced(self, fun: Callable[..., Sequence[Any]], avals: Sequence[ShapedArray]) -> ClosedJaxpr:
+        """A program of parts."""
+        with self.inside():
+            return without_consts(trace_to_closed(fun, avals))
+
+    def side_by_side(self, aval: ShapedArray) -> PartitionSpec:
+        """The specification of a value of the shards that leaves them: all that differ, along the first axis."""
+        axes = tuple(a for a in self.mesh.axis_names if a in (aval.vma if self.check else self.axes) and a in self.axes)
+        return PartitionSpec(axes) if axes else _WHOLE
+
+
+def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, jaxpr: ClosedJaxpr, in_specs: Specs, out_specs: Specs,
+         **params: Any) -> tuple[list[Any], list[Any]]:
+    call, nonzeros = _Call(params), nonzero_flags(tangents)
+    with call.inside():
+        made = jvp_program(jaxpr, nonzeros, False)
+        program = _spread(call, made.jaxpr, (*out_specs, *[s for s, f in zip(out_specs, made.flags, strict=True) if f]))
+    ins = [*[_WHOLE] * len(made.consts), *in_specs, *[s for s, f in zip(in_specs, nonzeros, strict=True) if f]]
+    outs = [*out_specs, *[s for s, f in zip(out_specs, made.flags, strict=True) if f]]
+    found = call.bind(program, [*made.consts, *primals, *only_nonzero(tangents)], ins, outs)
+    count = len(out_specs)
+    return found[:count], with_zeros(made.flags, found[count:], _abstract(jaxpr=jaxpr, out_specs=out_specs, **params))
+
+
+def _spread(call: _Call, jaxpr: ClosedJaxpr, specs: Sequence[PartitionSpec]) -> ClosedJaxpr:
+    """The program whose results vary over the axes that their specifications name."""
+    if not call.check or all(set(axes_of(s)) & call.axes <= a.vma for a, s in zip(jaxpr.out_avals, specs, strict=True)):
+        return jaxpr
+    return trace_to_closed(lambda *args: varied_to(eval_closed(jaxpr, *args), specs, call.axes), jaxpr.in_avals)
+
+
+def _partial_eval(trace: Any, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+    """The known part runs as a shard_map of its own, whose results include what the unknown part needs of it."""
+    call = _Call(params)
+    unknown_in = tuple(trace.is_unknown(a) for a in args)
+    in_specs, out_specs = params["in_specs"], params["out_specs"]
+    with call.inside():
+        split = split_program(params["jaxpr"], unknown_in, False)
+        known, unknown = _with_first_axes(call, split)
+    known_args, unknown_args = partition_list(unknown_in, args)
+    known_ins, unknown_ins = partition_list(unknown_in, in_specs)
+    inputs, ins = [*split.consts, *known_args], [*[_WHOLE] * len(split.consts), *known_ins]
+    known_outs, unknown_outs = partition_list(split.flags, out_specs)
+    kept = [call.side_by_side(a) for a in split.known.out_avals[split.known_count:]]
+    from_results = [*known_outs, *kept]
+    with_known = trace.run_known(shard_map_p, inputs, call.params(known, ins, from_results)) if known.out_avals else []
+    residuals = split.pick(inputs, with_known)
+    specs = [ins[r.at] if r.from_input else from_results[r.at] for r in split.residuals]
+    found = trace.stage(shard_map_p, [*residuals, *unknown_args],
+                        call.params(unknown, [*specs, *unknown_ins], unknown_outs))
+    return merge_lists(split.flags, with_known[:split.known_count], found)
+
+
+def _with_first_axes(call: _Call, split: Split) -> tuple[ClosedJaxpr, ClosedJaxpr]:
+    """The programs of a split where values of rank 0 that go from the one to the other have an axis, along which the shards'
+    stand side by side."""
+    count = split.known_count
+    scalar = [not a.shape for a in split.known.out_avals]
+
+    def known(*args: Any) -> list[Any]:
+        outs = eval_closed(split.known, *args)
+        return [*outs[:count], *[reshaped(x, (1,)) if s else x for x, s in zip(outs[count:], scalar[count:], strict=True)]]
+
+    grown = [not r.from_input and r.at >= count and scalar[r.at] for r in split.residuals]
+
+    def unknown(*args: Any) -> list[Any]:
+        given = [reshaped(x, ()) if g else x for x, g in zip(args, grown, strict=False)]
+        return eval_closed(split.unknown, *given, *args[len(grown):])
+
+    if not any(scalar[count:]):
+        return split.known, split.unknown
+    avals = [a.update(shape=(1,)) if g else a for a, g in zip(split.unknown.in_avals, grown, strict=False)]
+    return (without_consts(trace_to_closed(known, split.known.in_avals)),
+            without_consts(trace_to_closed(unknown, [*avals, *split.unknown.in_avals[len(grown):]])))
+
+
+def _transpose(cts: Sequence[Any], *args: Any, jaxpr: ClosedJaxpr, in_specs: Specs, out_specs: Specs, **params: Any
+               ) -> list[Any]:
+    """Cotangents of the parts. Where types do not say what varies, each of the devices that have the same result gets its
+    share of the cotangent, and those of the same operand are added up."""
+    call = _Call(params)
+    linear, nonzeros = tuple(isinstance(a, Undefined) for a in args), nonzero_flags(cts)
+    with call.inside():
+        made = transpose_program(jaxpr, linear, nonzeros, False)
+    known, unknown = partition_list(linear, args)
+    known_specs, linear_specs = partition_list(linear, in_specs)
+    ct_specs = [s for s, f in zip(out_specs, nonzeros, strict=True) if f]
+    outs = [s for s, f in zip(linear_specs, made.flags, strict=True) if f]
+    before = len(made.consts) + len(known)
+    with call.inside():
+        program = _spread(call, made.jaxpr, outs) if call.check else _shared(call, made.jaxpr, before, ct_specs, outs)
+    found = call.bind(program, [*made.consts, *known, *only_nonzero(cts)],
+                      [*[_WHOLE] * len(made.consts), *known_specs, *ct_specs], outs)
+    return merge_lists(linear, [None] * len(known), with_zeros(made.flags, found, [u.aval for u in unknown]))
+
+
+def _shared(call: _Call, jaxpr: ClosedJaxpr, before: int, ct_specs: Sequence[PartitionSpec], outs: Sequence[PartitionSpec]
+            ) -> ClosedJaxpr:
+    def left_out(spec: PartitionSpec) -> tuple[Any, ...]:
+        return tuple(a for a in call.mesh.axis_names if a in call.axes and a not in axes_of(spec))
+
+    def share(ct: Any, spec: PartitionSpec) -> Any:
+        count = prod(call.mesh.shape[a] for a in left_out(spec))
+        return ct if count == 1 else div_p.bind(ct, np.asarray(count, aval_of(ct).dtype)[()])
+
+    def fun(*args: Any) -> list[Any]:
+        cts = [share(ct, s) for ct, s in zip(args[before:], ct_specs, strict=True)]
+        found = eval_closed(jaxpr, *args[:before], *cts)
+        return [psum_p.bind(x, axes=left_out(s), axis_index_groups=None) if left_out(s) else x
+                for x, s in zip(found, outs, strict=True)]
+    return trace_to_closed(fun, jaxpr.in_avals)
+
+
+# ------------------------------------------------------------------------------------------------ batches, dead code
+
+def _batch(size: int, args: Sequence[Any], dims: Sequence[int | None], *, jaxpr: ClosedJaxpr, in_specs: Specs,
+           out_specs: Specs, axis_name: Any = None, **params: Any) -> tuple[list[Any], list[int | None]]:
+    call, batched = _Call(params), tuple(d is not None for d in dims)
+    with call.inside():
+        made = batch_program(jaxpr, size, batched, False, axis_name)
+    before = lambda spec, flag: PartitionSpec(None, *spec) if flag else spec
+    ins = [*[_WHOLE] * len(made.consts), *map(before, in_specs, batched)]
+    outs = call.bind(made.jaxpr, [*made.consts, *in_front(args, dims)], ins, list(map(before, out_specs, made.flags)))
+    return outs, [0 if f else None for f in made.flags]
+
+
+def _dce(eqn: JaxprEqn, used: list[bool]) -> JaxprEqn:
+    jaxpr, used_in = dce_jaxpr(eqn.params["jaxpr"].jaxpr, used)
+    kept = lambda items, flags: tuple(x for x, f in zip(items, flags, strict=True) if f)
+    params = {**eqn.params, "jaxpr": ClosedJaxpr(jaxpr), "in_specs": kept(eqn.params["in_specs"], used_in),
+              "out_specs": kept(eqn.params["out_specs"], used)}
+    return eqn.replace(params=params, invars=list(kept(eqn.invars, used_in)), outvars=list(kept(eqn.outvars, used)),
+                       effects=jaxpr.effects)
+
+
+def _simplify(eqn: JaxprEqn, simplify: Simplify) -> Rewritten:
+    return Rewritten(eqn.replace(params={**eqn.params, "jaxpr": simplify(eqn.params["jaxpr"])}), eqn.outvars)
+
+
+# ------------------------------------------------------------------------------------------------ StableHLO
+
+@cached_by_program
+def _counted_axes(jaxpr: ClosedJaxpr) -> tuple[Any, ...]:
+    """The axes along which shards ask for their number."""
+    return tuple({eqn.params["axis_name"]: None for eqn in all_eqns(jaxpr.jaxpr) if eqn.primitive.name == "axis_index"})
+
+
+def _hlo(b: Any, *args: Any, jaxpr: ClosedJaxpr, mesh: Any, in_specs: Specs, out_specs: Specs, manual_axes: frozenset[Any],
+         check_vma: bool) -> list[Any]:
+    """A manual computation of the dialect sdy. A shard's number along an axis is its part of 0, 1, 2, ..."""
+    partitions, outer = b.partitions, b.shards
+    counted = _counted_axes(jaxpr)
+    own = [a for a in counted if a in manual_axes]
+    passed = [a for a in counted if a not in manual_axes and outer is not None and a in outer.indices]
+    numbers = [b.iota((mesh.shape[a],), 0, _INT32) for a in own] + [b.reshape(outer.indices[a], (1,)) for a in passed]
+    specs = [*[PartitionSpec(a) for a in own], *[_WHOLE] * len(passed)]
+    parts = [ShapedArray(part_type(x.aval, mesh, s, False).shape, x.dtype) for x, s in zip(args, in_specs, strict=True)]
+    whole = [a.update(vma=frozenset()) for a in _abstract(jaxpr=jaxpr, mesh=mesh, out_specs=out_specs, manual_axes=manual_axes)]
+
+    def body(*values: Any) -> list[Any]:
+        indices = {a: b.reshape(v, ()) for a, v in zip([*own, *passed], values, strict=False)}
+        with b.inside(b.make_shards(mesh, indices)):
+            return b.inline(jaxpr, values[len(indices):])
+    one = ShapedArray((1,), _INT32)
+    region = b.region([*[one] * len(numbers), *parts], body, isolated=True, end="sdy.return")
+    is_open = len(manual_axes) < len(mesh.axis_names)
+    text = lambda specs, avals: ", ".join(partitions.sharding(mesh, s, a.ndim, is_open) for s, a in zip(specs, avals,
+                                                                                                   strict=True))
+    operands = [*numbers, *args]
+    names = ", ".join(partitions.axis(a) for a in mesh.axis_names if a in manual_axes)
+    attrs = {"in_shardings": f"#sdy.sharding_per_value<[{text([*specs, *in_specs], operands)}]>",
+             "manual_axes": f"#sdy<manual_axes{{{names}}}>",
+             "out_shardings": f"#sdy.sharding_per_value<[{text(out_specs, whole)}]>"}
+    return b.op("sdy.manual_computation", operands, whole, attrs=attrs, regions=[region])
+
+
+shard_map_p: Op = Op(
+    name="shard_map", params=("jaxpr", "mesh", "in_specs", "out_specs", "manual_axes", "check_vma"), multiple=True,
+    programs=True, compiled=True, abstract=_abstract, eager=Missing("its program runs on several devices"), jvp=_jvp,
+    transpose=_transpose, batch=_batch, partial_eval=_partial_eval, dce=_dce, simplify=_simplify, effects=holds_effects,
+    cpu=Missing("its program runs on several devices"), hlo=_hlo, mesh=lambda *, mesh, **_: mesh,
+    samples=Missing("holds a program"))

@@ -1,0 +1,76 @@
+"""What varies over axes of a mesh inside of shard_map, in types: `pvary`, `pcast`, and sums that are the same everywhere.
+
+The types of values inside of a shard_map with check_vma name the axes over which the devices may have different values.
+Operations on values that vary over different axes begin with `pvary`, whose transpose is a sum over these axes; the sum
+over axes is the same on them, and its transpose is `pvary`. So derivatives taken inside of shard_map are those of the whole.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from numjet.core import hooks
+from numjet.core.named_axes import checked_axes
+from numjet.core.op import LINEAR, Op
+from numjet.core.stage import Varying
+from numjet.core.trace import aval_of
+from numjet.core.traits import EXACT
+from numjet.foundation import tree
+from numjet.lax.collective import hlo
+from numjet.lax.collective.reductions import NO_SAMPLES, OUTSIDE, Names, axis_names, outside, sizes_of
+from numjet.lax.templates import aligned_batch
+
+
+def _vary(found: frozenset[Any], *, axes: tuple[Names, ...]) -> Varying:
+    return Varying(pvary_p, {"axes": axes}, frozenset(), found | set(axes))
+
+
+def _sum(found: frozenset[Any], *, axes: tuple[Names, ...]) -> Varying:
+    return Varying(psum_invariant_p, {"axes": axes}, found | set(axes), found - set(axes))
+
+
+pvary_p: Op = Op(
+    name="pvary", params=("axes",), abstract=lambda x, *, axes: x, eager=lambda x, *, axes: x, jvp=LINEAR, linear_in=(0,),
+    transpose=lambda ct, x, *, axes: [psum_invariant_p.bind(ct, axes=axes)], batch=aligned_batch(lambda: pvary_p),
+    cpu=lambda b, x, *, axes: x, hlo=lambda b, x, *, axes: x, traits=EXACT, samples=NO_SAMPLES, varying=_vary)
+psum_invariant_p: Op = Op(
+    name="psum_invariant", params=("axes",), abstract=lambda x, *, axes: x, eager=outside, jvp=LINEAR, linear_in=(0,),
+    transpose=lambda ct, x, *, axes: [pvary_p.bind(ct, axes=axes)], batch=aligned_batch(lambda: psum_invariant_p),
+    cpu=OUTSIDE, hlo=hlo.all_reduce("add"), samples=NO_SAMPLES, varying=_sum)
+hooks.set_vary(pvary_p)
+
+
+def pvary(x: Any, axis_name: Names) -> Any:
+    """A pytree of values that are the same along axes of a mesh, as values that may vary: their types change.
+
+    Its transpose is a sum over the axes. NameError for axes that no enclosing shard_map has.
+    """
+    axes = axis_names(axis_name)
+    sizes_of(axes)
+    return tree.tree_map(lambda leaf: _varied(leaf, axes), x)
+
+
+def _varied(x: Any, axes: Sequence[Any]) -> Any:
+    wanted = tuple(a for a in axes if a in checked_axes() and a not in aval_of(x).vma)
+    return pvary_p.bind(x, axes=wanted) if wanted else x
+
+
+def pcast(x: Any, axis_name: Names | None = None, *, to: str) -> Any:
+    """A pytree of values whose types say that they vary over axes of a mesh (to="varying").
+
+    TypeError for names that are neither a str nor a tuple; NotImplementedError for the other kinds of JAX, which only say
+    how sums are delayed: leave them out.
+    """
+    if not isinstance(axis_name, (str, tuple)):
+        raise TypeError(f"pcast: axis_name must be a tuple or a str. Got {axis_name!r} of type {type(axis_name).__name__}")
+    if to != "varying":
+        raise NotImplementedError(f"pcast(to={to!r}): types here say what varies over axes, and not how sums are delayed: only "
+                                  "to='varying' is known")
+    axes = axis_names(axis_name)
+    sizes_of(axes)
+    for leaf in tree.tree_leaves(x):
+        there = aval_of(leaf).vma & set(axes)
+        if there:
+            raise ValueError(f"Unsupported pcast from varying to varying over {sorted(map(str, there))}: the value varies over "
+                             "them already")
+    return pvary(x, axes)

@@ -1,0 +1,188 @@
+"""shard_map and collectives over eight devices: against the whole, and against vmap's collectives on one device."""
+import numpy as np
+import pytest
+
+import numjet as nj
+import numjet.numpy as jnp
+from numjet import lax
+from numjet.sharding import Mesh, NamedSharding, PartitionSpec as P
+
+MESH = Mesh(np.array(nj.devices()).reshape(4, 2), ("x", "y"))
+WHOLE = np.arange(64, dtype=np.float32).reshape(8, 8)
+SMALL = WHOLE / 64
+
+
+def over(f, ins, outs, **options):
+    return nj.shard_map(f, mesh=MESH, in_specs=ins, out_specs=outs, **options)
+
+
+COLLECTIVES = {
+    "psum": lambda a: lax.psum(a, "x"),
+    "pmean": lambda a: lax.pmean(a, "x"),
+    "pmax": lambda a: lax.pmax(a, "x"),
+    "pmin": lambda a: lax.pmin(a, "x"),
+    "groups": lambda a: lax.psum(a, "x", axis_index_groups=[[0, 3], [1, 2]]),
+    "uneven groups": lambda a: lax.psum(a, "x", axis_index_groups=[[0, 3, 1], [2]]),
+    "all_gather": lambda a: lax.all_gather(a, "x"),
+    "all_gather tiled": lambda a: lax.all_gather(a, "x", axis=1, tiled=True),
+    "all_gather groups": lambda a: lax.all_gather(a, "x", axis=1, axis_index_groups=[[2, 1], [0, 3]]),
+    "psum_scatter": lambda a: lax.psum_scatter(a, "x", scatter_dimension=0),
+    "psum_scatter tiled": lambda a: lax.psum_scatter(a, "x", scatter_dimension=1, tiled=True),
+    "all_to_all": lambda a: lax.all_to_all(a, "x", 0, 1),
+    "all_to_all tiled": lambda a: lax.all_to_all(a, "x", 1, 0, tiled=True),
+    "ppermute": lambda a: lax.ppermute(a, "x", [(0, 1), (2, 0), (3, 3)]),
+    "pshuffle": lambda a: lax.pshuffle(a, "x", [1, 3, 0, 2]),
+    "pbroadcast": lambda a: lax.pbroadcast(a, "x", 2),
+    "axis_index": lambda a: a * lax.axis_index("x").astype(a.dtype),
+    "axis_size": lambda a: a * lax.axis_size("x"),
+}
+
+
+def every(names, then=lambda x: x):
+    """A function that gives the results of many collectives, so that one program is compiled for all."""
+    return lambda a: {name: then(COLLECTIVES[name](a)) for name in names}
+
+
+def of_shards(fun, **options):
+    return over(lambda a: nj.tree.map(lambda x: x[None], fun(a[0])), P("x"), P("x"), **options)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32"])
+def test_collectives_are_those_of_vmap(dtype):
+    x = np.arange(4 * 4 * 8).reshape(4, 4, 8).astype(dtype)
+    fun = every(COLLECTIVES)
+    expected = nj.vmap(fun, axis_name="x")(x)
+    found = (nj.jit if dtype == "int32" else lambda f: f)(of_shards(fun, check_vma=False))(x)
+    for name in COLLECTIVES:
+        np.testing.assert_allclose(found[name], expected[name], rtol=1e-6, err_msg=name)
+
+
+@pytest.mark.parametrize("check", [True, False])
+def test_derivatives_of_collectives_are_those_of_vmap(check):
+    fun = every([n for n in COLLECTIVES if n not in ("pmax", "pmin")], jnp.sin)
+    x = np.arange(4 * 4 * 8, dtype=np.float32).reshape(4, 4, 8) / 100
+    each = lambda f: nj.jit(nj.jacrev(lambda x: {k: v.sum() for k, v in f(x).items()}))(x)
+    expected, found = each(nj.vmap(fun, axis_name="x")), each(of_shards(fun, check_vma=check))
+    for name, value in found.items():
+        np.testing.assert_allclose(value, expected[name], rtol=1e-4, atol=1e-5, err_msg=name)
+
+
+def test_collectives_over_two_axes():
+    f = over(lambda a: (lax.psum(a, ("x", "y")), lax.all_gather(a, ("x", "y"), tiled=True), lax.axis_index(("x", "y"))[None]),
+             P(("x", "y")), (P(), P(("x", "y")), P(("x", "y"))))
+    total, every, number = f(WHOLE)
+    assert total.tolist() == WHOLE.sum(0, keepdims=True).tolist() and number.tolist() == list(range(8))
+    assert (np.asarray(every).reshape(8, 8, 8) == WHOLE).all()
+    ragged = over(lambda a: lax.ppermute(a, ("x", "y"), [(i, 7 - i) for i in range(8)]), P(("x", "y")), P(("x", "y")))
+    assert (ragged(WHOLE) == WHOLE[::-1]).all()
+
+
+def test_parts_and_results_are_divided_as_the_specifications_say():
+    f = nj.jit(over(lambda a, b: (a.sum(1, keepdims=True) * b, a.T), (P("x"), P()), (P("x"), P(None, "x"))))
+    sums, turned = f(nj.device_put(WHOLE, NamedSharding(MESH, P("y"))), 2.0)
+    assert (sums == 2 * WHOLE.sum(1, keepdims=True)).all() and (turned == WHOLE.T).all()
+    assert turned.sharding.spec == P(None, "x")
+
+
+@pytest.mark.parametrize("check", [True, False])
+def test_derivatives_of_the_whole(check):
+    def loss(w, x):
+        def shard(w, x):
+            hidden = lax.psum(jnp.tanh(x @ w), "y")
+            return lax.pmean((hidden ** 2).sum(), "x")
+        return over(shard, (P("y"), P("x", "y")), P(), check_vma=check)(w, x)
+
+    def plain(w, x):
+        halves = jnp.tanh(x[:, :4] @ w[:4]) + jnp.tanh(x[:, 4:] @ w[4:])
+        return (halves ** 2).sum() / 4
+    np.testing.assert_allclose(loss(SMALL, SMALL), plain(SMALL, SMALL), rtol=1e-5)
+    first = lambda f: nj.jit(nj.grad(f, (0, 1)))(SMALL, SMALL)
+    second = lambda f: nj.jit(nj.grad(lambda *a: nj.grad(f, 0)(*a).sum(), (0, 1)))(SMALL, SMALL)
+    for derivative in (first, second):
+        for found, expected in zip(derivative(loss), derivative(plain), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-4)
+    tangents = nj.jvp(loss, (SMALL, SMALL), (SMALL, SMALL))[1]
+    np.testing.assert_allclose(tangents, nj.jvp(plain, (SMALL, SMALL), (SMALL, SMALL))[1], rtol=1e-4)
+
+
+def test_derivatives_inside_of_shards_are_those_of_the_whole():
+    def plain(w):
+        return (jnp.tanh(SMALL @ w) ** 2).sum() / 4
+    inner = over(lambda w, x: nj.value_and_grad(lambda w: lax.pmean((jnp.tanh(x @ w) ** 2).sum(), "x"))(w), (P(), P("x")),
+                 (P(), P()))
+    value, gradient = nj.jit(inner)(SMALL, SMALL)
+    np.testing.assert_allclose(value, plain(SMALL), rtol=1e-5)
+    np.testing.assert_allclose(gradient, nj.grad(plain)(SMALL), rtol=1e-4, atol=1e-5)
+
+
+def test_loops_branches_checkpoints_and_batches_in_and_around_shards():
+    def shard(x):
+        def step(c, _):
+            return jnp.sin(c) + lax.pmean(c, "x"), None
+        c, _ = lax.scan(nj.checkpoint(step), x, None, length=3)
+        c = lax.fori_loop(0, 2, lambda i, c: c * 1.5, c)
+        return lax.cond(x.sum() > 0, lambda c: c * 2, lambda c: c, c)
+    f = over(shard, P("x"), P("x"))
+
+    def plain(x):
+        for _ in range(3):
+            x = jnp.sin(x) + jnp.broadcast_to(x.reshape(4, 2, 8).mean(0), (4, 2, 8)).reshape(8, 8)
+        return x * 1.5 ** 2 * 2
+    start = SMALL + 0.1
+    np.testing.assert_allclose(nj.jit(f)(start), plain(start), rtol=1e-5)
+    loss = lambda f: nj.jit(nj.grad(lambda x: (f(x) ** 2).sum()))(start)
+    np.testing.assert_allclose(loss(over(lambda x: lax.scan(lambda c, _: (jnp.sin(c) + lax.pmean(c, "x"), None), x, None,
+                                                            length=3)[0] * 4.5, P("x"), P("x"))), loss(plain), rtol=1e-4)
+    batch = np.stack([start, start * 2])
+    np.testing.assert_allclose(nj.jit(nj.vmap(f))(batch), np.stack([f(start), f(start * 2)]), rtol=1e-5)
+    np.testing.assert_allclose(nj.vmap(f, in_axes=2, out_axes=1)(np.stack([start] * 3, 2))[:, 1], f(start), rtol=1e-5)
+
+
+def test_some_axes_only():
+    f = nj.jit(over(lambda x: lax.psum(x, "x") @ jnp.ones((8, 8)), P("x"), P(), axis_names={"x"}))
+    x = nj.device_put(WHOLE, NamedSharding(MESH, P("x", "y")))
+    np.testing.assert_allclose(f(x), WHOLE.reshape(4, 2, 8).sum(0) @ np.ones((8, 8)))
+    nested = nj.jit(over(lambda x: nj.shard_map(lambda a: lax.psum(a, "y") + lax.axis_index("x"), mesh=MESH,
+                                                in_specs=P(None, "y"), out_specs=P(), axis_names={"y"})(x), P("x"), P("x"),
+                         axis_names={"x"}))
+    np.testing.assert_allclose(nested(WHOLE), WHOLE[:, :4] + WHOLE[:, 4:] + np.repeat(np.arange(4), 2)[:, None])
+
+
+def test_in_specs_of_the_arguments_and_the_mesh_in_use():
+    with nj.set_mesh(MESH):
+        f = nj.shard_map(lambda a: lax.psum(a.sum(), ("x", "y")), in_specs=P("x", "y"), out_specs=P())
+        assert float(f(WHOLE)) == WHOLE.sum()
+        g = nj.smap(lambda a: lax.psum(a, "x"), in_axes=0, out_axes=None, axis_name="x")
+        assert (g(WHOLE) == WHOLE.reshape(4, 2, 8).sum(0)).all()
+
+
+@pytest.mark.parametrize(("error", "text", "make"), [
+    (ValueError, r"(?s)not evenly divisible.*args\[0\] of shape f32\[6,8\].*axis 0 \(of size 6\).*total size 4",
+     lambda: over(lambda a: a, P("x"), P("x"))(WHOLE[:6])),
+    (ValueError, "which has length 1, but the output has shape .*, which has rank 0",
+     lambda: over(lambda a: a.sum(), P("x"), P("x"))(WHOLE)),
+    (ValueError, "consider using an in_specs entry of `P", lambda: over(lambda a: a, P("x"), P())(1.0)),
+    (ValueError, r"(?s)can't be statically inferred.*replicated across mesh axes.*varying over \{x\}",
+     lambda: over(lambda a: a, P("x"), P())(WHOLE)),
+    (ValueError, "Resource axis: z", lambda: over(lambda a: a, P("z"), P())(WHOLE)),
+    (NameError, "unbound axis name: z", lambda: over(lambda a: lax.psum(a, "z"), P("x"), P())(WHOLE)),
+    (NameError, "unbound axis name: x", lambda: nj.jit(lambda a: lax.psum(a, "x"))(WHOLE)),
+    (ValueError, "subset of mesh.axis_names", lambda: over(lambda a: a, P("x"), P("x"), axis_names={"q"})(WHOLE)),
+    (ValueError, "which is not among the axis_names", lambda: over(lambda a: a, P("y"), P(), axis_names={"x"})(WHOLE)),
+    (ValueError, "cannot be empty", lambda: nj.shard_map(lambda a: a, in_specs=P("x"), out_specs=P("x"))(WHOLE)),
+    (ValueError, r"shard_map in_specs\[0\]", lambda: over(lambda a: a, ({"a": P("x")},), P("x"))(WHOLE)),
+    (TypeError, r"applying `jax.lax.pcast\(..., \('x',\), to='varying'\)` to the initial carry",
+     lambda: over(lambda a: lax.scan(lambda c, x: (c + x, None), jnp.zeros(8), a)[0], P("x"), P("x"))(WHOLE)),
+    (TypeError, "must be a tuple or a str", lambda: over(lambda a: lax.pcast(a, {"x"}, to="varying"), P(), P("x"))(WHOLE)),
+    (ValueError, "Received incompatible devices",
+     lambda: over(lambda a: a, P("x"), P("x"))(nj.device_put(WHOLE, nj.devices()[1]))),
+])
+def test_errors(error, text, make):
+    with pytest.raises(error, match=text):
+        make()
+
+
+def test_pcast_makes_carries_vary():
+    f = over(lambda a: lax.scan(lambda c, x: (c + x, None), lax.pcast(jnp.zeros(8), "x", to="varying"), a)[0][None], P("x"),
+             P("x"))
+    np.testing.assert_allclose(f(WHOLE), WHOLE.reshape(4, 2, 8).sum(1))
