@@ -25,6 +25,7 @@ from numjet.foundation.config import config
 
 OWN = "numjet.as_jax."  # where the compatibility package has JAX's module X: OWN + X
 ELSEWHERE = {"jax.experimental.hijax": "numjet.as_jax.hijax"}  # whose package is numjet's
+NAMES_ELSEWHERE = {"jax.experimental.cur_qdd": "numjet.as_jax.hijax"}  # names of numjet's modules that only JAX's users know
 OWN_JAXLIB = ("jaxlib", "jaxlib.version", "jaxlib.xla_client")  # the other modules of jaxlib are those that are installed
 
 
@@ -89,6 +90,8 @@ def add_fallback(module: ModuleType, name: str) -> None:
         full = f"{name}.{attribute}"
         if full in names.table() or (not attribute.startswith("__") and exists(OWN + full)):
             return importlib.import_module(full)
+        if full in NAMES_ELSEWHERE:
+            return getattr(importlib.import_module(NAMES_ELSEWHERE[full]), attribute)
         if names.is_name(name, attribute):
             return unsupported.placeholder(full)
         raise AttributeError(f"module {name!r} has no attribute {attribute!r}")

@@ -165,7 +165,7 @@ def test_private_names_that_equinox_flax_and_others_import(run_as_jax):
     """)
 
 
-def test_primitives_above_arrays_are_defined_and_refused(run_as_jax):
+def test_primitives_above_arrays_are_evaluated_and_not_traced(run_as_jax):
     run_as_jax("""
         import jax
         from jax.experimental import hijax, io_callback
@@ -177,7 +177,23 @@ def test_primitives_above_arrays_are_defined_and_refused(run_as_jax):
         class Value: ...
         hijax.register_hitype(Value, Type)
         hijax.control_flow_allowed_effects.add_type(int)
-        for use in (lambda: Read("read").bind(1.0), lambda: hijax.HiPspec()):
+        class Double(hijax.HiPrimitive):
+            def impl(self, x, *, plus):
+                return 2 * x + plus
+        double = Double("double")
+        assert double.bind(3.0, plus=1) == 7 and repr(double) == "double"
+        for use in (lambda: Read("read").bind(1.0), lambda: jax.jit(lambda x: double.bind(x, plus=1))(1.0),
+                    lambda: jax.jit(lambda x: x + double.bind(1.0, plus=1))(1.0)):
+            try:
+                use()
+            except NotImplementedError as error:
+                assert "in a function that is traced, is part of JAX" in str(error) or "no method impl" in str(error)
+            else:
+                raise AssertionError(use)
+        class Box:
+            cur_qdd = lambda self: 5
+        assert jax.experimental.cur_qdd(Box()) == 5
+        for use in (lambda: hijax.HiPspec(),):
             try:
                 use()
             except NotImplementedError as error:
