@@ -3,6 +3,11 @@ Imports `api`, `control` and `numpy`. Add rules for samples to `samples`, method
 """
 
 from numjet.numpy.signal.calculus import trapezoid as trapezoid
+from numjet.scipy.integrate.initial_values import (
+    OdeResult as OdeResult,
+    OdeSolution as OdeSolution,
+    solve_ivp as solve_ivp,
+)
 from numjet.scipy.integrate.quadrature import quad as quad
 from numjet.scipy.integrate.samples import (
     cumulative_simpson as cumulative_simpson, cumulative_trapezoid as cumulative_trapezoid, simpson as simpson,
