@@ -57,7 +57,8 @@ __version__ = "0.1.0"
 
 if _TYPE_CHECKING:
     from numjet import (
-        ad_checkpoint as ad_checkpoint, checkpoint_policies as checkpoint_policies, custom_batching as custom_batching,
+        ad as ad, ad_checkpoint as ad_checkpoint, checkpoint_policies as checkpoint_policies,
+        custom_batching as custom_batching,
         custom_derivatives as custom_derivatives, debug as debug, distributed as distributed, dlpack as dlpack,
         example_libraries as example_libraries, experimental as experimental, export as export, extend as extend,
         ffi as ffi, flatten_util as flatten_util, image as image, interpreters as interpreters, monitoring as monitoring,
@@ -67,7 +68,7 @@ if _TYPE_CHECKING:
     from numjet.lazy_exports import *  # noqa: F403
 else:
     __getattr__, __dir__ = _lazy_import.names(__name__, "numjet.lazy_exports", frozenset({
-        "ad_checkpoint", "checkpoint_policies", "custom_batching", "custom_derivatives", "debug", "distributed", "dlpack",
+        "ad", "ad_checkpoint", "checkpoint_policies", "custom_batching", "custom_derivatives", "debug", "distributed", "dlpack",
         "example_libraries", "experimental", "export", "extend", "ffi", "flatten_util", "image", "interpreters", "monitoring",
         "nn", "ops", "profiler", "random", "ref", "scipy", "sharding", "stages", "test_util", "testing",
     }))

@@ -2,6 +2,7 @@
 
 from numjet.api.autograph.function import autograph as autograph
 from numjet.api.explain import explain as explain
+from numjet.api.fwd_and_bwd import fwd_and_bwd as fwd_and_bwd
 from numjet.api.pmap import pmap as pmap
 from numjet.api.profile import profile as profile
 from numjet.api.refs import empty_ref as empty_ref, free_ref as free_ref, freeze as freeze, new_ref as new_ref

@@ -97,7 +97,7 @@ LOADS_BY_NAME = {
 LAZY = {
     "numjet/__init__.py": ["numjet.lazy_exports"],
     "numjet/api/aot.py": ["numjet.api.costs"],
-    "numjet/api/grad.py": ["numjet.api.refs"],
+    "numjet/api/grad.py": ["numjet.api.wanted_cotangents"],
     "numjet/api/jit.py": ["numjet.api.autograph.function", "numjet.api.key_reuse", "numjet.api.sharding.placement",
                           "numjet.lax.sharding", "numjet.api.aot", "numjet.api.cache_misses"],
     "numjet/api/transfer.py": ["numjet.api.sharding.placement", "numjet.lax.sharding",

@@ -22,7 +22,6 @@ from numjet.api.vmap import vmap
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import Literal
 from numjet.core.op import Undefined, Zero
-from numjet.core.refs import Ref
 from numjet.core.snapshots import frozen
 from numjet.core.stage import trace_to_jaxpr
 from numjet.core.trace import aval_of
@@ -48,7 +47,7 @@ from numjet.transforms.jvp import jvp_flat
 from numjet.transforms.linearize import Linear, linearize_flat
 from numjet.transforms.transpose import backward_pass
 
-references = lazy_import.Module("numjet.api.refs")
+wanted_cotangents = lazy_import.Module("numjet.api.wanted_cotangents")
 
 
 def grad(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False,
@@ -202,10 +201,12 @@ def _linear_at(kind: Callable[..., Any], what: str, fun: Callable[..., Any], pri
     inner = _flat(fun, in_tree, out_tree, aux if has_aux else None)
     flat = (lambda *xs: inner(*joined(xs, refs))) if refs else inner
     count = (lambda: out_tree[0].num_leaves) if has_aux else None
-    outs, linear = linearize_flat(flat, leaves, debug=debug_info(what, fun, primals, {}), wanted=count)
+    # Users look at residuals, so scalars are among them.
+    outs, linear = linearize_flat(flat, leaves, debug=debug_info(what, fun, primals, {}), wanted=count, inlines=False)
     n = out_tree[0].num_leaves
-    made = kind(linear, in_tree, out_tree[0], [aval_of(o) for o in outs[:n]], function_name(fun), [i for i, _ in refs])
-    linear_map = made.pytree(made, linear.consts)
+    made = kind(linear.replace(consts=[]), in_tree, out_tree[0], [aval_of(o) for o in outs[:n]], function_name(fun),
+                [i for i, _ in refs])
+    linear_map = made.bound(linear.consts, leaves)
     value = tree_unflatten(out_tree[0], outs[:n])
     return (value, linear_map, aux.rejoin(outs[n:])) if has_aux else (value, linear_map)
 
@@ -241,8 +242,6 @@ def _flat(fun: Callable[..., Any], in_tree: PyTreeDef, out_tree: list[PyTreeDef]
 class _LinearMap:
     """A tangent program with the structures of its arguments and results; equal only to itself."""
 
-    pytree: type[Partial] = Partial
-
     def __init__(self, linear: Linear, in_tree: PyTreeDef, out_tree: PyTreeDef, out_avals: Sequence[ShapedArray], name: str,
                  refs: Sequence[int] = ()):
         """refs: the positions of mutable references among the leaves of the arguments; they have no tangents."""
@@ -254,52 +253,38 @@ class _LinearMap:
         """The tangent program first, as in the partial that JAX has here: `linearize(f, x)[1].func.args[0]`."""
         return self.linear.jaxpr, self.linear.in_avals, self.in_tree, self.out_tree
 
+    def __call__(self, *args: Any) -> Any:
+        """The map, given what `bound` fixes, and its arguments."""
+        raise NotImplementedError
 
-class VJP(Partial):
-    """The function that vjp returns: from a cotangent of the result to a tuple of cotangents of the arguments."""
-
-    def with_refs(self, *refs: Any) -> Callable[..., Any]:
-        """The function that adds cotangents to mutable references instead of returning them.
-
-        Args:
-          refs: one per argument of the differentiated function: a pytree like the argument, of references; anything else where
-            the cotangent is not needed. What went to a reference, or is not needed, is None in the result.
-
-        >>> import numjet as nj
-        >>> total = nj.new_ref(1.0)
-        >>> _, pull = nj.vjp(lambda x: 3 * x, 2.0)
-        >>> pull.with_refs(total)(1.0)
-        (None,)
-        >>> float(total[...])
-        4.0
-        """
-        def accumulate(*cotangents: Any) -> tuple[Any, ...]:
-            found = self(*cotangents)
-            if len(refs) != len(found):
-                raise TypeError(f"with_refs: expected one entry per argument of the function, {len(found)}, got {len(refs)}")
-            for ref, ct in zip(refs, found, strict=True):
-                (into, structure), (values, expected) = tree_flatten(ref), tree_flatten(ct)
-                if any(isinstance(r, Ref) for r in into):
-                    if structure != expected:
-                        raise TypeError(f"with_refs: expected references in the structure of the argument, {expected}, got "
-                                        f"{structure}")
-                    for r, value in zip(into, values, strict=True):
-                        if isinstance(r, Ref):
-                            references.addupdate(r, None, value)
-            return (None,) * len(found)
-        return accumulate
-
-
-register_pytree_node(VJP, lambda f: ((f.args, f.keywords), f.func), lambda func, kids: VJP(func, *kids[0], **kids[1]))
+    def bound(self, consts: list[Any], primals: Sequence[Any]) -> Partial:
+        """The map with the values that its program reads, as a pytree."""
+        return Partial(self, consts)
 
 
 class _Pullback(_LinearMap):
-    """From consts and a cotangent to the cotangents of the primals."""
+    """From residuals and a cotangent to the cotangents of the primals."""
 
-    pytree = VJP
+    _sources: list[int | None]  # of each value that the program reads: the leaf of the primals that it is
+
+    def bound(self, consts: list[Any], primals: Sequence[Any]) -> VJP:
+        places = {id(x): k for k, x in enumerate(primals)}
+        self._sources = [places.get(id(c)) for c in consts]
+        kept = [x if k in self._sources else NotNeeded() for k, x in enumerate(primals)]
+        args_res = tree_unflatten(self.in_tree, joined(kept, [(i, NotNeeded()) for i in self.refs]))
+        return VJP(self, list(args_res), [c for c, s in zip(consts, self._sources, strict=True) if s is None])
+
+    def _consts(self, args_res: Sequence[Any], opaque: Sequence[Any]) -> list[Any]:
+        """The values that the program reads."""
+        wanted, found = sorted({s for s in self._sources if s is not None}), tree_leaves(list(args_res))
+        if len(found) != len(wanted):
+            raise ValueError(f"the function returned by vjp of {self.name} reads {len(wanted)} arrays of the arguments, and "
+                             f"its args_res hold {len(found)}: put back those that were taken out")
+        at, rest = dict(zip(wanted, found, strict=True)), iter(opaque)
+        return [next(rest) if s is None else at[s] for s in self._sources]
 
     @source.api_boundary
-    def __call__(self, consts: Sequence[Any], *cts_py: Any) -> Any:
+    def __call__(self, args_res: Sequence[Any], opaque: Sequence[Any], *cts_py: Any) -> Any:
         if len(cts_py) != 1:
             raise TypeError(f"The function returned by `jax.vjp` applied to {self.name} was called with {len(cts_py)} "
                             f"arguments, but functions returned by `jax.vjp` must be called with a single argument: the "
@@ -311,12 +296,68 @@ class _Pullback(_LinearMap):
                              f"{self.out_tree}")
         for leaf, aval in zip(leaves, self.out_avals, strict=True):
             _check_cotangent(leaf, aval)
-        linear = Linear(self.linear.jaxpr, list(consts), self.linear.in_nonzero, self.linear.out_nonzero, self.linear.in_avals)
+        linear = self.linear.replace(consts=self._consts(args_res, opaque))
         cts = [_cast_weak(leaf, aval) for leaf, aval in zip(leaves, self.out_avals, strict=True)]
         found: list[Any] = [instantiate(g) for g in pull_back(linear, cts)]
         for i in self.refs:
             found.insert(i, None)
         return tree_unflatten(self.in_tree, found)
+
+
+class VJP(Partial):
+    """The function that vjp returns: from a cotangent of the result to a tuple of cotangents of the arguments.
+
+    A pytree of the residuals: `args_res`, a list with one entry per argument, its arrays that the backward pass reads, and
+    NotNeeded() in place of the others; `opaque_residuals`, the values that the forward pass computed. Entries of args_res
+    may be taken out and put back, to free memory in between.
+    """
+
+    @property
+    def args_res(self) -> list[Any]:
+        return self.args[0]
+
+    @property
+    def opaque_residuals(self) -> list[Any]:
+        return self.args[1]
+
+    def with_refs(self, *refs: Any) -> Callable[..., Any]:
+        """The function that adds cotangents to mutable references instead of returning them.
+
+        Args:
+          refs: one per argument of the differentiated function, a pytree like it: of references, which the cotangents are added
+            to (the result has GradRef() there), of ad.DontWant() where the cotangent is not computed (DidntWant()), or of
+            ad.GradValue() where it is returned. None: no cotangent of this argument is wanted.
+
+        >>> import numjet as nj
+        >>> total = nj.new_ref(1.0)
+        >>> _, pull = nj.vjp(lambda x: 3 * x, 2.0)
+        >>> pull.with_refs(total)(1.0)
+        (GradRef(),)
+        >>> float(total[...])
+        4.0
+        """
+        return functools.partial(wanted_cotangents.accumulate, self, refs)
+
+
+register_pytree_node(VJP, lambda f: ((f.args, f.keywords), f.func), lambda func, kids: VJP(func, *kids[0], **kids[1]))
+
+
+class NotNeeded:
+    """In place of an argument that a backward pass does not read: a pytree without leaves."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "NotNeeded()"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, NotNeeded)
+
+    def __hash__(self) -> int:
+        return hash(NotNeeded)
+
+
+register_pytree_node(NotNeeded, lambda one: ((), None), lambda _, kids: NotNeeded())
 
 
 def _check_cotangent(leaf: Any, aval: ShapedArray) -> None:
@@ -325,9 +366,8 @@ def _check_cotangent(leaf: Any, aval: ShapedArray) -> None:
         return  # nothing is read of it
     got = aval_of(leaf)
     if got.shape != expected.shape or got.dtype != expected.dtype and not got.weak_type:
-        raise ValueError(f"unexpected JAX type (e.g. shape/dtype) for argument to vjp function: got {got.str_short()}, "
-                         f"but expected {expected.str_short()} because the corresponding output of the function had "
-                         f"JAX type {aval.str_short()}")
+        raise ValueError(f"unexpected JAX type (e.g. shape/dtype) for argument to VJP function: got {got}, but expected "
+                         f"{expected} because the corresponding output of the differentiated function had JAX type {aval}")
 
 
 def _cast_weak(x: Any, aval: ShapedArray) -> Any:
@@ -437,7 +477,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Sequen
                         f"{[v.aval.str_short() for v in jaxpr.outvars]}.")
 
     @source.api_boundary
-    def transposed(ct: Any) -> Any:
+    def transposed(consts: Sequence[Any], ct: Any) -> Any:
         cts, tree = tree_flatten(ct)
         if tree != out_tree[0]:
             raise TypeError(f"cotangent tree does not match function output, expected {out_tree[0]} but got {tree}")
@@ -446,7 +486,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Sequen
         found = backward_pass(jaxpr, consts, [Undefined(a) for a in avals], [_cast_weak(c, v.aval) for c, v in zip(cts,
                 jaxpr.outvars, strict=True)])
         return tuple(tree_unflatten(in_tree, [instantiate(g) for g in found]))
-    return transposed
+    return Partial(transposed, consts)
 
 
 def _check_transposed(got: ShapedArray, expected: ShapedArray) -> None:
@@ -554,7 +594,7 @@ def _basis(tree: Any) -> Any:
     for a in avals:
         block = np.zeros((total, a.size), a.dtype)
         block[np.arange(start, start + a.size), np.arange(a.size)] = 1
-        out.append(block.reshape(total, *a.shape))
+        out.append(as_array(block.reshape(total, *a.shape), ShapedArray((total, *a.shape), a.dtype, a.weak_type)))
         start += a.size
     return tree_unflatten(treedef, out)
 

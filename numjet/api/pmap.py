@@ -51,6 +51,10 @@ def pmap(fun: Callable[..., Any], axis_name: Any = None, *, in_axes: Any = 0, ou
 
     @functools.wraps(fun)
     def on_one_device(*args: Any, **kwargs: Any) -> Any:
+        if any(n >= len(args) for n in static_positions):
+            raise ValueError(f"pmapped function has static_broadcasted_argnums={static} but was called with only {len(args)} "
+                             f"positional argument{'' if len(args) == 1 else 's'}. All static broadcasted arguments must be "
+                             "passed positionally.")
         leaves, in_tree = tree_flatten(([() if n in static_positions else a for n, a in enumerate(args)], kwargs))
         names = functools.partial(path_names, fun, args, kwargs, static_positions)
         axes = flatten_axes("pmap in_axes", in_tree, (_per_argument(in_axes, len(args), static_positions), 0))

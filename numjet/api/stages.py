@@ -116,6 +116,8 @@ def make_jaxpr(fun: Callable[..., Any], static_argnums: int | Sequence[int] = ()
         if return_shape:
             return closed, tree_unflatten(out_tree, [struct(a) for a in closed.out_avals[:out_tree.num_leaves]])
         return closed
+    make.__module__ = "jax"
+    make.__name__, make.__qualname__ = f"make_jaxpr({function_name(fun)})", f"make_jaxpr({getattr(fun, '__qualname__', '')})"
     return make
 
 

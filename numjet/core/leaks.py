@@ -27,10 +27,10 @@ def check(trace: Trace, debug: Any = None) -> None:
     if not held:
         return
     who = f"{debug.where()} (traced for {debug.kind})" if debug is not None else f"called at {_caller()}"
-    lines = [f"  - {x!r}{_origin(x)}, held by {', '.join(where)}" for x, where in held[:_MOST]]
+    lines = [_line(x, where) for x, where in held[:_MOST]]
     more = f"  ... and {len(held) - _MOST} more" if len(held) > _MOST else ""
     text = compose(
-        f"Leaked {'tracer' if len(held) == 1 else 'tracers'}: {len(held)} traced "
+        f"Leaked trace {trace.known_as}. Leaked tracer(s): {len(held)} traced "
         f"{'value' if len(held) == 1 else 'values'} outlived the function {who}:",
         "\n".join([*lines, more]).rstrip(),
         "While a function is traced its values are placeholders, not numbers. Return every value that is needed outside.",
@@ -43,10 +43,11 @@ def _caller() -> str:
     return source.summarize(source.user_frame())
 
 
-def _origin(x: Tracer) -> str:
-    """The location where the value was made, as far as it is known."""
-    where = x.made_at()
-    return f", made at {source.summarize(where)}" if where is not None else ""
+def _line(x: Tracer, holders: list[str]) -> str:
+    """A tracer, where it was made as far as that is known, and who holds it."""
+    kind = f"{x._trace.known_as}r"
+    return (f"  - {x!r}. This {kind} with object id {id(x)} was created on line:\n  {source.summarize(x.made_at())}\n"
+            f"<{kind} {id(x)}> is referred to by {', '.join(holders)}")
 
 
 def _holders(x: Tracer, found: list[Tracer]) -> list[str]:

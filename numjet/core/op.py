@@ -43,7 +43,7 @@ from numjet import _native
 from numjet.core import hooks
 from numjet.core.aval import ShapedArray
 from numjet.core.primitive import Missing as Missing, Primitive
-from numjet.core.trace import EVAL, set_trace
+from numjet.core.trace import EVAL, aval_of, set_trace
 from numjet.core.traits import DESCRIPTIONS, NONE, Traits
 from numjet.core.walk import eval_closed
 from numjet.foundation import locks
@@ -203,9 +203,22 @@ class Op(Fields, Primitive):
 
     def __call__(self, *args: Any, **params: Any) -> Any:
         """Canonicalises the operands (when the record has `prepare`), then applies the operation."""
-        if self.prepare is not None:
-            args, params = self.prepare(self, args, params)
-        return _native.current_trace().process(self, args, params)
+        try:
+            if self.prepare is not None:
+                args, params = self.prepare(self, args, params)
+            return _native.current_trace().process(self, args, params)
+        except TypeError:
+            self._check_arguments(args)
+            raise
+
+    def _check_arguments(self, args: Sequence[Any]) -> None:
+        """TypeError that says which of a user's arguments is no array."""
+        for k, x in enumerate(args):
+            try:
+                aval_of(x)
+            except TypeError as error:
+                raise TypeError(f"Error interpreting argument to {self.name} as a JAX value. The problematic value is of type "
+                                f"{type(x)} and was passed to {self.name} at position {k}. {error}") from None
 
     def bind(self, *args: Any, **params: Any) -> Any:
         """Applies the operation to operands that need no canonicalisation (inside rules)."""

@@ -175,11 +175,11 @@ class Primitive:
 
     def abstract(self, *avals: Any, **params: Any) -> Any:
         out, _ = self._types_and_effects(avals, params)
+        if isinstance(out, (list, tuple)) != self.multiple:
+            raise ValueError(f"{self.name}.abstract_eval() method should return a tuple or a list iff "
+                             f"{self.name}.multiple_results. That is {self.multiple}, and it returned {out!r}")
         if not self.multiple:
             return self._checked(out)
-        if not isinstance(out, (list, tuple)):
-            raise TypeError(f"primitive '{self.name}' has multiple_results, so its abstract evaluation rule gives a list of "
-                            f"avals, got {out!r}")
         return [self._checked(a) for a in out]
 
     def _checked(self, aval: Any) -> ShapedArray:

@@ -118,6 +118,7 @@ class StageTrace(Trace):
         self.invars.append(var)
         return StageTracer(self, var)
 
+    known_as = property(lambda self: "DynamicJaxprTrace")
     captures = property(lambda self: self.outer is not None)
 
     def capture(self, ref: Any, aval: ShapedArray) -> None:

@@ -62,6 +62,11 @@ class Trace:
         """The trace that handles a call of a function with rules of its own, and the operands that it gets."""
         return self, args
 
+    @property
+    def known_as(self) -> str:
+        """The name of such traces in messages, which people search for."""
+        return type(self).__name__
+
     def full_raise(self, x: Any) -> Any:
         """The value itself: what a trace makes of values of others is its own matter."""
         return x
@@ -138,6 +143,11 @@ class Tracer:
     weak_type = property(lambda self: self.aval.weak_type)
     nbytes = property(lambda self: self.aval.nbytes)
     itemsize = property(lambda self: self.aval.dtype.itemsize)
+
+    @property
+    def sharding(self) -> Any:
+        raise AttributeError(f"The 'sharding' attribute is not available on traced array with shape {self.aval.str_short()}. "
+                             "To query sharding information on tracers, use `jax.typeof(x)`.")
 
     def __len__(self) -> int:
         return len(self.aval)

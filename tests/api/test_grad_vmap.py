@@ -265,3 +265,56 @@ def test_cotangents_of_integer_results_are_not_read():
         assert float(pull((1.0, ct))[0]) == 2
     with pytest.raises(ValueError, match="unexpected JAX type"):
         pull((1.0, np.ones(2, np.int32)))
+
+
+def test_residuals_that_are_arguments_may_be_taken_out_and_put_back():
+    w = jnp.full((2, 2), 3.0)
+    _, pull = nj.vjp(lambda d, w: 2 * (d["x"] @ w) + jnp.sin(d["y"]), {"x": jnp.ones((2, 2)), "y": jnp.ones(2)}, w)
+    assert pull.args_res[1] is w and len(pull.opaque_residuals) == 1
+    assert repr(nj.vjp(jnp.sin, 1.0)[1].args_res) == "[NotNeeded()]" and nj.vjp(jnp.sin, 1.0)[1].opaque_residuals
+    pull.args_res[1] = None
+    with pytest.raises(ValueError, match="reads 2 arrays of the arguments, and its args_res hold 1"):
+        pull(jnp.ones((2, 2)))
+    pull.args_res[1] = 2 * w
+    assert pull(jnp.ones((2, 2)))[0]["x"].tolist() == nj.jit(pull)(jnp.ones((2, 2)))[0]["x"].tolist() == [[24.0, 24.0]] * 2
+
+
+def test_cotangents_that_nobody_wants_are_not_computed():
+    x = jnp.arange(3.0)
+    _, pull = nj.vjp(lambda x, d: x * d["a"], x, {"a": x + 1})
+    into, ones = nj.new_ref(jnp.ones(3)), jnp.ones(3)
+    found = pull.with_refs(nj.ad.DontWant(), {"a": nj.ad.GradValue()})
+    assert found(jnp.ones(3))[0] == nj.ad.DidntWant() and found(jnp.ones(3))[1]["a"].tolist() == [0, 1, 2]
+    assert len(nj.jit(lambda: found(ones)).trace().jaxpr.eqns) == 1
+    assert pull.with_refs(into, {"a": nj.ad.DontWant()})(jnp.ones(3)) == (nj.ad.GradRef(), {"a": nj.ad.DidntWant()})
+    assert into[...].tolist() == [2, 3, 4]
+    with pytest.raises(TypeError, match="in the structure of the argument"):
+        pull.with_refs(into, into)(jnp.ones(3))
+
+
+@pytest.mark.parametrize("jitted", [True, False])
+def test_fwd_and_bwd(jitted):
+    fwd, bwd = nj.fwd_and_bwd(lambda x, n, w: (x @ w, {"n": n}), (0, -1), has_aux=True, jitted=jitted)
+    w = jnp.ones((2, 2))
+    for _ in range(2):
+        y, residuals, aux = fwd(w, 5, 2 * w)
+        dx, dw = bwd(residuals, w)
+    assert y.tolist() == dx.tolist() == [[4, 4], [4, 4]] and dw.tolist() == [[2, 2], [2, 2]] and int(aux["n"]) == 5
+    if jitted:
+        with nj.no_tracing():
+            bwd(fwd(w, 5, 2 * w)[1], w)
+
+
+def test_transposes_are_pytrees():
+    transposed = nj.jit(lambda f, x: nj.linear_transpose(f, x), static_argnums=0)(lambda x: x * jnp.arange(2.0), jnp.ones(2))
+    assert nj.jit(lambda f, x: f(x))(transposed, jnp.ones(2))[0].tolist() == [0, 1]
+
+
+def test_jacobians_of_python_scalars_are_weakly_typed():
+    assert nj.jacfwd(lambda x: x * 2)(1.0).weak_type and not nj.jacfwd(lambda x: x * 2)(np.float32(1)).weak_type
+
+
+def test_no_leak_is_found_in_vjp_of_checkpoint():
+    with nj.checking_leaks():
+        y, pull = nj.jit(lambda x: nj.vjp(nj.checkpoint(lambda x: nj.nn.relu(1.0 * x)), x))(2.0)
+    assert y == 2 and pull(1.0)[0] == 1

@@ -1,4 +1,3 @@
-
 """jit: caching, arguments, donation, errors, stages."""
 import copy
 import inspect

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from numjet.core import hooks
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import Atom, JaxprEqn
 from numjet.core.op import LINEAR, Op, Samples
@@ -133,8 +134,9 @@ def broadcast_in_dim(operand: Any, shape: Any, broadcast_dimensions: Any, *, out
     """
     check_unsharded("broadcast_in_dim", out_sharding)
     target, dims = as_shape(shape), tuple(map(operator.index, broadcast_dimensions))
-    if is_array(operand) and operand.shape == target and dims == tuple(range(operand.ndim)):
-        return operand
+    if isinstance(operand, (np.ndarray, np.generic)) or is_array(operand):
+        if operand.shape == target and dims == tuple(range(operand.ndim)):
+            return hooks.user_value(operand)
     return broadcast_in_dim_p.bind(operand, shape=target, broadcast_dimensions=dims)
 
 
