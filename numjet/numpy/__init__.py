@@ -117,6 +117,7 @@ from numjet.numpy.indexing.selection import (
 from numjet.numpy.indexing.nonzero import argwhere as argwhere, flatnonzero as flatnonzero, nonzero as nonzero
 
 ndarray = _ArrayBase
+__array_api_version__, __array_namespace_info__ = "2024.12", _methods.array_namespace_info
 _methods.install(_sys.modules[__name__])
 
 if _TYPE_CHECKING:

@@ -2,9 +2,19 @@
 
 from numjet.numpy import fft as fft, linalg as linalg
 from numjet.numpy.core.bitpacking import packbits as packbits, unpackbits as unpackbits
-from numjet.numpy.core.files import load as load, save as save, savez as savez
+from numjet.numpy.core.conversions import (
+    asanyarray as asanyarray, asarray_chkfinite as asarray_chkfinite, ascontiguousarray as ascontiguousarray,
+    common_type as common_type, isfortran as isfortran, may_share_memory as may_share_memory,
+    min_scalar_type as min_scalar_type, ndenumerate as ndenumerate, real_if_close as real_if_close, require as require,
+    shares_memory as shares_memory,
+)
+from numjet.numpy.core.files import (
+    genfromtxt as genfromtxt, load as load, loadtxt as loadtxt, save as save, savetxt as savetxt, savez as savez,
+    savez_compressed as savez_compressed,
+)
 from numjet.numpy.core.printing import (
-    array_repr as array_repr, array_str as array_str, get_printoptions as get_printoptions, printoptions as printoptions,
+    array2string as array2string, array_repr as array_repr, array_str as array_str, get_printoptions as get_printoptions,
+    printoptions as printoptions,
     set_printoptions as set_printoptions,
 )
 from numjet.numpy.indexing.index_grids import (
@@ -15,7 +25,7 @@ from numjet.numpy.indexing.index_grids import (
 )
 from numjet.numpy.indexing.insert_delete import delete as delete, insert as insert, trim_zeros as trim_zeros
 from numjet.numpy.indexing.put import (
-    fill_diagonal as fill_diagonal, place as place, put as put, put_along_axis as put_along_axis,
+    fill_diagonal as fill_diagonal, place as place, put as put, put_along_axis as put_along_axis, putmask as putmask,
 )
 from numjet.numpy.reduction.histogram import (
     bincount as bincount, histogram as histogram, histogram2d as histogram2d, histogram_bin_edges as histogram_bin_edges,

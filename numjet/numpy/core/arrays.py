@@ -13,6 +13,7 @@ from numjet.core.trace import EVAL, Array, Tracer, aval_of, current_trace
 from numjet.foundation import dtypes, source
 from numjet.lax.elementwise import convert
 from numjet.lax.shape import join, rearrange
+from numjet.numpy.core import dlpack
 from numjet.numpy.core.promotion import array_arg, broadcast_to
 from numjet.runtime import dispatch
 
@@ -283,5 +284,4 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
     """
     if copy is False:
         raise ValueError("jnp.from_dlpack: arrays never share memory that others can write; use copy=None")
-    value = np.from_dlpack(x)
-    return to_device("from_dlpack", asarray(value), device)
+    return to_device("from_dlpack", asarray(dlpack.read(x)), device)

@@ -48,3 +48,45 @@ def load(file: Any, *args: Any, **kwargs: Any) -> Any:
     if not isinstance(found, np.ndarray):
         return found
     return asarray(found.view(dtypes.bfloat16) if found.dtype == _TWO_BYTES else found)
+
+
+def savez_compressed(file: Any, *args: Any, allow_pickle: bool = True, **kwds: Any) -> None:
+    """As `savez`, compressed.
+
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> savez_compressed(file, x=asarray([1, 2])), file.seek(0), load(file)["x"].tolist()
+    (None, 0, [1, 2])
+    """
+    np.savez_compressed(file, *map(np.asarray, args), allow_pickle=allow_pickle, **{k: np.asarray(v) for k, v in kwds.items()})
+
+
+def savetxt(fname: Any, X: Any, *args: Any, **kwargs: Any) -> None:
+    """Writes an array of rank 1 or 2 as text; arguments as of numpy.savetxt.
+
+    >>> import io
+    >>> file = io.StringIO()
+    >>> savetxt(file, asarray([1, 2]), fmt="%d"), file.getvalue()
+    (None, '1\\n2\\n')
+    """
+    np.savetxt(fname, np.asarray(array_arg("savetxt", X)), *args, **kwargs)
+
+
+def loadtxt(fname: Any, dtype: Any = float, *args: Any, **kwargs: Any) -> Any:
+    """The numbers of a text, as an array; arguments as of numpy.loadtxt.
+
+    >>> import io
+    >>> loadtxt(io.StringIO("1 2"), dtype="int32").tolist()
+    [1, 2]
+    """
+    return asarray(np.loadtxt(fname, dtypes.as_dtype(dtype), *args, **kwargs))
+
+
+def genfromtxt(fname: Any, dtype: Any = float, *args: Any, **kwargs: Any) -> Any:
+    """The numbers of a text with gaps, as an array; arguments as of numpy.genfromtxt. TypeError for columns of other kinds.
+
+    >>> import io
+    >>> genfromtxt(io.StringIO("1,,3"), delimiter=",").tolist()
+    [1.0, nan, 3.0]
+    """
+    return asarray(np.genfromtxt(fname, dtype, *args, **kwargs))

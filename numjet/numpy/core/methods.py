@@ -20,6 +20,7 @@ from numjet.numpy.reduction import cumulative, reductions, statistics
 from numjet.numpy.ufuncs import arithmetic
 from numjet.runtime import dispatch
 
+namespace_info = lazy_import.Module("numjet.numpy.core.namespace_info")
 numpy_protocols = lazy_import.Module("numjet.numpy.core.numpy_protocols")
 printing = lazy_import.Module("numjet.numpy.core.printing")
 shards = lazy_import.Module("numjet.api.sharding.shards")
@@ -63,6 +64,15 @@ def _namespace(module: ModuleType) -> Any:
             raise ValueError(f"array API version {api_version!r} is not available: expected '2024.12' or before")
         return module
     return __array_namespace__
+
+
+def array_namespace_info() -> Any:
+    """The inspection functions of the array API standard, as `__array_namespace_info__`.
+
+    >>> array_namespace_info().default_dtypes()["integral"].name
+    'int32'
+    """
+    return namespace_info.ArrayNamespaceInfo()
 
 
 def _addressable_data(self: Any, index: int) -> Any:

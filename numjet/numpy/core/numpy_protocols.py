@@ -7,6 +7,7 @@ Functions called by NumPy's names promote dtypes and ranks whatever the flags fo
 """
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
@@ -100,6 +101,25 @@ def _refuse_writing(function: Any, target: Any) -> None:
                         "of the function without out=, or x.at[index].set(values).")
 
 
+@lru_cache(maxsize=1024)
+def _parameters(function: Any) -> Mapping[str, inspect.Parameter]:
+    return inspect.signature(function).parameters
+
+
+def _understood(func: Any, own: Any, kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """The keywords that our function has. Hints about memory and algorithms are left out; TypeError for others."""
+    ours = _parameters(own)
+    if any(p.kind is p.VAR_KEYWORD for p in ours.values()):
+        return dict(kwargs)
+    dropped = ("out", "kind") if func in _SORTS else ("out",)
+    given = {k: v for k, v in kwargs.items() if k not in dropped}
+    wrong = [k for k in given if k not in ours and k not in _HINTS and not _is_default(_NOT_GIVEN, k, given[k])]
+    if wrong:
+        raise TypeError(f"NumPy's {_name(func)} of arrays of numjet: expected no {', '.join(wrong)}=, which {own.__name__} of "
+                        f"numjet does not have; its parameters are {', '.join(ours)}")
+    return {k: v for k, v in given.items() if k in ours}
+
+
 def _called(own: Callable[..., Any], args: Any, kwargs: Mapping[str, Any]) -> Any:
     """Our function, which promotes and broadcasts as NumPy's does: the flags that forbid it are about numjet.numpy."""
     if config.dtype_promotion == "standard" and config.rank_promotion == "allow":
@@ -132,8 +152,7 @@ def array_function(namespace: ModuleType, func: Any, types: Iterable[type], args
         return func._implementation(*args, **kwargs)
     own = _counterpart(namespace, func)
     if own is not None:
-        hints = ("out", "kind") if func in _SORTS else ("out",)
-        return _called(own, _first_as_array(args), {k: v for k, v in kwargs.items() if k not in hints})
+        return _called(own, _first_as_array(args), _understood(func, own, kwargs))
     _refuse_tracers(func, args, kwargs, "has no counterpart in numjet")
     return _by_numpy(func, args, kwargs)
 
@@ -159,7 +178,7 @@ def array_ufunc(namespace: ModuleType, ufunc: np.ufunc, method: str, *inputs: An
             _refuse_tracers(ufunc, inputs, kwargs, "has no counterpart in numjet")
         return _by_numpy(apply, inputs, kwargs)
     given = {k: v for k, v in kwargs.items() if k not in _HINTS and not _is_default(_NOT_GIVEN, k, v)}
-    inputs = tuple(x if is_array_like(x) or method != "__call__" else np.asarray(x) for x in inputs)
+    inputs = tuple(x if is_array_like(x) else np.asarray(x) for x in inputs)
     return _call(ufunc, own, inputs, given) if method == "__call__" else _called(own, inputs, given)
 
 

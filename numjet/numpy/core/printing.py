@@ -76,3 +76,13 @@ def array_str(a: Any, max_line_width: int | None = None, precision: int | None =
 printoptions = np.printoptions
 set_printoptions = np.set_printoptions
 get_printoptions = np.get_printoptions
+
+
+def array2string(a: Any, *args: Any, **kwargs: Any) -> str:
+    """The values as text, with the options of numpy.array2string.
+
+    >>> import numjet.numpy as jnp
+    >>> array2string(jnp.array([1, 2]), separator=",")
+    '[1,2]'
+    """
+    return np.array2string(np.asarray(array_arg("array2string", a)), *args, **kwargs)

@@ -14,7 +14,7 @@ from numjet.numpy.core.promotion import check_arraylike, to_array
 from numjet.numpy.indexing.nonzero import nonzero
 from numjet.numpy.indexing.selection import _clipped, aligned, check_integers, from_end
 from numjet.numpy.indexing.subscript import scatter_update
-from numjet.numpy.indexing.where import truth
+from numjet.numpy.indexing.where import choose_by, truth
 from numjet.numpy.shaping.manipulation import broadcast_to, ravel
 from numjet.numpy.shaping.repeating import resize
 from numjet.numpy.ufuncs.arithmetic import remainder
@@ -98,6 +98,26 @@ def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Any:
     where = nonzero(ravel(mask), size=arr.size, fill_value=arr.size)[0]
     out = scatter_update(ravel(arr), where, convert.convert_element_type(resize(vals, arr.size), arr.dtype), "set", mode="drop")
     return rearrange.reshape(out, arr.shape)
+
+
+def putmask(a: Any, mask: Any, values: Any, *, inplace: bool = True) -> Any:
+    """A copy of a in which element k, where `mask` is true, is element k of values, repeated when shorter.
+
+    ValueError unless inplace=False, and when the sizes of a and mask differ.
+
+    >>> import numjet.numpy as jnp
+    >>> putmask(jnp.arange(4), jnp.array([True, False, True, True]), jnp.array([7, 8]), inplace=False).tolist()
+    [7, 1, 7, 8]
+    """
+    _refuse_inplace("putmask", inplace)
+    check_arraylike("putmask", a, mask, values)
+    a, mask, values = to_array(a), truth(to_array(mask)), ravel(to_array(values))
+    if a.size != mask.size:
+        raise ValueError(f"putmask: a and mask must be the same size, got {a.size} and {mask.size}")
+    if not a.size or not values.size:
+        return a
+    repeated = convert.convert_element_type(resize(values, a.size), a.dtype)
+    return rearrange.reshape(choose_by("putmask", ravel(mask), repeated, ravel(a)), a.shape)
 
 
 def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True) -> Any:

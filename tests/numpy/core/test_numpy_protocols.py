@@ -39,6 +39,10 @@ def test_derivatives():
 def test_dtype_argument():
     x = jnp.asarray(X)
     assert np.add(x, 1, dtype=np.int32).dtype == "int32" and np.less(x, 2, dtype=bool).tolist() == [True, False, False]
+    assert np.copy(x, subok=True).tolist() == np.concatenate([x], casting="same_kind").tolist() == X.tolist()
+    assert np.add.reduceat(x, [0, 1]).tolist() == [1, 6]
+    with pytest.raises(TypeError, match="expected no casting="):
+        np.concatenate([x], casting="unsafe")
     with pytest.raises(TypeError, match="where"):
         np.add(x, 1, where=X > 1)
 
@@ -61,7 +65,7 @@ def test_values_go_to_numpy_where_numpy_needs_them():
     (lambda x: np.sqrt(x, out=np.zeros(3)), "writes into a NumPy array"), (lambda x: np.copyto(np.zeros(3), x), "writes"),
     (lambda x: np.nancumsum(x, out=x), "immutable"), (lambda x: np.put(x, 0, 1), "immutable"),
     (lambda x: np.add(x, x, out=x), "immutable"), (lambda x: np.add.at(x, 0, 1), "immutable"),
-    (lambda x: np.real_if_close(x), "no counterpart"), (lambda x: np.frompyfunc(float, 1, 1)(x), "no counterpart")])
+    (lambda x: np.lib.stride_tricks.sliding_window_view(x, 2), "no counterpart"), (lambda x: np.frompyfunc(float, 1, 1)(x), "no counterpart")])
 def test_refusals(call, text):
     with pytest.raises(TypeError, match=text):
         nj.jit(call)(X)
