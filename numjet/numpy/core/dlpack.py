@@ -36,7 +36,7 @@ def read(x: Any) -> np.ndarray:
         lent = _AsIntegers(x)
         if not lent.changed:
             raise
-        return np.from_dlpack(lent).view(dtypes.bfloat16)  # type: ignore[arg-type]
+        return np.from_dlpack(lent).view(dtypes.bfloat16)
 
 
 class _AsIntegers:

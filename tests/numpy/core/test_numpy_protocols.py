@@ -65,7 +65,8 @@ def test_values_go_to_numpy_where_numpy_needs_them():
     (lambda x: np.sqrt(x, out=np.zeros(3)), "writes into a NumPy array"), (lambda x: np.copyto(np.zeros(3), x), "writes"),
     (lambda x: np.nancumsum(x, out=x), "immutable"), (lambda x: np.put(x, 0, 1), "immutable"),
     (lambda x: np.add(x, x, out=x), "immutable"), (lambda x: np.add.at(x, 0, 1), "immutable"),
-    (lambda x: np.lib.stride_tricks.sliding_window_view(x, 2), "no counterpart"), (lambda x: np.frompyfunc(float, 1, 1)(x), "no counterpart")])
+    (lambda x: np.lib.stride_tricks.sliding_window_view(x, 2), "no counterpart"),
+    (lambda x: np.frompyfunc(float, 1, 1)(x), "no counterpart")])
 def test_refusals(call, text):
     with pytest.raises(TypeError, match=text):
         nj.jit(call)(X)
