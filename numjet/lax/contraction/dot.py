@@ -66,9 +66,26 @@ def _result_shape(left: Ints, right: Ints, numbers: Numbers) -> Ints:
     return (*(left[d] for d in lb), *without(left, (*lc, *lb)), *without(right, (*rc, *rb)))
 
 
+# 8-bit floats do not promote. Products of two of them, or with other numbers, have the one of the widest range.
+_BY_RANGE = (dtypes.float4_e2m1fn, dtypes.float8_e3m4, dtypes.float8_e4m3b11fnuz, dtypes.float8_e4m3, dtypes.float8_e4m3fnuz,
+             dtypes.float8_e4m3fn, dtypes.float8_e5m2, dtypes.float8_e5m2fnuz, dtypes.float16, dtypes.float8_e8m0fnu,
+             dtypes.bfloat16, dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128)
+_AS_WIDE = ({dtypes.float8_e4m3, dtypes.float8_e4m3fnuz}, {dtypes.float8_e5m2, dtypes.float8_e5m2fnuz})
+
+
+def _joined(x: np.dtype, y: np.dtype) -> np.dtype:
+    """The dtype of products of two dtypes: the one to which they promote, or the wider one where that is an 8-bit float."""
+    if x == y:
+        return x
+    small = dtypes.itemsize_bits(x) <= 8 or dtypes.itemsize_bits(y) <= 8
+    if not small or not {kind_of(x), kind_of(y)} & {"f", "c"} or {x, y} in _AS_WIDE:
+        return dtypes.common_dtype(x, y)
+    return max(x, y, key=lambda d: _BY_RANGE.index(d) if d in _BY_RANGE else -1)
+
+
 def result_dtype(x: np.dtype, y: np.dtype, preferred: np.dtype | None) -> np.dtype:
     """The preferred dtype, else the one to which the operands promote; TypeError for narrower integers."""
-    natural = x if x == y else dtypes.common_dtype(x, y)
+    natural = _joined(x, y)
     if preferred is None:
         return natural
     if kind_of(natural) in "iu" and preferred.itemsize < natural.itemsize:
@@ -79,9 +96,9 @@ def result_dtype(x: np.dtype, y: np.dtype, preferred: np.dtype | None) -> np.dty
 
 def computed_in(x: np.dtype, y: np.dtype, preferred: np.dtype | None, precision: CanonicalPrecision) -> np.dtype:
     """The dtype in which products are formed and added: float32 at least for floats."""
-    wide = x if x == y else dtypes.common_dtype(x, y)
-    if preferred is not None and preferred != wide:
-        wide = dtypes.common_dtype(wide, preferred)
+    wide = _joined(x, y)
+    if preferred is not None:
+        wide = _joined(wide, preferred)
     if kind_of(wide) != "f":
         return wide
     asked = getattr(precision, "accumulation_type", None)

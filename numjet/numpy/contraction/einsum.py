@@ -6,14 +6,14 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from numjet.api.jit_when_eager import jit_when_eager
 from numjet.foundation import dtypes, lazy_import
-from numjet.lax.contraction.dot import dot_general
+from numjet.lax.contraction.dot import DotDimensionNumbers, dot_general
 from numjet.lax.elementwise import convert
 from numjet.lax.reduction.reduce import reduce_or, reduce_sum
 from numjet.lax.shape import rearrange
@@ -24,6 +24,7 @@ from numjet.numpy.indexing.subscript import getitem
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 Term = tuple[Any, str]
+Product = Callable[[Any, Any, DotDimensionNumbers], Any]  # dot_general, or a function of the user in its place
 opt_einsum = lazy_import.Module("opt_einsum")
 
 
@@ -125,19 +126,20 @@ def _summed(x: Any, term: str, kept: str) -> Term:
 
 # -------------------------------------------------------------------------------------------- two operands
 
-def _contract(x: Term, y: Term, kept: str, wanted: str, precision: Any, dtype: np.dtype) -> Term:
-    """The product of two terms, summed over the letters that are not kept. `wanted`: the best order of letters."""
+def _contract(x: Term, y: Term, kept: str, wanted: str, product: Product, elementwise: np.dtype | None) -> Term:
+    """The product of two terms, summed over the letters that are not kept. `wanted`: the best order of letters; `elementwise`:
+    the dtype of products without a sum, if the user's own function does not make them, too."""
     (a, left), (b, right) = _summed(*x, y[1] + kept), _summed(*y, x[1] + kept)
     batch = [c for c in left if c in right and c in kept]
     inner = [c for c in left if c in right and c not in kept]
     own_a, own_b = [c for c in left if c not in right], [c for c in right if c not in left]
-    if not inner:
-        return _multiplied(a, left, b, right, wanted, dtype)
+    if not inner and elementwise is not None:
+        return _multiplied(a, left, b, right, wanted, elementwise)
     if "".join([*batch, *own_b, *own_a]) == wanted:
         a, left, own_a, b, right, own_b = b, right, own_b, a, left, own_a
-    numbers = (([left.index(c) for c in inner], [right.index(c) for c in inner]),
-               ([left.index(c) for c in batch], [right.index(c) for c in batch]))
-    return dot_general(a, b, numbers, precision, dtype), "".join([*batch, *own_a, *own_b])
+    numbers = ((tuple(map(left.index, inner)), tuple(map(right.index, inner))),
+               (tuple(map(left.index, batch)), tuple(map(right.index, batch))))
+    return product(a, b, numbers), "".join([*batch, *own_a, *own_b])
 
 
 def _multiplied(a: Any, left: str, b: Any, right: str, wanted: str, dtype: np.dtype) -> Term:
@@ -177,7 +179,8 @@ def einsum(subscripts: Any, /, *operands: Any, out: None = None, optimize: Any =
     subscripts: for each operand a letter per axis ("..." for those in front that broadcast), after "->" those of the result
     (default: letters that occur once, in order); or operands and lists of ints in turn. optimize: how opt_einsum finds
     the order of more than two operands ("optimal", "greedy", "auto", False: left to right, or a path). precision,
-    preferred_element_type: as of matmul. ValueError for subscripts that don't fit the shapes.
+    preferred_element_type: as of matmul. _dot_general: a function that makes products in place of lax.dot_general. ValueError
+    for subscripts that don't fit the shapes.
 
     >>> import numjet.numpy as jnp
     >>> einsum("ij,j->i", jnp.array([[1, 2], [3, 4]]), jnp.array([1, 1])).tolist()
@@ -185,25 +188,26 @@ def einsum(subscripts: Any, /, *operands: Any, out: None = None, optimize: Any =
     """
     check_out("einsum", out)
     check_unsharded("einsum", out_sharding)
-    if _dot_general is not dot_general:
-        raise NotImplementedError("jnp.einsum: another _dot_general is not supported")
     subscripts, given = (subscripts, list(operands)) if isinstance(subscripts, str) else _from_lists((subscripts, *operands))
     if not given:
         raise ValueError("einsum: expected at least one operand")
-    arrays = promote_args("einsum", *given)
+    arrays = [array_arg("einsum", x, i) for i, x in enumerate(given)]
+    if preferred_element_type is None or not any(x.aval.dtype.itemsize == 1 for x in arrays):
+        arrays = promote_args("einsum", *given)  # products of bytes are made as they are: 8-bit floats do not promote
     terms, result = _parse(subscripts, tuple(x.aval.ndim for x in arrays))
     weak = preferred_element_type is None and all(x.aval.weak_type for x in arrays)
     preferred = preferred_element_type
     dtype = arrays[0].aval.dtype if preferred is None else dtypes.check_user_dtype(preferred, "einsum")
     sizes = _sizes(subscripts, terms, arrays)
-    x, letters = _evaluate(arrays, terms, result, sizes, optimize, precision, dtype)
+    product = functools.partial(_dot_general, precision=precision, preferred_element_type=dtype)
+    x, letters = _evaluate(arrays, terms, result, sizes, optimize, product, dtype if _dot_general is dot_general else None)
     order = [letters.index(c) for c in result]
     x = rearrange.transpose(x, order) if order != list(range(len(order))) else x
     return x if (x.aval.dtype, x.aval.weak_type) == (dtype, weak) else convert.convert_dtype(x, dtype, weak)
 
 
 def _evaluate(arrays: Sequence[Any], terms: Sequence[str], result: str, sizes: dict[str, int], optimize: Any,
-              precision: Any, dtype: np.dtype) -> Term:
+              product: Product, elementwise: np.dtype | None) -> Term:
     live = [_prepared(x, t, sizes) for x, t in zip(arrays, terms, strict=True)]
     shapes = [x.aval.shape for x, _ in live]
     path = [tuple(range(len(live)))] if len(live) < 3 else _path([t for _, t in live], result, shapes, optimize)
@@ -215,7 +219,7 @@ def _evaluate(arrays: Sequence[Any], terms: Sequence[str], result: str, sizes: d
             kept = "".join({*result, *others, *"".join(t for _, t in group[:-2])})
             last = not others and len(group) == 2
             y, x = group[-2], group[-1]
-            group = [*group[:-2], _contract(x, y, kept, result if last else "", precision, dtype)]
+            group = [*group[:-2], _contract(x, y, kept, result if last else "", product, elementwise)]
         live.append(group[0])
     x, letters = _summed(*live[0], result)
     missing = [c for c in result if c not in letters]

@@ -188,3 +188,31 @@ def test_linalg_products() -> None:
     check(jnp.linalg.vector_norm, np.linalg.vector_norm(m), m, rtol=2e-5)
     check(jnp.linalg.matrix_norm, np.linalg.matrix_norm(m), m, rtol=2e-5)
     check(jnp.linalg.trace, np.linalg.trace(m), m, rtol=2e-5)
+
+
+@pytest.mark.parametrize("left, right, expected", [
+    ("float8_e4m3fn", "float8_e5m2", "float8_e5m2"), ("float8_e5m2", "bfloat16", "bfloat16"),
+    ("int8", "float8_e4m3", "float8_e4m3"),
+    ("float4_e2m1fn", "float8_e3m4", "float8_e3m4"), ("float8_e8m0fnu", "float32", "float32")])
+def test_products_of_small_floats_have_the_wider_dtype(left: str, right: str, expected: str) -> None:
+    x, y = (jnp.asarray(np.eye(3, dtype=np.float32) + 1).astype(d) for d in (left, right))
+    numbers = (((1,), (0,)), ((), ()))
+    for a, b in ((x, y), (y, x)):
+        assert nj.lax.dot_general(a, b, numbers).dtype == jnp.dtype(expected)
+        product = nj.jit(lambda a, b: nj.lax.dot_general(a, b, numbers, preferred_element_type=jnp.float32))(a, b)
+        np.testing.assert_array_equal(product, (np.eye(3) + 1) @ (np.eye(3) + 1))
+        np.testing.assert_array_equal(jnp.einsum("ij,jk", a, b, preferred_element_type=jnp.float32), product)
+
+
+def test_einsum_by_a_function_of_the_user() -> None:
+    seen = []
+
+    def product(a: Any, b: Any, numbers: Any, precision: Any = None, preferred_element_type: Any = None) -> Any:
+        seen.append((a.shape, b.shape, numbers, precision, preferred_element_type))
+        return nj.lax.dot_general(a, b, numbers, precision, preferred_element_type)
+
+    a, b = f(2, 3), f(3, 4)
+    np.testing.assert_allclose(jnp.einsum("ij,jk->ik", a, b, _dot_general=product, precision="highest"), a @ b, rtol=2e-5)
+    np.testing.assert_allclose(jnp.einsum("i,j->ij", a[0], b[0], _dot_general=product), np.outer(a[0], b[0]), rtol=2e-5)
+    assert seen[0] == ((2, 3), (3, 4), (((1,), (0,)), ((), ())), "highest", np.float32)
+    assert seen[1][2] == (((), ()), ((), ())) and len(seen) == 2
