@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from numjet import _native
@@ -13,7 +13,6 @@ from numjet.core.ir import ClosedJaxpr
 from numjet.core.refs import AbstractRef, Ref
 from numjet.core.trace import Tracer, aval_of
 from numjet.foundation import lazy_import
-from numjet.foundation.errors import JaxRuntimeError
 from numjet.foundation.record import Record
 from numjet.foundation.tree import PyTreeDef, keystr, tree_flatten, tree_unflatten, treedef_children
 from numjet.foundation.tree.prefix import equality_errors_treedef
@@ -23,7 +22,7 @@ from numjet.transforms.simplify import simplify
 
 costs = lazy_import.Module("numjet.api.costs")
 
-CompilerOptions = dict[str, str | bool]
+CompilerOptions = Mapping[str, Any]
 _PLATFORMS = ("cpu", "xla_cpu", "gpu", "cuda", "rocm", "tpu")
 _DIALECTS = ("loops", "stablehlo", "hlo", "jaxpr")
 
@@ -188,7 +187,7 @@ class Lowered(Stage):
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """The program as text: dialect "loops" (the loop IR of the CPU compiler), "stablehlo" (for XLA; needs no device),
-        "hlo" (needs jaxlib) or "jaxpr". Default: the input of its platform's compiler. debug_info: StableHLO with the
+        "hlo" (needs jaxlib) or "jaxpr". Default: "stablehlo", as in JAX. debug_info: StableHLO with the
         user's lines. For several platforms: one text for each, under a heading.
 
         Raises ValueError for other dialects.
@@ -204,7 +203,7 @@ class Lowered(Stage):
 
     def compiler_ir(self, dialect: str | None = None) -> Any:
         """The program as an object: a ClosedJaxpr for "jaxpr", a function of loop IR for "loops"; of jaxlib's classes, an
-        MLIR module for "stablehlo" and an XlaComputation for "hlo". Default: the input of its platform's compiler.
+        MLIR module for "stablehlo" (the default, as in JAX) and an XlaComputation for "hlo".
 
         Raises ValueError for other dialects, and for "stablehlo" and "hlo" of a program for several platforms.
         """
@@ -221,7 +220,7 @@ class Lowered(Stage):
 
     def _dialect(self, given: str | None) -> str:
         if given is None:
-            return "loops" if self.platforms == (CPU.platform,) else "stablehlo"
+            return "stablehlo"
         if given not in _DIALECTS:
             raise ValueError(f"unknown dialect: {given}. Expected one of {', '.join(map(repr, _DIALECTS))}.")
         return given
@@ -241,10 +240,10 @@ class Lowered(Stage):
     def compile(self, compiler_options: CompilerOptions | None = None, *, device_assignment: Any = None) -> Compiled:
         """Machine code for the device of the call.
 
-        Raises JaxRuntimeError for compiler options, as there are none: numjet's compiler is set by flags of numjet.config.
-        ValueError for a program that was lowered for other platforms, and for a device assignment.
+        compiler_options: settings of XLA for this program, by name. numjet's own compiler, which compiles for the CPU, warns
+        that it does not read them. Raises JaxRuntimeError for unknown ones and values of another type, ValueError for a
+        program that was lowered for other platforms, and for a device assignment.
         """
-        check_options(compiler_options)
         call, traced = self.traced.call, self.traced
         if device_assignment is not None:
             raise ValueError(f"compile: a program runs on one device, here {call.device}; leave out device_assignment, and "
@@ -254,19 +253,12 @@ class Lowered(Stage):
                              f"platform {call.device.platform}: lower for that platform, or put the arguments elsewhere")
         donated = [call.inputs_donated[k] for k in traced.kept]
         executable = dispatch.compile_closed(self.jaxpr, call.fun_name, donated, call.device,
-                                             traced.program)
+                                             traced.program, compiler_options)
         return Compiled(traced, executable, self.jaxpr)
 
 
 def _canonical(platform: str) -> str:
     return "gpu" if platform == "rocm" else backends.canonical(platform)
-
-
-def check_options(options: CompilerOptions | None) -> None:
-    """Raises JaxRuntimeError for compiler options: there are none to set."""
-    if options:
-        raise JaxRuntimeError(f"INVALID_ARGUMENT: No such compile option: {sorted(options)[0]!r}. numjet has no "
-                              "compiler_options; its compiler is set by flags of numjet.config.")
 
 
 class CompiledMemoryStats(Record):

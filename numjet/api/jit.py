@@ -325,6 +325,9 @@ class Jitted:
 
     def _bind(self, traced: Traced, call: Call) -> Any:
         """The call as an operation of the outer trace."""
+        if self.options.get("compiler_options"):
+            raise ValueError("compiler_options can only be passed to top-level `jax.jit`, whose program is compiled, and "
+                             f"{self.name} is called in a traced function. Got {self.options['compiler_options']}.")
         values = traced.refs.read(call.given_refs)
         if self.shardings is not None:
             return self._bind_distributed(traced, call, self.shardings)
@@ -381,7 +384,8 @@ class Jitted:
         if device not in traced._executables:
             closed, kept = self.thinned(traced)
             there = device if isinstance(device, Device) else device.replace(ins=tuple(device.ins[k] for k in kept))
-            compiled = dispatch.compile_closed(simplify(closed), self.name, [donated[k] for k in kept], there, closed)
+            compiled = dispatch.compile_closed(simplify(closed), self.name, [donated[k] for k in kept], there, closed,
+                                               self.options.get("compiler_options"))
             traced._executables[device] = compiled, kept
             _warn_of_unused_donations(compiled, [donated[k] for k in kept])
             if traced.key is not None:
@@ -515,9 +519,8 @@ def jit(fun: Callable[..., Any] | None = None, /, *, in_shardings: Any = None, o
     device, shardings = _placed(device, in_shardings, out_shardings)
     options = {"static_argnums": static_argnums, "static_argnames": static_argnames, "donate_argnums": donate_argnums,
                "donate_argnames": donate_argnames, "keep_unused": keep_unused, "inline": inline, "backend": backend,
-               "device": device, "shardings": shardings, "control_flow": control_flow}
-    if compiler_options is not None:
-        aot.check_options(compiler_options)
+               "device": device, "shardings": shardings, "control_flow": control_flow,
+               "compiler_options": compiler_options}
     return functools.partial(_jitted, options=options) if fun is None else _jitted(fun, options)
 
 

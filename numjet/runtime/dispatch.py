@@ -17,7 +17,7 @@ from numjet.core.trace import EVAL, Tracer, aval_of, current_trace, escaped
 from numjet.foundation import events, lazy_import
 from numjet.foundation.config import config
 from numjet.foundation.memo import Memo
-from numjet.runtime import backends, verification
+from numjet.runtime import backends, compiler_options, verification
 from numjet.runtime.device import CPU, Device, default_device
 from numjet.runtime.settings import fast_paths_allowed
 
@@ -82,24 +82,28 @@ def check_execution(name: str) -> None:
 
 
 def compile_closed(closed: ClosedJaxpr, name: str = "main", donated: Sequence[bool] = (),
-                   device: Device | Distribution = CPU, meant: ClosedJaxpr | None = None) -> Executable:
-    """Compiles a closed jaxpr for a device, or several; constants are embedded. meant: the jaxpr before simplification."""
-    made = _compiled(closed, name, donated, device)
+                   device: Device | Distribution = CPU, meant: ClosedJaxpr | None = None,
+                   options: compiler_options.Options | None = None) -> Executable:
+    """Compiles a closed jaxpr for a device, or several; constants are embedded. meant: the jaxpr before simplification.
+    options: settings of XLA for this program."""
+    made = _compiled(closed, name, donated, device, options)
     made.unverified = verification.first_call(closed, meant, name)
     return made
 
 
-def _compiled(closed: ClosedJaxpr, name: str, donated: Sequence[bool], device: Device | Distribution) -> Executable:
+def _compiled(closed: ClosedJaxpr, name: str, donated: Sequence[bool], device: Device | Distribution,
+              options: compiler_options.Options | None) -> Executable:
     check_if_enabled(closed)
     events.count("compile")
     events.log_debug(lambda: _start_of(closed, name), config.log_compiles)
     with events.span("compile", name=name), events.logged(lambda: _end_of(name, device)), _native.rare_collections:
         if not isinstance(device, Device):
-            loaded = backends.load_partitioned().compile_program(closed, name, tuple(donated), device, CPU)
+            loaded = backends.load_partitioned().compile_program(closed, name, tuple(donated), device, CPU, options)
             return Executable(loaded, loaded, closed, name)
         if device.platform != "cpu":
-            loaded = backends.load_backend(device.platform).compile_program(closed, name, tuple(donated), device)
+            loaded = backends.load_backend(device.platform).compile_program(closed, name, tuple(donated), device, options)
             return Executable(loaded, loaded, closed, name)
+        compiler_options.not_read(options)
         program = backends.load_backend("cpu").compile_program(closed, name, tuple(donated))
         return native_executable(program, closed, name, device)
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import weakref
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -128,14 +128,19 @@ def host_function(call: HostCall) -> Callable[..., tuple[np.ndarray, ...]]:
     return run
 
 
-def compile_program(closed: ClosedJaxpr, name: str, donated: Sequence[bool], device: Any) -> Executable:
-    """Compiles a program for a device. Raises NotImplementedError for an operation that has no lowering."""
+def compile_program(closed: ClosedJaxpr, name: str, donated: Sequence[bool], device: Any,
+                    settings: Mapping[str, Any] | None = None) -> Executable:
+    """Compiles a program for a device, with settings of XLA.
+
+    Raises NotImplementedError for an operation that has no lowering.
+    """
     xla = plugin.library()
     module = lower(closed, name, plugin.program_platform(device.platform), donated, locations=True)
     libraries.prepare(module.text)
     options = xla.CompileOptions()
     options.num_replicas = options.num_partitions = 1
     options.device_assignment = xla.DeviceAssignment.create(np.array([[device.id]]))
+    plugin.apply_settings(options, settings)
     theirs = buffers.place(device.platform, device.id)[0]
     there = xla.DeviceList((theirs,))
     with buffers.failures():

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -98,7 +98,8 @@ class Executable:
         return self.loaded.get_hlo_text()
 
 
-def compile_program(closed: ClosedJaxpr, name: str, donated: Sequence[bool], over: Distribution, host: Any) -> Executable:
+def compile_program(closed: ClosedJaxpr, name: str, donated: Sequence[bool], over: Distribution, host: Any,
+                    settings: Mapping[str, Any] | None = None) -> Executable:
     """Compiles a program for several devices. host: the device of arrays in the host's memory.
 
     Raises NotImplementedError for an operation that has no lowering, RuntimeError without jaxlib.
@@ -110,14 +111,14 @@ def compile_program(closed: ClosedJaxpr, name: str, donated: Sequence[bool], ove
     there = sharded.device_list(over.devices)[1]
     with buffers.failures():
         if module.callbacks:
-            loaded = client.compile_and_load(plugin.parsed(module.text), there, _options(over, len(closed.out_avals)),
+            loaded = client.compile_and_load(plugin.parsed(module.text), there, _options(over, len(closed.out_avals), settings),
                                              [host_function(c) for c in module.callbacks])
         else:
-            loaded = client.compile_and_load(module.text, there, _options(over, len(closed.out_avals)))
+            loaded = client.compile_and_load(module.text, there, _options(over, len(closed.out_avals), settings))
     return Executable(module, loaded, closed, over, name, host)
 
 
-def _options(over: Distribution, results: int) -> Any:
+def _options(over: Distribution, results: int, settings: Mapping[str, Any] | None) -> Any:
     """What makes XLA divide a program."""
     xla = plugin.library()
     options = xla.CompileOptions()
@@ -128,6 +129,7 @@ def _options(over: Distribution, results: int) -> Any:
     wanted = over.outs or (None,) * results
     build.allow_spmd_sharding_propagation_to_output = [s is None for s in wanted]
     options.device_assignment = xla.DeviceAssignment.create(np.array([[d.id for d in over.devices]]))
+    plugin.apply_settings(options, settings)
     return options
 
 

@@ -6,7 +6,7 @@ import functools
 import importlib.util
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -153,3 +153,12 @@ def _folder(package: str) -> Path | None:
         return None
     places = list(spec.submodule_search_locations or []) if spec is not None else []
     return Path(places[0]) if places else None
+
+
+def apply_settings(options: Any, settings: Mapping[str, Any] | None) -> None:
+    """Puts a user's settings of XLA into the options of a compilation, which checks them."""
+    rest = dict(settings or {})
+    for effort in ("exec_time_optimization_effort", "memory_fitting_effort"):
+        if effort in rest:
+            setattr(options.executable_build_options, effort, rest.pop(effort))
+    options.env_option_overrides = list(rest.items())

@@ -303,10 +303,25 @@ def test_donations_that_free_memory_only_are_warned_of():
         nj.jit(lambda x, y: y, donate_argnums=0)(jnp.ones(5), 1.0)
 
 
-def test_compiler_options_are_refused():
-    for call in (lambda o: nj.jit(lambda x: x, compiler_options=o), lambda o: nj.jit(lambda x: x).lower(1.0).compile(o)):
-        with pytest.raises(nj.errors.JaxRuntimeError, match="No such compile option: 'invalid_key'"):
-            call({"invalid_key": 1})
+OPTIONS = [lambda o: nj.jit(lambda x: x, compiler_options=o)(1.0), lambda o: nj.jit(lambda x: x).lower(1.0).compile(o)]
+
+
+@pytest.mark.parametrize("call", OPTIONS)
+def test_compiler_options(call):
+    with pytest.raises(nj.errors.JaxRuntimeError, match="No such compile option: 'invalid_key'"):
+        call({"invalid_key": 1})
+    for name, kind in [("xla_embed_ir_in_executable", "bool"), ("xla_dump_max_hlo_modules", "int32"),
+                       ("xla_gpu_auto_spmd_partitioning_memory_budget_ratio", "float")]:
+        with pytest.raises(nj.errors.JaxRuntimeError, match=f"While setting option {name}, 'x' is not a valid {kind} value"):
+            call({name: "x"})
+    with pytest.warns(UserWarning, match="numjet's own compiler, which compiles this program for the CPU, does not read it"):
+        call({"xla_embed_ir_in_executable": True})
+
+
+def test_compiler_options_of_inner_functions_are_refused():
+    f = nj.jit(lambda x: x, compiler_options={"xla_embed_ir_in_executable": True})
+    with pytest.raises(ValueError, match="compiler_options can only be passed to top-level"):
+        nj.jit(f)(1.0)
 
 
 def test_compiled_functions_say_what_they_were_compiled_for():
