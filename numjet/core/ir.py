@@ -17,12 +17,19 @@ if TYPE_CHECKING:
 class Var:
     """A variable: bound once, by a jaxpr's inputs, its constants or an equation. Equality is identity."""
 
-    __slots__ = ("aval",)
+    __slots__ = ("aval", "lanes")
 
     def __init__(self, aval: ShapedArray, initial_qdd: None = None, final_qdd: None = None):
         if initial_qdd is not None or final_qdd is not None:
             raise NotImplementedError("variables have no types that change: leave out initial_qdd and final_qdd")
         self.aval = aval
+        self.lanes: Any = None  # the axes that vmap made, while invalid values are looked for: see core.lanes
+
+    def copy(self) -> Var:
+        """Another variable of its type."""
+        made = Var(self.aval)
+        made.lanes = self.lanes
+        return made
 
     initial_qdd = final_qdd = None
 

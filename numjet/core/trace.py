@@ -208,6 +208,10 @@ class Tracer:
     def block_until_ready(self) -> Any:
         return self
 
+    def lane_parts(self, lanes: Any) -> Sequence[tuple[Any, Any]]:
+        """The values that it consists of, with their lanes (see core.lanes), given those of this one."""
+        return ()
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}({type_text(self.aval)})"
 

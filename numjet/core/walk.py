@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from numjet.core import hooks
+from numjet.core import hooks, lanes
 from numjet.core.ir import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, subjaxprs
 from numjet.foundation import source
 
@@ -19,15 +19,19 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any, propagate_source
         raise TypeError(f"jaxpr takes {len(jaxpr.invars)} arguments, got {len(args)}")
     env: dict[Var, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
     env.update(zip(jaxpr.invars, args, strict=True))
+    for v, x in env.items():
+        if v.lanes is not None:
+            lanes.note_argument(x, v.lanes)
     read = lambda a: a if type(a) is Literal else env[a]
     with source.replaying() as outer:
         for eqn in jaxpr.eqns:
             source.replay(eqn.source, outer)
             out = eqn.primitive.replay(*[read(a) for a in eqn.invars], **eqn.params)
-            if eqn.primitive.multiple:
-                env.update(zip(eqn.outvars, out, strict=True))
-            else:
-                env[eqn.outvars[0]] = out
+            outs = out if eqn.primitive.multiple else (out,)
+            for v, x in zip(eqn.outvars, outs, strict=True):
+                env[v] = x
+                if v.lanes is not None:
+                    lanes.note(x, v.lanes)
     return [hooks.literal_array(a) if isinstance(a, Literal) else env[a] for a in jaxpr.outvars]
 
 

@@ -183,6 +183,8 @@ FLAGS: tuple[Flag, ...] = (
     # checks
     _traced("jax_debug_nans", parse_bool, False, "Raise at the operation that makes a NaN."),
     _traced("jax_debug_infs", parse_bool, False, "Raise at the operation that makes an infinity."),
+    _traced("numjet_debug_masked_nans", parse_bool, False, "jax_debug_nans and jax_debug_infs raise for values, too, that no "
+            "result of a compiled program shows, such as those that a later `where` replaces."),
     _traced("jax_debug_key_reuse", parse_bool, False, "Raise when a random key is used twice."),
     _traced("jax_check_tracer_leaks", parse_bool, False, "Raise when a traced value outlives its trace."),
     _traced("jax_enable_checks", parse_bool, False, "Verify programs between passes."),

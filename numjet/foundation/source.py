@@ -69,6 +69,7 @@ class Frame:
     """A location in the user's code: `file`, `line`, `function`; compares by location."""
 
     __slots__ = ("_last", "code")
+    backward = False
 
     def __init__(self, code: types.CodeType, last: int):
         self.code = code
@@ -109,6 +110,25 @@ class Frame:
         return f"Frame({summarize(self)})"
 
 
+class BackwardFrame(Frame):
+    """The location of an operation of the backward pass: the line of what it transposes."""
+
+    __slots__ = ()
+    backward = True
+
+
+def backward(frame: Frame | Source | None) -> Frame:
+    """The location of the transpose of an operation; of one without a line, and of users' backward rules: where they stand."""
+    if isinstance(frame, Source):
+        frame = frame.frame
+    if frame is None or frame is IN_RULE:
+        return IN_RULE
+    return frame if isinstance(frame, BackwardFrame) else BackwardFrame(frame.code, frame._last)
+
+
+IN_RULE = BackwardFrame(backward.__code__, 0)  # stands for the line that runs
+
+
 def user_frame() -> Frame | None:
     """The innermost stack frame outside the package; None when there is none."""
     frame: types.FrameType | None = sys._getframe(1)
@@ -126,7 +146,13 @@ def user_frame() -> Frame | None:
 
 def operation_frame() -> Frame | None:
     """The user's frame of the current operation: the replayed equation's, if there is one."""
-    return _scopes.frame or user_frame()
+    frame = _scopes.frame
+    if frame is None:
+        return user_frame()
+    if frame is not IN_RULE:
+        return frame
+    found = user_frame()
+    return None if found is None else backward(found)
 
 
 def replaying() -> _native.Scope:
@@ -152,7 +178,7 @@ def names_scope(names: tuple[str, ...]) -> _native.Scope:
 
 def user_code() -> _native.Scope:
     """Context manager for a user's function inside of `replaying`: its operations have lines of their own."""
-    return _native.Scope(_scopes, "frame", None)
+    return _native.Scope(_scopes, "frame", None if _scopes.frame is None or not _scopes.frame.backward else IN_RULE)
 
 
 def user_frames(limit: int = 20) -> tuple[Frame, ...]:
@@ -239,6 +265,7 @@ class Source:
     """An equation's origin: the user's frame and the names of the scopes around it."""
 
     __slots__ = ("frame", "names")
+    backward = False
 
     def __init__(self, frame: Frame | None, names: tuple[str, ...] = ()):
         self.frame = frame

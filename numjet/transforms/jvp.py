@@ -30,6 +30,9 @@ class JVPTracer(Tracer):
             return f"GradTracer(primal={self.primal}, typeof(tangent)={tangent.aval.str_short()})"
         return f"JVPTracer(primal={self.primal}, tangent={tangent})"
 
+    def lane_parts(self, lanes: Any) -> Sequence[tuple[Any, Any]]:
+        return (self.primal, lanes), (self.tangent, lanes)
+
     def concrete(self) -> Any:
         return self.primal.concrete() if isinstance(self.primal, Tracer) else self.primal
 

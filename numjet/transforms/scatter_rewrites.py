@@ -298,7 +298,7 @@ class _Choices(_Rewriter):
         for e in chain:
             while between and self.position[id(between[0])] < self.position[id(e)]:
                 copied = between.pop(0)
-                results = [Var(v.aval) for v in copied.outvars]
+                results = [v.copy() for v in copied.outvars]
                 self.result.append(copied.replace(invars=list(map(read, copied.invars)), outvars=results))
                 renamed.update(zip(copied.outvars, results, strict=True))
             update = e.replace(invars=[total, *map(read, e.invars[1:])])

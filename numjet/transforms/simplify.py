@@ -159,11 +159,11 @@ class _Scope:
     def inline(self, program: ClosedJaxpr, operands: Sequence[Atom]) -> list[Atom]:
         """Writes a called program down here, with new variables; its results."""
         outer, jaxpr = self.env, program.jaxpr
-        consts = [Var(v.aval) for v in jaxpr.constvars]
+        consts = [v.copy() for v in jaxpr.constvars]
         self.constants.update(zip(consts, program.consts, strict=True))
         self.env = dict(zip(jaxpr.invars, operands, strict=True)) | dict(zip(jaxpr.constvars, consts, strict=True))
         for eqn in jaxpr.eqns:
-            own = [Var(v.aval) for v in eqn.outvars]
+            own = [v.copy() for v in eqn.outvars]
             self.add(eqn, own)
             self.env.update((v, self.read(f)) for v, f in zip(eqn.outvars, own, strict=True))
         results = [self.read(a) for a in jaxpr.outvars]

@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from numjet.core import lanes, nan_checks
 from numjet.core.ir import Jaxpr, JaxprEqn, Literal, Var
 from numjet.core.op import Missing, Op, Undefined, Zero
 from numjet.foundation import source
@@ -21,6 +22,7 @@ def backward_pass(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any], cts:
     env.update((v, a) for v, a in zip(jaxpr.invars, args, strict=True) if not isinstance(a, Undefined))
     totals: dict[Var, Any] = {}
     backward: list[JaxprEqn] = []
+    checked = bool(nan_checks.checked_kinds())
     with source.replaying() as outer:
         for eqn in jaxpr.eqns:
             source.replay(eqn.source, outer)
@@ -30,8 +32,12 @@ def backward_pass(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any], cts:
             if isinstance(v, Var) and v in linear:
                 _accumulate(totals, v, ct)
         for eqn in reversed(backward):
-            source.replay(eqn.source, outer)
-            _transpose_eqn(eqn, env, linear, totals)
+            if checked:
+                source.replay(source.backward(eqn.source), outer)
+                _transpose_checked(eqn, env, linear, totals)
+            else:
+                source.replay(eqn.source, outer)
+                _transpose_eqn(eqn, env, linear, totals)
     return [totals.get(v, zero_tangent(v.aval)) for v in jaxpr.invars]
 
 
@@ -41,7 +47,9 @@ def _run_if_known(eqn: JaxprEqn, env: dict[Var, Any], linear: set[Var]) -> bool:
         linear.update(eqn.outvars)
         return False
     out = eqn.primitive.replay(*[_read(env, a) for a in eqn.invars], **eqn.params)
-    env.update(zip(eqn.outvars, out if eqn.primitive.multiple else [out], strict=True))
+    outs = out if eqn.primitive.multiple else [out]
+    env.update(zip(eqn.outvars, outs, strict=True))
+    lanes.keep(eqn.outvars, outs)
     return True
 
 
@@ -56,13 +64,32 @@ def _accumulate(totals: dict[Var, Any], var: Var, ct: Any) -> None:
 
 
 def _transpose_eqn(eqn: JaxprEqn, env: dict[Var, Any], linear: set[Var], totals: dict[Var, Any]) -> None:
+    for a, ct in _cotangents(eqn, env, linear, totals):
+        _accumulate(totals, a, ct)
+
+
+def _transpose_checked(eqn: JaxprEqn, env: dict[Var, Any], linear: set[Var], totals: dict[Var, Any]) -> None:
+    """As _transpose_eqn, where invalid values are looked for: a cotangent has the lanes of its variable."""
+    with nan_checks.postponed() as outermost:
+        found = _cotangents(eqn, env, linear, totals)
+    for a, ct in found:
+        if ct is not None and type(ct) is not Zero:
+            lanes.note(ct, a.lanes or ())
+            lanes.note_steps(ct, eqn.outvars[0])
+            if outermost:
+                nan_checks.check_parts(ct, eqn.primitive.name, a.lanes or ())
+        _accumulate(totals, a, ct)
+        if a in totals and a.lanes:
+            lanes.note(totals[a], a.lanes)
+
+
+def _cotangents(eqn: JaxprEqn, env: dict[Var, Any], linear: set[Var], totals: dict[Var, Any]) -> list[tuple[Var, Any]]:
+    """The cotangents that one equation gives its linear operands."""
     cts = [totals.pop(v, None) for v in eqn.outvars]
     if all(ct is None for ct in cts):
-        return
+        return []
     args = [Undefined(a.aval) if isinstance(a, Var) and a in linear else _read(env, a) for a in eqn.invars]
-    for a, ct in zip(eqn.invars, _apply(eqn, cts, args), strict=True):
-        if isinstance(a, Var) and a in linear:
-            _accumulate(totals, a, ct)
+    return [(a, ct) for a, ct in zip(eqn.invars, _apply(eqn, cts, args), strict=True) if isinstance(a, Var) and a in linear]
 
 
 def _apply(eqn: JaxprEqn, cts: list[Any], args: list[Any]) -> Sequence[Any]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from numjet.core import leaks
+from numjet.core import lanes, leaks, nan_checks
 from numjet.core.ir import ClosedJaxpr, Jaxpr, subjaxprs
+from numjet.core.lanes import Lanes
 from numjet.core.named_axes import with_named_axes
 from numjet.core.op import Expand, Missing, Op
 from numjet.core.stage import DebugInfo, trace_to_closed
@@ -29,6 +30,10 @@ class BatchTracer(Tracer):
     def __repr__(self) -> str:
         return f"VmapTracer(aval={type_text(self.aval)}, batched={type_text(aval_of(self.val))})"
 
+    def lane_parts(self, lanes: Lanes) -> Sequence[tuple[Any, Lanes]]:
+        own = ((self._trace.serial, self.dim),) if self._trace.serial else ()  # type: ignore[attr-defined]
+        return ((self.val, (*own, *((serial, axis + (axis >= self.dim)) for serial, axis in lanes))),)
+
     def origin_text(self) -> str:
         head = "The value is batched by vmap: it differs from element to element."
         return f"{head} {self.val.origin_text()}" if isinstance(self.val, Tracer) else head
@@ -40,11 +45,12 @@ class BatchTracer(Tracer):
 class BatchTrace(Trace):
     """Applies the batch rule of every operation that touches a batched value."""
 
-    __slots__ = ("parent", "size", "axis_name", "within")
+    __slots__ = ("parent", "size", "axis_name", "serial", "within")
 
     def __init__(self, parent: Trace, size: int, axis_name: Any = None, within: BatchTrace | None = None):
         super().__init__()
         self.parent, self.size, self.axis_name, self.within = parent, size, axis_name, within
+        self.serial = next(lanes.serials) if config.debug_nans or config.debug_infs else 0  # with lanes: see core.lanes
 
     def unpack(self, x: Any) -> tuple[Any, int | None]:
         if type(x) is BatchTracer and (x._trace is self or self._is_within(x._trace)):
@@ -61,7 +67,25 @@ class BatchTrace(Trace):
     def pack(self, val: Any, dim: int | None) -> Any:
         return val if dim is None else BatchTracer(self, val, dim)
 
+    def argument(self, val: Any, dim: int | None) -> Any:
+        """As pack, for an argument of the function over the batch."""
+        made = self.pack(val, dim)
+        if self.serial:
+            lanes.note_argument(made)
+        return made
+
     def process(self, op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        if not self.serial:
+            return self._process(op, args, params)
+        with nan_checks.postponed() as outermost:
+            out = self._process(op, args, params)
+        for x in out if op.multiple else (out,):
+            lanes.note(x, ())
+            if outermost:
+                nan_checks.check_parts(x, op.name)
+        return out
+
+    def _process(self, op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
         if isinstance(op.batch, Expand):
             return op.batch.fn(*args, **params)
         pairs = [self.unpack(a) for a in args]
@@ -109,7 +133,7 @@ def batch_flat(fun: Callable[..., Sequence[Any]], size: int, args: Sequence[Any]
     trace = BatchTrace(current_trace(), size, axis_name, within)
     try:
         with set_trace(trace), with_named_axes([] if axis_name is None else [(axis_name, size)]):
-            outs = fun(*[trace.pack(a, d) for a, d in zip(args, dims, strict=True)])
+            outs = fun(*[trace.argument(a, d) for a, d in zip(args, dims, strict=True)])
     finally:
         trace.valid = False
     pairs = [trace.unpack(o) for o in outs]

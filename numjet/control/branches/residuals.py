@@ -60,7 +60,7 @@ def _read(split: Split, taken: dict[int, int], slot_types: Sequence[ShapedArray]
     jaxpr = split.unknown.jaxpr
     consts = len(split.consts)
     own: list[Var] = jaxpr.invars[: len(split.residuals)]
-    inputs = [Var(v.aval) for v in split.known.jaxpr.invars]
+    inputs = [v.copy() for v in split.known.jaxpr.invars]
     slots = [Var(a) for a in slot_types]
     wanted: dict[Var, Atom] = {
         v: inputs[r.at] if r.from_input else slots[taken[r.at]] for v, r in zip(own, split.residuals, strict=True)

@@ -51,7 +51,7 @@ def _write_out(jaxpr: Jaxpr, env: dict[Var, Atom], eqns: list[JaxprEqn]) -> None
     for eqn in jaxpr.eqns:
         args = [_find(env, a) for a in eqn.invars]
         if eqn.primitive is not jit_p:
-            outvars = [Var(v.aval) for v in eqn.outvars]
+            outvars = [v.copy() for v in eqn.outvars]
             env.update(zip(eqn.outvars, outvars, strict=True))
             eqns.append(eqn.replace(invars=args, outvars=outvars))
             continue

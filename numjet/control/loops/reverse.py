@@ -53,7 +53,7 @@ def reverse_steps(count: Any, state: Sequence[Any], cts: Sequence[Any], forward:
     stack = [put(_rows_like(x, rows + 1), x, np.int32(0)) for x in state]  # the last row is overwritten when none is free
     starts = zeros_like_aval(ShapedArray((rows + 1,), COUNT.dtype))
 
-    def reverse_last(carry: tuple[Any, ...]) -> tuple[Any, ...]:
+    def steps_back(carry: tuple[Any, ...]) -> tuple[Any, ...]:
         left, top, starts, stack, cts = carry
         last = sub(left, one)
         top, starts, stack, before = _reach(last, top, starts, stack, forward, rows)
@@ -62,18 +62,18 @@ def reverse_steps(count: Any, state: Sequence[Any], cts: Sequence[Any], forward:
         return last, sub(top, convert_element_type(used, np.int32)), starts, stack, cts
 
     start = (count, np.int32(0), starts, stack, list(cts))
-    return while_loop(lambda carry: gt(carry[0], zero), reverse_last, start)[4]
+    return while_loop(lambda carry: gt(carry[0], zero), steps_back, start)[4]
 
 
 def _without_state(count: Any, cts: Sequence[Any], backward: Backward) -> list[Any]:
     """The sweep over a loop whose steps differ by their number only."""
     zero, one = step_number(0), step_number(1)
 
-    def body(carry: tuple[Any, list[Any]]) -> tuple[Any, list[Any]]:
+    def steps_back(carry: tuple[Any, list[Any]]) -> tuple[Any, list[Any]]:
         last = sub(carry[0], one)
         return last, backward(last, [], carry[1])
 
-    return while_loop(lambda carry: gt(carry[0], zero), body, (count, list(cts)))[1]
+    return while_loop(lambda carry: gt(carry[0], zero), steps_back, (count, list(cts)))[1]
 
 
 def _reach(last: Any, top: Any, starts: Any, stack: list[Any], forward: Forward,

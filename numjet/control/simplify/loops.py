@@ -135,7 +135,7 @@ class _Body:
             return
         env: dict[Var, Atom] = dict(zip(names, self.consts, strict=True))
         for eqn in found.eqns:
-            outvars = [Var(v.aval) for v in eqn.outvars]
+            outvars = [v.copy() for v in eqn.outvars]
             self.before.append(
                 eqn.replace(invars=[a if isinstance(a, Literal) else env[a] for a in eqn.invars], outvars=outvars)
             )

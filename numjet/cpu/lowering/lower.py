@@ -12,6 +12,7 @@ from numjet.cpu.lowering.arrays.materialization import Item
 from numjet.cpu.lowering.arrays.values import LoweredArray, Storage, whole_buffer
 from numjet.cpu.lowering.context import LoweringContext
 from numjet.cpu.lowering.early_stores import LARGE_BUFFER
+from numjet.cpu.lowering.nan_checks import nan_recorder
 from numjet.cpu.remarks import Recorder
 from numjet.foundation.record import Fields, default_factory
 
@@ -39,7 +40,13 @@ def lower(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = (), notes: b
     inputs = [memory.buffer(a.dtype, a.size if a.dtype.itemsize else 0, "input", "in") for a in closed.in_avals]
     args = [LoweredArray(a, Storage(buffer, zero, flag)) if a.dtype.itemsize else b.deferred.empty_elements(a)
             for a, buffer, flag in zip(closed.in_avals, inputs, flags, strict=True)]
+    nans = b.walk.nans = nan_recorder(b, name)
+    if nans is not None:
+        nans.begin(args)
     outs = b.walk.run(closed, args)
+    if nans is not None:
+        nans.finish(outs)
+        b.walk.nans = None
     aliases = _bind_outputs(b, outs, inputs)
     _copy_written_inputs(b, aliases)
     b.ir.recorder = memory.recorder = None   # it keeps arrays, whose functions refer to the context: a cycle

@@ -20,7 +20,7 @@ from numjet.cpu.lowering.early_stores import EarlyStores, cost_of
 from numjet.cpu.lowering.liveness import Frame
 from numjet.cpu.lowering.loops.ring_buffers import RingBuffers
 from numjet.cpu.lowering.memory_scheduling import minimize_peak_memory
-from numjet.cpu.lowering.nan_checks import guard
+from numjet.cpu.lowering.nan_checks import NanRecorder
 from numjet.cpu.lowering.reductions.cumulative import CumulativeReductions
 from numjet.foundation import source
 
@@ -60,7 +60,7 @@ def _by_numpy(op: Op, params: dict[str, Any]) -> Callable[..., Sequence[np.ndarr
 
 
 class JaxprWalk:
-    """Lowers the equations of programs. arrays: the strategy in force.
+    """Lowers the equations of programs. arrays: the strategy in force. nans: what checks results for invalid values.
 
     Rules are called with the whole builder, as core/emit.py says. It is held by a weak reference, so that lowering leaves no
     cycle behind.
@@ -71,6 +71,7 @@ class JaxprWalk:
         self._builder = weakref.ref(builder)
         self.deferred, self.stores, self.rings, self.arrays, self.notes = deferred, stores, rings, arrays, notes
         self.ir, self.liveness, self.reads = deferred.ir, deferred.liveness, deferred.reads
+        self.nans: NanRecorder | None = None
 
     def run(self, closed: ClosedJaxpr, args: Sequence[LoweredArray], barrier: bool = False) -> list[LoweredArray]:
         """Lowers the equations of a program; returns its results, perhaps deferred. barrier: it is the body of a loop or a
@@ -82,7 +83,10 @@ class JaxprWalk:
             check_constant(c, v.aval)
             frame.bind(v, self.deferred.embedded(c))
         for v, a in zip(jaxpr.invars, args, strict=True):
-            frame.bind(v, self.reads.alias(a) if barrier else a)
+            x = self.reads.alias(a) if barrier else a
+            frame.bind(v, x)
+            if self.nans is not None and x is not a:
+                self.nans.set_origin(x, self.nans.origin(a))
         self.liveness.frames.append(frame)
         try:
             for k, (eqn, keep) in enumerate(zip(jaxpr.eqns, needed, strict=True)):
@@ -119,7 +123,8 @@ class JaxprWalk:
         if ir.recorder is not None:
             ir.recorder.results(eqn, outs)
         self.stores.store_results(outs)
-        guard(self._builder(), eqn, outs)
+        if self.nans is not None:
+            self.nans.equation(eqn, args, outs)
         if ir.recorder is not None:
             ir.recorder.end()
         self.stores.release_operands(args, outs, [frame.drop(v) for v in frame.dead_after(eqn)])

@@ -17,6 +17,7 @@ from numjet.cpu.lowering.arrays.materialization import Item
 from numjet.cpu.lowering.arrays.values import LoweredArray, Registers, Storage
 from numjet.cpu.lowering.index import Index
 from numjet.cpu.lowering.loops.carry_buffers import owned_buffer
+from numjet.cpu.lowering.loops.checked_loops import CheckedBranch
 from numjet.cpu.lowering.loops.loop_state import LoopStates
 from numjet.cpu.lowering.loops.native_loops import Loops
 from numjet.cpu.lowering.scalars import words
@@ -159,9 +160,12 @@ class Branches:
         memory = _BranchMemory(ir.memory)
         blocks: list[list[Stmt]] = [[] for _ in branches]
         ends: list[list[LoweredArray]] = []
-        for branch, block in zip(branches, blocks, strict=True):
-            with memory.branch(), self.liveness.operands_consumed(), ir.inside(block):
-                ends.append(self.walk.run(branch, [self.walk.reads.alias(x) for x in operands], barrier=True))
+        checks = [CheckedBranch(self.walk.nans) for _ in branches]
+        for branch, block, checked in zip(branches, blocks, checks, strict=True):
+            with memory.branch(), self.liveness.operands_consumed(), ir.inside(block), checked.body():
+                ends.append(self.walk.run(branch, checked.operands([self.walk.reads.alias(x) for x in operands], operands),
+                                          barrier=True))
+                checked.end(ends[-1])
         memory.use_common()
         with self.liveness.operands_consumed(), ir.inside(blocks[-1]):
             joined = self._choose(list(zip(*ends, strict=True)), operands)

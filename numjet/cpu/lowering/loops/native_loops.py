@@ -11,12 +11,14 @@ from contextlib import contextmanager
 
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import ClosedJaxpr
+from numjet.core.nan_checks import STEPS_BACK
 from numjet.cpu.ir.nodes import INT64, For, Stmt, While
 from numjet.cpu.lowering.arrays.scalarization import most_elements
 from numjet.cpu.lowering.arrays.values import Deferred, LoweredArray, Storage, words_of
 from numjet.cpu.lowering.batch_vectorization import BatchVectorization
 from numjet.cpu.lowering.early_stores import LONG
-from numjet.cpu.lowering.index import Index
+from numjet.cpu.lowering.index import Index, Scalar
+from numjet.cpu.lowering.loops.checked_loops import CheckedLoop
 from numjet.cpu.lowering.loops.loop_state import LoopStates
 from numjet.cpu.lowering.walk import JaxprWalk
 
@@ -33,7 +35,8 @@ class Loops:
         """Runs body while cond holds: state -> state."""
         with self._register_limit(cond, body):
             cond_consts, body_consts = self.invariant(cond_consts), self.invariant(body_consts)
-            found = self.lanes.while_loop(cond, body, body_consts, init) if not cond_consts else None
+            apart = cond_consts or self.walk.nans is not None  # lanes have no iterations in common that a record could name
+            found = self.lanes.while_loop(cond, body, body_consts, init) if not apart else None
             return found or self._while_loop(cond, cond_consts, body, body_consts, init)
 
     def _while_loop(self, cond: ClosedJaxpr, cond_consts: Sequence[LoweredArray], body: ClosedJaxpr,
@@ -42,13 +45,17 @@ class Loops:
         states = self.states.choose(init, body.jaxpr, len(body_consts))
         cond_block: list[Stmt] = []
         body_block: list[Stmt] = []
+        debug = body.jaxpr.debug
+        checked = CheckedLoop(self.walk.nans, ir, None, debug is not None and debug.name == STEPS_BACK)
         with self.liveness.operands_consumed(pinned=(*cond_consts, *body_consts)):
-            with ir.inside(cond_block):
+            with ir.inside(cond_block), self._unchecked():
                 (ok,) = self.walk.run(cond, [*cond_consts, *[s.read_only(cond_block) for s in states]], barrier=True)
                 test = ir.let(self.reads.read(ok)).expr
-            with ir.inside(body_block):
-                news = self.walk.run(body, [*body_consts, *[s.current(body_block) for s in states]], barrier=True)
-                carries = self.states.advance(states, news, [])
+            with ir.inside(body_block), checked.body(checked.counter):
+                state = checked.carried([s.current(body_block) for s in states], init)
+                news = self.walk.run(body, [*body_consts, *state], barrier=True)
+                checked.end(news)
+                carries = [*self.states.advance(states, news, []), *checked.count()]
         if ir.recorder is not None:
             ir.recorder.loop(test, None)
         ir.emit(While(carries, cond_block, test, body_block))
@@ -62,7 +69,7 @@ class Loops:
         with self._register_limit(jaxpr):
             consts = self.invariant(consts)
             xs = [x if self._is_read_in_place(x) else self.materialization.materialize(x) for x in xs]
-            found = self.lanes.scan(jaxpr, consts, init, xs, length, reverse)
+            found = self.lanes.scan(jaxpr, consts, init, xs, length, reverse) if self.walk.nans is None else None
             return found or self._scan(jaxpr, consts, init, xs, length, reverse)
 
     def _scan(self, jaxpr: ClosedJaxpr, consts: Sequence[LoweredArray], init: Sequence[LoweredArray],
@@ -76,15 +83,27 @@ class Loops:
         step = ir.terms.variable(var, (0, length - 1))
         row = step * -1 + (length - 1) if reverse else step
         block: list[Stmt] = []
-        with self.liveness.operands_consumed(pinned=(*consts, *xs)), ir.inside(block):
-            slices = [self._row(x, row) for x in xs]
-            outs = self.walk.run(jaxpr, [*consts, *[s.current(block) for s in states], *slices], barrier=True)
+        checked = CheckedLoop(self.walk.nans, ir, length, reverse)
+        with self.liveness.operands_consumed(pinned=(*consts, *xs)), ir.inside(block), checked.body(Scalar(ir.terms, var)):
+            slices = checked.rows([self._row(x, row) for x in xs], xs)
+            state = checked.carried([s.current(block) for s in states], init)
+            outs = self.walk.run(jaxpr, [*consts, *state, *slices], barrier=True)
+            checked.end(outs[:len(init)], outs[len(init):])
             ys = [(y, _row_storage(s, row, a)) for y, s, a in zip(outs[len(init):], storages, y_avals, strict=True)]
             carries = self.states.advance(states, outs[:len(init)], ys)
         if ir.recorder is not None:
             ir.recorder.loop(var, length)
         ir.emit(For(var, ir.table.index(0), ir.table.index(length), block, carries, "serial"))
         return [*[s.result(ir.block) for s in states], *[LoweredArray(a, s) for a, s in zip(stacks, storages, strict=True)]]
+
+    @contextmanager
+    def _unchecked(self) -> Iterator[None]:
+        """Without checks for invalid values, which a condition does not pass on."""
+        nans, self.walk.nans = self.walk.nans, None
+        try:
+            yield
+        finally:
+            self.walk.nans = nans
 
     def invariant(self, arrays: Sequence[LoweredArray]) -> list[LoweredArray]:
         """Operands that a loop reads in every iteration: deferred ones that cost something are stored before it."""
