@@ -68,7 +68,8 @@ def test_the_example() -> None:
     (nj.vmap(nj.vmap(nj.grad(root))), (WS, XSS), ((7,), (2, 3))),
     (nj.vmap(nj.vmap(nj.grad(root)), in_axes=1, out_axes=1), (WS, XSS), ((7,), (3, 2))),
     (nj.vmap(lambda w, xs: nj.grad(lambda w: nj.vmap(root)(w, xs).sum())(w)), (WS, XSS), ((7,), (2, 3))),
-], ids=str)
+], ids=["vmap of grad", "grad of vmap", "shared operand", "jit inside", "checkpoint", "two vmaps", "other axes",
+        "vmap of grad of vmap"])
 @pytest.mark.parametrize("compiled", [True, False])
 def test_backward_passes_of_loops_under_vmap(fun: Any, args: Any, expected: Any, compiled: bool) -> None:
     error = found(nj.jit(fun) if compiled else fun, *args)
