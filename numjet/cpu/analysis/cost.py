@@ -12,6 +12,7 @@ from numjet.cpu.ir.nodes import (
     CALLBACK,
     INT64,
     MATH,
+    RAISES,
     Call,
     Copy,
     Expr,
@@ -49,10 +50,15 @@ def estimate_ns(function: Function, target: Target, aliases: Sequence[tuple[int,
     aliases: results that take over a donated input's memory, as (output, input) pairs; the copy between the two is not
     counted. At least CALLBACK_NS for what calls into Python.
     """
-    calls = any(isinstance(s, Call) and s.symbol.startswith(CALLBACK) for s in walk(function.body))
+    calls = any(isinstance(s, Call) and _calls_back(s) for s in walk(function.body))
     same = [(function.outputs[out], function.inputs[given]) for out, given in aliases]
     body = [s for s in function.body if not (isinstance(s, Copy) and (s.target, s.source) in same)]
     return max(block_ns(body, target), CALLBACK_NS if calls else 0.0)
+
+
+def _calls_back(call: Call) -> bool:
+    """Whether a call runs a Python function that may take long."""
+    return call.symbol.startswith(CALLBACK) and not call.symbol.startswith(RAISES)
 
 
 def block_ns(block: list[Stmt], target: Target) -> float:
@@ -182,7 +188,7 @@ class _Estimate:
         """Matrix products by their size; other kernels by what they touch."""
         if stmt.symbol == GEMM:
             return _MULTIPLY_ADD * self.operation_ns / self.lanes * multiply_adds(stmt)
-        if stmt.symbol.startswith(CALLBACK):
+        if _calls_back(stmt):
             return CALLBACK_NS
         each = _COPIED if stmt.symbol.startswith("nj_prefix") else _TOUCHED
         return self.operation_ns * (_KERNEL + each * sum(b.size for b in (*stmt.reads, *stmt.writes)))

@@ -31,6 +31,7 @@ INT64 = np.dtype(np.int64)
 BOOL = np.dtype(np.bool_)
 
 CALLBACK = "nj.callback."  # prefix of the symbols of calls into Python
+RAISES = CALLBACK + "raises"  # begins the names of those that only raise an error
 KERNEL_STATUS = 1 << 32   # added to the status of a failed kernel, to tell it from that of a check
 
 # Operations that the code generator implements directly: name -> number of operands.

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from numjet.core.aval import ShapedArray
-from numjet.cpu.ir.nodes import CALLBACK, Call, Check
+from numjet.cpu.ir.nodes import CALLBACK, RAISES, Call, Check
 from numjet.cpu.kernels.callbacks import Trampoline
 from numjet.cpu.lowering.arrays.array_updates import ArrayUpdates
 from numjet.cpu.lowering.arrays.values import LoweredArray
@@ -57,10 +57,10 @@ class LibraryCalls:
         return out
 
     def callback(self, fun: Callable[..., Sequence[np.ndarray]], args: Sequence[LoweredArray],
-                 outs: Sequence[ShapedArray]) -> list[LoweredArray]:
-        """Calls a Python function of NumPy arrays, here and now."""
+                 outs: Sequence[ShapedArray], raises: bool = False) -> list[LoweredArray]:
+        """Calls a Python function of NumPy arrays, here and now. raises: it only raises an error."""
         made = Trampoline(fun, [a.aval for a in args], outs)
-        symbol = f"{CALLBACK}{len(self.trampolines)}"
+        symbol = f"{RAISES if raises else CALLBACK}{len(self.trampolines)}"
         self.trampolines[symbol] = made
         return self.kernel(symbol, args, outs, checked=True)
 

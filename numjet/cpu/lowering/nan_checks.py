@@ -119,7 +119,7 @@ class NanRecorder:
 
                 def report(values: np.ndarray) -> Sequence[np.ndarray]:
                     raise error_of(results, values, name, kind)
-                self.b.callback(report, [table], [])
+                self.b.callback(report, [table], [], raises=True)
         self.buffer.size = max(self.slots, 1)
         table_ir = self.b.ir.table
         fill = Fill(self.buffer, table_ir.index(0), self.b.const(-1, INT64).expr, table_ir.index(self.buffer.size))
