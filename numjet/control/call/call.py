@@ -41,10 +41,21 @@ def _only_passes(jaxpr: ClosedJaxpr) -> bool:
     return not jaxpr.eqns and not any(isinstance(v, Literal) for v in jaxpr.jaxpr.outvars)
 
 
+def _per_operand(params: dict[str, Any], new: int, old: Sequence[int], more: int = 0) -> dict[str, Any]:
+    """The parameters of a call of a derived program. prevent_cse, where it has an entry per operand, gets True for the `new`
+    first operands, the entries of `old` ones, and True for `more` operands at the end."""
+    held = params.get("prevent_cse")
+    if not isinstance(held, tuple):
+        return params
+    return {**params, "prevent_cse": (*(True,) * new, *[held[k] for k in old], *(True,) * more)}
+
+
 def _call_jvp(
     op: Op, primals: Sequence[Any], tangents: Sequence[Any], jaxpr: ClosedJaxpr, params: dict[str, Any]
 ) -> tuple[list[Any], list[Any]]:
-    made = jvp_program(jaxpr, nonzero_flags(tangents), False)
+    nonzeros = nonzero_flags(tangents)
+    made = jvp_program(jaxpr, nonzeros, False)
+    params = _per_operand(params, len(made.consts), [*range(len(primals)), *[k for k, f in enumerate(nonzeros) if f]])
     outs = call_program(made.jaxpr, [*made.consts, *primals, *only_nonzero(tangents)], op=op, **params)
     count = len(jaxpr.out_avals)
     return outs[:count], with_zeros(made.flags, outs[count:], jaxpr.out_avals)
@@ -58,7 +69,9 @@ def call_transpose(
     made = transpose_with_refs(jaxpr, linear, nonzero_flags(cts), False)
     known, unknown = partition_list(linear, args)
     values = [read(t.ref) for t in made.touched]
-    outs = call_program(made.jaxpr, [*made.consts, *known, *only_nonzero(cts), *values], op=op, **params)
+    real = only_nonzero(cts)
+    params = _per_operand(params, len(made.consts), [k for k, f in enumerate(linear) if not f], len(real) + len(values))
+    outs = call_program(made.jaxpr, [*made.consts, *known, *real, *values], op=op, **params)
     count = sum(made.flags)
     for ref, value in zip(written(made.touched), outs[count:], strict=True):
         write(ref, value)
@@ -69,6 +82,7 @@ def call_transpose(
 def _call_batch(op: Op, size: int, args: Sequence[Any], dims: Sequence[int | None], jaxpr: ClosedJaxpr, axis_name: Any,
                 params: dict[str, Any]) -> tuple[list[Any], list[int | None]]:
     made = batch_program(jaxpr, size, tuple(d is not None for d in dims), False, axis_name)
+    params = _per_operand(params, len(made.consts), range(len(args)))
     outs = call_program(made.jaxpr, [*made.consts, *in_front(args, dims)], op=op, **params)
     return outs, [0 if f else None for f in made.flags]
 
@@ -79,6 +93,7 @@ def call_dce(eqn: JaxprEqn, used: list[bool]) -> JaxprEqn:
     params = {**eqn.params, "jaxpr": ClosedJaxpr(jaxpr)}
     if "donated" in params:
         params["donated"] = tuple(d for d, u in zip(params["donated"], used_in, strict=True) if u)
+    params = _per_operand(params, 0, [k for k, u in enumerate(used_in) if u])
     return eqn.replace(params=params, invars=[a for a, u in zip(eqn.invars, used_in, strict=True) if u],
                        outvars=[v for v, u in zip(eqn.outvars, used, strict=True) if u], effects=jaxpr.effects)
 

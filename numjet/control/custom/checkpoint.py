@@ -26,6 +26,7 @@ from numjet.core.walk import eval_closed
 from numjet.foundation import events, source, tree
 from numjet.foundation.config import config
 from numjet.foundation.record import Record
+from numjet.foundation.tree.prefix import flatten_axes
 from numjet.foundation.util import function_name, merge_lists, partition_list
 from numjet.transforms.dce import dce_jaxpr
 from numjet.transforms.simplify import Rewritten, Simplify
@@ -68,6 +69,15 @@ def _plan(closed: ClosedJaxpr, unknown_in: Flags, policy: Any) -> _Plan:
                  [(v.aval, makers[v]) for v in kept])
 
 
+def _held_again(held: Any, unknown_in: Flags, plan: _Plan) -> Any:
+    """prevent_cse of the second computation: what is kept is held back from the compiler, too."""
+    if not isinstance(held, tuple):
+        return held
+    known, unknown = partition_list(unknown_in, held)
+    inputs = [True] * len(plan.consts) + known
+    return (*(True,) * len(plan.kept), *[inputs[i] for i in plan.read], *unknown)
+
+
 def _saved(plan: _Plan, inputs: Sequence[Any]) -> str:
     """What a checkpointed function saves, for the log."""
     parts = []
@@ -92,6 +102,7 @@ def _partial_eval(trace: Any, args: Sequence[Any], params: dict[str, Any]) -> li
     with set_trace(trace.parent):
         outs = eval_closed(plan.known, *inputs)
     operands = [*outs[plan.known_count :], *[inputs[i] for i in plan.read], *unknown]
+    params = {**params, "prevent_cse": _held_again(params["prevent_cse"], unknown_in, plan)}
     if plan.recomputes:
         found = trace.stage(checkpoint_p, operands, {**params, "jaxpr": plan.unknown, "differentiated": True})
     else:
@@ -105,27 +116,36 @@ def _simplify(eqn: JaxprEqn, simplify: Simplify) -> Rewritten:
     return Rewritten(eqn.replace(params={**eqn.params, "jaxpr": simplify(eqn.params["jaxpr"])}), eqn.outvars)
 
 
-def _hlo(b: Any, *args: Any, jaxpr: ClosedJaxpr, prevent_cse: bool, differentiated: bool, **_: Any) -> list[Any]:
+def _hlo(b: Any, *args: Any, jaxpr: ClosedJaxpr, prevent_cse: Any, differentiated: bool, **_: Any) -> list[Any]:
     """The program behind a barrier, if it computes values again: XLA would merge that with the first computation."""
-    held = prevent_cse and differentiated and args
-    operands = b.op("stablehlo.optimization_barrier", args, [x.aval for x in args]) if held else args
-    return b.inline(jaxpr, operands)
+    flags = prevent_cse if isinstance(prevent_cse, tuple) else (prevent_cse,) * len(args)
+    held = [x for x, f in zip(args, flags, strict=True) if f and differentiated]
+    if held:
+        behind = iter(b.op("stablehlo.optimization_barrier", held, [x.aval for x in held]))
+        args = tuple(next(behind) if f else x for x, f in zip(args, flags, strict=True))
+    return b.inline(jaxpr, args)
+
+
+def _holds(prevent_cse: Any) -> bool:
+    """Whether anything is to be held back from the compiler."""
+    return any(prevent_cse) if isinstance(prevent_cse, tuple) else prevent_cse
 
 
 checkpoint_p: Op = calling_op("checkpoint", ("jaxpr", "prevent_cse", "differentiated", "policy"), lambda params: params,
                               partial_eval=_partial_eval,
-                              inline=lambda eqn: None if eqn.params["prevent_cse"] else (eqn.params["jaxpr"], eqn.invars),
+                              inline=lambda e: None if _holds(e.params["prevent_cse"]) else (e.params["jaxpr"], e.invars),
                               simplify=_simplify, hlo=_hlo, traits=CALLS | KEEPS_APART)
 
 
-def checkpoint(fun: Callable[..., Any], *, prevent_cse: bool = True, policy: Callable[..., bool] | None = None,
+def checkpoint(fun: Callable[..., Any], *, prevent_cse: Any = True, policy: Callable[..., bool] | None = None,
                static_argnums: int | Sequence[int] = (), static_argnames: str | Sequence[str] = (),
                concrete: Any = None) -> Callable[..., Any]:
     """Makes a function whose intermediate values are recomputed in the backward pass instead of being kept.
 
     Args:
       fun: the function.
-      prevent_cse: keeps the compiler from merging the second computation with the first.
+      prevent_cse: keeps the compiler from merging the second computation with the first. A tuple with an entry for each
+        positional argument, a bool or a pytree of bools, says by which arguments.
       policy: which values may be kept nevertheless, see `checkpoint_policies`; None: only the inputs.
       static_argnums, static_argnames: arguments that are no arrays, such as flags; they are passed as they are.
 
@@ -159,11 +179,17 @@ def checkpoint(fun: Callable[..., Any], *, prevent_cse: bool = True, policy: Cal
     return cached_with(fun, checkpointed)
 
 
-def _called(fun: Callable[..., Any], operands: Sequence[Any], prevent_cse: bool, policy: Any) -> Any:
+def _called(fun: Callable[..., Any], operands: Sequence[Any], prevent_cse: Any, policy: Any) -> Any:
     leaves, in_tree = tree.tree_flatten(tuple(operands))
     body = trace_body(fun, in_tree, [aval_of(x) for x in leaves], "checkpoint", captures=True)
+    held: Any = prevent_cse
+    if isinstance(prevent_cse, (tuple, list)):
+        args, kwargs = map(tree.tree_structure, operands[-2:])
+        flags = flatten_axes("checkpoint prevent_cse", args, tuple(prevent_cse))
+        before = len(body.consts) + len(leaves) - len(flags) - kwargs.num_leaves
+        held = (*(True,) * before, *flags, *(True,) * kwargs.num_leaves)
     outs = checkpoint_p.bind(
-        *body.consts, *leaves, jaxpr=body.jaxpr, prevent_cse=prevent_cse, differentiated=False, policy=policy
+        *body.consts, *leaves, jaxpr=body.jaxpr, prevent_cse=held, differentiated=False, policy=policy
     )
     return tree.tree_unflatten(body.out_tree, outs)
 

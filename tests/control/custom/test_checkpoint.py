@@ -251,3 +251,23 @@ def test_residuals_are_logged(caplog):
         nj.config.update("jax_log_checkpoint_residuals", False)
     assert "remat-decorated function saving inputs with shapes:\n  float32[]\nand saving these intermediates:\n" \
         "  float32[] from output of sin from test_checkpoint.py:" in caplog.text
+
+
+@pytest.mark.parametrize("prevent_cse, at_once", [
+    ((False, True), 2), (({"w": False}, True), 2), ((True, True), 3), ((False, False), 1)])
+def test_some_arguments_may_be_held_back_from_the_compiler(prevent_cse, at_once):
+    def layer(d, x):
+        return lax.sin(x @ d["w"])
+    held = checkpoint(layer, prevent_cse=prevent_cse)
+
+    def loss(f, ws, x):
+        for w in ws:
+            x = f({"w": w}, x)
+        return (x ** 2).sum()
+    ws, x = [np.eye(3, dtype=F32), np.ones((3, 3), F32)], nj.numpy.arange(3, dtype=F32)
+    g, plain = (nj.grad(lambda ws, x, f=f: loss(f, ws, x), (0, 1)) for f in (held, layer))
+    for got, want in zip(nj.tree.leaves(nj.jit(g)(ws, x)), nj.tree.leaves(plain(ws, x)), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-5)
+    lines = [line for line in nj.jit(g).lower(ws, x).as_text().splitlines() if "optimization_barrier" in line]
+    assert max([line.split("(")[1].count(",") + 1 for line in lines], default=1) == at_once
+    nj.vmap(nj.grad(lambda x: held({"w": ws[0]}, x).sum()))(np.ones((2, 3), F32))
