@@ -257,9 +257,10 @@ _NO_BETA_GRADIENT = _refuse("Betainc gradient with respect to a and b not suppor
 
 
 def _beta_slope(t: Any, out: Any, a: Any, b: Any, x: Any) -> Any:
-    """x^(a - 1) (1 - x)^(b - 1) / B(a, b)."""
-    other = mul_p.bind(sub_p(b, 1.0), log1p_p.bind(neg_p.bind(x)))
-    powers = add_p.bind(mul_p.bind(sub_p(a, 1.0), log_p.bind(x)), other)
+    """x^(a - 1) (1 - x)^(b - 1) / B(a, b); powers of exponent 0 are 1 at the ends, too."""
+    from_0, from_1 = where(eq_p(a, 1.0), 1.0, x), where(eq_p(b, 1.0), 0.0, x)
+    other = mul_p.bind(sub_p(b, 1.0), log1p_p.bind(neg_p.bind(from_1)))
+    powers = add_p.bind(mul_p.bind(sub_p(a, 1.0), log_p.bind(from_0)), other)
     log_beta = sub_p.bind(add_p.bind(lgamma_p.bind(a), lgamma_p.bind(b)), lgamma_p.bind(add_p.bind(a, b)))
     return mul_p.bind(t, exp_p.bind(sub_p.bind(powers, log_beta)))
 

@@ -24,6 +24,26 @@ def i0e(x: Any) -> Any:
     return special.bessel_i0e(floats("i0e", x)[0])
 
 
+@custom_jvp
+def _i0(x: Any) -> Any:
+    return jnp.exp(abs(x)) * special.bessel_i0e(x)
+
+
+@custom_jvp
+def _i1(x: Any) -> Any:
+    return jnp.exp(abs(x)) * special.bessel_i1e(x)
+
+
+def _i1_slope(x: Any, out: Any) -> Any:
+    """I0 - I1 / x, with the limit 1/2 of the quotient at 0."""
+    zero = x == 0
+    return _i0(x) - jnp.where(zero, 0.5, out / jnp.where(zero, 1, x))
+
+
+_i0.defjvps(lambda t, out, x: t * _i1(x))
+_i1.defjvps(lambda t, out, x: t * _i1_slope(x, out))
+
+
 def i0(x: Any) -> Any:
     """The modified Bessel function of order 0.
 
@@ -49,8 +69,7 @@ def i1(x: Any) -> Any:
     >>> float(i1(0.0))
     0.0
     """
-    x, = floats("i1", x)
-    return jnp.exp(abs(x)) * special.bessel_i1e(x)
+    return _i1(floats("i1", x)[0])
 
 
 # -------------------------------------------------------------------------------------------- exponential integrals
@@ -123,10 +142,10 @@ def _expi(x: Any) -> Any:
     below = jnp.where(x < 0, -x, 1.0)
     near = jnp.where((x > 0) & (x < end), x, 1.0)
     series = _EULER + jnp.log(near) + _entire_part(near)
-    far = jnp.where(x >= end, x, end)
+    far = jnp.where((x >= end) & (x < jnp.inf), x, end)
     out = jnp.where(x < end, series, jnp.exp(far) / far * _factorial_series(far, end))
     out = jnp.where(x < 0, -_exp1(below), jnp.where(x == 0, -jnp.inf, out))
-    return jnp.where(jnp.isnan(x), jnp.nan, out)
+    return jnp.where(jnp.isnan(x) | (x == jnp.inf), x, out)
 
 
 def _factorial_series(x: Any, terms: int) -> Any:

@@ -1,12 +1,15 @@
 """Error functions, the normal distribution, entropies, logistic functions."""
 from __future__ import annotations
 
+import functools
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 import numjet.numpy as jnp
+from numjet.control.custom.custom_calls import SymbolicZero
 from numjet.control.custom.custom_jvp import custom_jvp
 from numjet.core.trace import aval_of
 from numjet.foundation import dtypes
@@ -102,20 +105,37 @@ def _boxcox(log: Any, lmbda: Any) -> Any:
 
 # -------------------------------------------------------------------------------------------- entropies
 
-@custom_jvp
-def _xlogy(x: Any, y: Any) -> Any:
-    zero = x == 0
-    return jnp.where(zero, 0, x * jnp.log(jnp.where(zero, 1, y)))
+def _product_with_log(log: Callable[[Any], Any], shift: int) -> Any:
+    """x log(y), 0 where x is 0 and y a number; for log1p, `shift` is 1.
+
+    Where x is 0, the product is 0 for all y, and so is its derivative by y. A constant x adds no 0 * log(0).
+    """
+    @custom_jvp
+    def product(x: Any, y: Any) -> Any:
+        zero = (x == 0) & (y == y)
+        return jnp.where(zero, 0, x * log(jnp.where(zero, 1, y)))
+
+    @functools.partial(product.defjvp, symbolic_zeros=True)
+    def product_jvp(primals: Any, tangents: Any) -> Any:
+        (x, y), (tx, ty) = primals, tangents
+        out = product(x, y)
+        total = jnp.zeros_like(out)
+        if not isinstance(tx, SymbolicZero):
+            total = total + tx * log(y)
+        if not isinstance(ty, SymbolicZero):
+            divisor = y + shift
+            total = total + ty * jnp.true_divide(x, jnp.where((x == 0) & (divisor == 0), 1, divisor))
+        return out, total
+
+    return product
 
 
-@_xlogy.defjvp
-def _xlogy_jvp(primals: Any, tangents: Any) -> Any:
-    (x, y), (tx, ty) = primals, tangents
-    return _xlogy(x, y), tx * jnp.log(y) + ty * jnp.true_divide(x, y)
+_xlogy = _product_with_log(jnp.log, 0)
+_xlog1py = _product_with_log(jnp.log1p, 1)
 
 
 def xlogy(x: Any, y: Any) -> Any:
-    """x log(y), 0 where x is 0.
+    """x log(y), 0 where x is 0 and y a number.
 
     >>> float(xlogy(0.0, 0.0))
     0.0
@@ -123,20 +143,8 @@ def xlogy(x: Any, y: Any) -> Any:
     return _xlogy(*promote_shapes("xlogy", *promote_args_inexact("xlogy", x, y)))
 
 
-@custom_jvp
-def _xlog1py(x: Any, y: Any) -> Any:
-    zero = x == 0
-    return jnp.where(zero, 0, x * jnp.log1p(jnp.where(zero, 1, y)))
-
-
-@_xlog1py.defjvp
-def _xlog1py_jvp(primals: Any, tangents: Any) -> Any:
-    (x, y), (tx, ty) = primals, tangents
-    return _xlog1py(x, y), tx * jnp.log1p(y) + ty * jnp.true_divide(x, 1 + y)
-
-
 def xlog1py(x: Any, y: Any) -> Any:
-    """x log(1 + y), 0 where x is 0.
+    """x log(1 + y), 0 where x is 0 and y a number.
 
     >>> float(xlog1py(0.0, -1.0))
     0.0
@@ -170,7 +178,8 @@ def rel_entr(p: Any, q: Any) -> Any:
     p, q = floats("rel_entr", p, q)
     both, none = (p > 0) & (q > 0), (p == 0) & (q >= 0)
     safe_p, safe_q = jnp.where(both, p, 1), jnp.where(both, q, 1)
-    return jnp.where(both, safe_p * jnp.log(safe_p / safe_q), jnp.where(none, 0, np.inf))
+    out = jnp.where(both, safe_p * jnp.log(safe_p / safe_q), jnp.where(none, 0, np.inf))
+    return jnp.where(jnp.isnan(p) | jnp.isnan(q), np.nan, out)
 
 
 def kl_div(p: Any, q: Any) -> Any:
@@ -180,7 +189,8 @@ def kl_div(p: Any, q: Any) -> Any:
     0.0
     """
     p, q = floats("kl_div", p, q)
-    return rel_entr(p, q) - p + q
+    entropy = rel_entr(p, q)
+    return jnp.where(entropy == np.inf, entropy, entropy - p + q)
 
 
 # -------------------------------------------------------------------------------------------- normal distribution

@@ -13,12 +13,23 @@ LOG_2PI = math.log(2.0 * math.pi)
 
 def standard(name: str, x: Any, *rest: Any) -> list[Any]:
     """[(x - loc) / scale, parameters..., loc, scale] of arguments (x, parameters..., loc, scale), in one float dtype.
+    NaN for scales that are not positive.
 
     >>> [float(v) for v in standard("norm.pdf", 3, 1, 2)]
     [1.0, 1.0, 2.0]
     """
     x, *params, loc, scale = promote_args_inexact(name, x, *rest)
+    scale = where_valid(scale > 0, scale)
     return [(x - loc) / scale, *params, loc, scale]
+
+
+def where_valid(valid: Any, x: Any) -> Any:
+    """x where the parameters are valid, else NaN, which every formula passes on to its result and derivatives.
+
+    >>> float(where_valid(-1.0 > 0, 3.0))
+    nan
+    """
+    return jnp.where(valid, x, math.nan)
 
 
 def where_inside(outside: Any, inside_value: Any, x: Any, value: float) -> tuple[Any, Any]:
@@ -36,3 +47,16 @@ def log1mexp(x: Any) -> Any:
     near = x < LOG_2
     small, large = jnp.where(near, x, 0.5), jnp.where(near, 1.0, x)
     return jnp.where(near, jnp.log(-jnp.expm1(-small)), jnp.log1p(-jnp.exp(-large)))
+
+
+def log1p_square(x: Any) -> Any:
+    """log(1 + x^2), without overflow of the square.
+
+    >>> float(log1p_square(1e30)) < 139
+    True
+    """
+    x, = promote_args_inexact("log1p_square", x)
+    size = jnp.abs(x)
+    far = size > 1
+    large = jnp.where(far, size, 1.0)
+    return jnp.where(far, 2 * jnp.log(large) + jnp.log1p(jnp.square(1 / large)), jnp.log1p(jnp.square(jnp.where(far, 0.0, x))))

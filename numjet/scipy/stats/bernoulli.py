@@ -7,7 +7,7 @@ from typing import Any
 import numjet.numpy as jnp
 from numjet.numpy.core.promotion import promote_args_inexact
 from numjet.scipy.special.probability import xlog1py, xlogy
-from numjet.scipy.stats.arguments import where_inside
+from numjet.scipy.stats.arguments import where_inside, where_valid
 from numjet.scipy.stats.publish import exp_of
 
 
@@ -18,7 +18,7 @@ def logpmf(k: Any, p: Any, loc: Any = 0) -> Any:
     -1.386
     """
     k, p, loc = promote_args_inexact("bernoulli.logpmf", k, p, loc)
-    x = k - loc
+    x = where_valid((p >= 0) & (p <= 1), k - loc)
     x, set_outside = where_inside((x < 0) | (x > 1), 0.0, x, -math.inf)
     return set_outside(xlogy(x, p) + xlog1py(1 - x, -p))
 

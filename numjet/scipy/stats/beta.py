@@ -7,7 +7,7 @@ from typing import Any
 import numjet.numpy as jnp
 from numjet.scipy.special.gamma_family import betainc, betaln
 from numjet.scipy.special.probability import xlog1py, xlogy
-from numjet.scipy.stats.arguments import standard, where_inside
+from numjet.scipy.stats.arguments import standard, where_inside, where_valid
 from numjet.scipy.stats.publish import exp_of
 from numjet.scipy.stats.tails import log_betainc
 
@@ -15,6 +15,7 @@ from numjet.scipy.stats.tails import log_betainc
 def _clipped(name: str, x: Any, a: Any, b: Any, loc: Any, scale: Any) -> tuple[Any, Any, Any]:
     """(a, b, the standardized argument in [0, 1]): the distribution function is constant beyond."""
     z, a, b, _, _ = standard(name, x, a, b, loc, scale)
+    z = where_valid((a > 0) & (b > 0), z)
     return a, b, jnp.where(z < 0, 0.0, jnp.where(z > 1, 1.0, z))
 
 
@@ -25,6 +26,7 @@ def logpdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     -0.17
     """
     z, a, b, _, scale = standard("beta.logpdf", x, a, b, loc, scale)
+    z = where_valid((a > 0) & (b > 0), z)
     z, set_outside = where_inside((z < 0) | (z > 1), 0.5, z, -math.inf)
     return set_outside(xlogy(a - 1, z) + xlog1py(b - 1, -z) - betaln(a, b) - jnp.log(scale))
 

@@ -7,7 +7,7 @@ from typing import Any
 import numjet.numpy as jnp
 from numjet.numpy.core.promotion import promote_args_inexact
 from numjet.scipy.special.gamma_family import betaln
-from numjet.scipy.stats.arguments import where_inside
+from numjet.scipy.stats.arguments import where_inside, where_valid
 from numjet.scipy.stats.publish import exp_of
 
 
@@ -20,11 +20,10 @@ def logpmf(k: Any, n: Any, a: Any, b: Any, loc: Any = 0) -> Any:
     -1.435
     """
     k, n, a, b, loc = promote_args_inexact("betabinom.logpmf", k, n, a, b, loc)
-    x = jnp.floor(k - loc)
-    n, set_invalid = where_inside((n < 0) | (a <= 0) | (b <= 0), 1.0, n, math.nan)
+    x = where_valid((n >= 0) & (a > 0) & (b > 0), jnp.floor(k - loc))
     x, set_outside = where_inside((x < 0) | (x > n), 0.0, x, -math.inf)
     choices = -jnp.log1p(n) - betaln(n - x + 1, x + 1)
-    return set_invalid(set_outside(choices + betaln(x + a, n - x + b) - betaln(a, b)))
+    return set_outside(choices + betaln(x + a, n - x + b) - betaln(a, b))
 
 
 pmf = exp_of(logpmf, 0.238)

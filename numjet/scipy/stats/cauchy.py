@@ -5,6 +5,7 @@ import math
 from typing import Any
 
 import numjet.numpy as jnp
+from numjet.scipy.stats.arguments import log1p_square
 from numjet.scipy.stats.publish import LocationScale, exp_of, on_probabilities
 
 _LOG_PI = math.log(math.pi)
@@ -32,7 +33,7 @@ def _quantile(q: Any) -> Any:
 
 
 _cauchy = LocationScale(__name__)
-logpdf = _cauchy.density(lambda z, scale: -_LOG_PI - jnp.log1p(jnp.square(z)) - jnp.log(scale), -1.899)
+logpdf = _cauchy.density(lambda z, scale: -_LOG_PI - log1p_square(z) - jnp.log(scale), -1.899)
 pdf = exp_of(logpdf, 0.15)
 cdf = _cauchy.probability("cdf", lambda z: _upper(-z), 0.578)
 logcdf = _cauchy.probability("logcdf", lambda z: _log_upper(-z), -0.548)

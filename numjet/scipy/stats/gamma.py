@@ -7,7 +7,7 @@ from typing import Any
 import numjet.numpy as jnp
 from numjet.scipy.special.gamma_family import gammainc, gammaincc, gammaln
 from numjet.scipy.special.probability import xlogy
-from numjet.scipy.stats.arguments import standard, where_inside
+from numjet.scipy.stats.arguments import standard, where_inside, where_valid
 from numjet.scipy.stats.publish import exp_of
 from numjet.scipy.stats.tails import log_gammainc, log_gammaincc
 
@@ -15,6 +15,7 @@ from numjet.scipy.stats.tails import log_gammainc, log_gammaincc
 def _above(name: str, x: Any, a: Any, loc: Any, scale: Any, below: float) -> tuple[Any, Any, Any]:
     """(a, standardized argument with 1 below the support, a function that puts `below` there)."""
     z, a, _, _ = standard(name, x, a, loc, scale)
+    z = where_valid(a > 0, z)
     z, set_below = where_inside(z < 0, 1.0, z, below)
     return a, z, set_below
 
@@ -26,6 +27,7 @@ def logpdf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Any:
     -1.72
     """
     z, a, _, scale = standard("gamma.logpdf", x, a, loc, scale)
+    z = where_valid(a > 0, z)
     z, set_outside = where_inside(z < 0, 1.0, z, -math.inf)
     return set_outside(xlogy(a - 1, z) - z - gammaln(a) - jnp.log(scale))
 

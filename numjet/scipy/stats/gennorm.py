@@ -6,7 +6,7 @@ from typing import Any
 import numjet.numpy as jnp
 from numjet.numpy.core.promotion import promote_args_inexact
 from numjet.scipy.special.gamma_family import gammaincc, gammaln
-from numjet.scipy.stats.arguments import LOG_2
+from numjet.scipy.stats.arguments import LOG_2, where_valid
 from numjet.scipy.stats.publish import exp_of
 
 
@@ -17,6 +17,7 @@ def logpdf(x: Any, beta: Any) -> Any:
     -1.591
     """
     x, beta = promote_args_inexact("gennorm.logpdf", x, beta)
+    beta = where_valid(beta > 0, beta)
     return jnp.log(beta) - LOG_2 - gammaln(1 / beta) - jnp.abs(x) ** beta
 
 
@@ -30,5 +31,7 @@ def cdf(x: Any, beta: Any) -> Any:
     0.888
     """
     x, beta = promote_args_inexact("gennorm.cdf", x, beta)
-    tail = 0.5 * gammaincc(1 / beta, jnp.abs(x) ** beta)
-    return jnp.where(x < 0, tail, 1 - tail)
+    beta = where_valid(beta > 0, beta)
+    centre = jnp.abs(x) ** beta == 0      # where the power underflows, the density is constant
+    tail = 0.5 * gammaincc(1 / beta, jnp.where(centre, 1.0, jnp.abs(x)) ** beta)
+    return jnp.where(centre, 0.5 + x * pdf(0.0, beta), jnp.where(x < 0, tail, 1 - tail))

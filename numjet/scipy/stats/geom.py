@@ -7,7 +7,7 @@ from typing import Any
 import numjet.numpy as jnp
 from numjet.numpy.core.promotion import promote_args_inexact
 from numjet.scipy.special.probability import xlog1py
-from numjet.scipy.stats.arguments import where_inside
+from numjet.scipy.stats.arguments import where_inside, where_valid
 from numjet.scipy.stats.publish import exp_of
 
 
@@ -18,7 +18,8 @@ def logpmf(k: Any, p: Any, loc: Any = 0) -> Any:
     -1.674
     """
     k, p, loc = promote_args_inexact("geom.logpmf", k, p, loc)
-    x, set_outside = where_inside(k - loc <= 0, 1.0, k - loc, -math.inf)
+    x = where_valid((p > 0) & (p <= 1), k - loc)
+    x, set_outside = where_inside(x <= 0, 1.0, x, -math.inf)
     return set_outside(xlog1py(x - 1, -p) + jnp.log(p))
 
 

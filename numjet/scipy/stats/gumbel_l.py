@@ -5,6 +5,7 @@ from typing import Any
 
 import numjet.numpy as jnp
 from numjet.numpy.core.promotion import promote_args_inexact
+from numjet.scipy.stats.arguments import where_valid
 from numjet.scipy.stats.gumbel_r import log_density, log_upper
 from numjet.scipy.stats.publish import LocationScale, exp_of, on_probabilities
 
@@ -24,4 +25,4 @@ def ppf(p: Any, loc: Any = 0, scale: Any = 1) -> Any:
     1.153
     """
     p, loc, scale = promote_args_inexact("gumbel_l.ppf", p, loc, scale)
-    return loc + scale * on_probabilities(lambda p: jnp.log(-jnp.log1p(-p)))(p)
+    return loc + where_valid(scale > 0, scale) * on_probabilities(lambda p: jnp.log(-jnp.log1p(-p)))(p)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numjet.numpy as jnp
 from numjet.numpy.core.promotion import promote_args_inexact
-from numjet.scipy.stats.arguments import log1mexp, where_inside
+from numjet.scipy.stats.arguments import log1mexp, where_inside, where_valid
 from numjet.scipy.stats.publish import LocationScale, exp_of, on_probabilities
 
 _FLAT = 40.0      # beyond it log(1 - exp(-exp(-z))) is -z to the last place
@@ -48,4 +48,4 @@ def ppf(p: Any, loc: Any = 0, scale: Any = 1) -> Any:
     2.992
     """
     p, loc, scale = promote_args_inexact("gumbel_r.ppf", p, loc, scale)
-    return loc - scale * on_probabilities(lambda p: jnp.log(-jnp.log(p)))(p)
+    return loc - where_valid(scale > 0, scale) * on_probabilities(lambda p: jnp.log(-jnp.log(p)))(p)

@@ -6,6 +6,7 @@ from typing import Any
 import numjet.numpy as jnp
 from numjet.numpy.core.promotion import promote_args_inexact
 from numjet.scipy.special.probability import expit, logit
+from numjet.scipy.stats.arguments import where_valid
 from numjet.scipy.stats.publish import LocationScale, exp_of
 
 
@@ -28,7 +29,7 @@ def ppf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     2.697
     """
     x, loc, scale = promote_args_inexact("logistic.ppf", x, loc, scale)
-    return loc + scale * logit(x)
+    return loc + where_valid(scale > 0, scale) * logit(x)
 
 
 def isf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
@@ -38,4 +39,4 @@ def isf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     -1.697
     """
     x, loc, scale = promote_args_inexact("logistic.isf", x, loc, scale)
-    return loc - scale * logit(x)
+    return loc - where_valid(scale > 0, scale) * logit(x)

@@ -8,7 +8,7 @@ import numjet.numpy as jnp
 from numjet.numpy.core.promotion import promote_args_inexact
 from numjet.scipy.special.gamma_family import betaln
 from numjet.scipy.special.probability import xlog1py, xlogy
-from numjet.scipy.stats.arguments import where_inside
+from numjet.scipy.stats.arguments import where_inside, where_valid
 from numjet.scipy.stats.publish import exp_of
 
 
@@ -19,7 +19,8 @@ def logpmf(k: Any, n: Any, p: Any, loc: Any = 0) -> Any:
     -2.942
     """
     k, n, p, loc = promote_args_inexact("nbinom.logpmf", k, n, p, loc)
-    x, set_outside = where_inside(k - loc < 0, 0.0, k - loc, -math.inf)
+    x = where_valid((n > 0) & (p > 0) & (p <= 1), k - loc)
+    x, set_outside = where_inside(x < 0, 0.0, x, -math.inf)
     choices = -jnp.log(n + x) - betaln(n, x + 1)
     return set_outside(choices + xlogy(n, p) + xlog1py(x, -p))
 

@@ -6,13 +6,14 @@ from typing import Any
 
 import numjet.numpy as jnp
 from numjet.numpy.core.promotion import promote_args_inexact
-from numjet.scipy.stats.arguments import log1mexp, standard, where_inside
+from numjet.scipy.stats.arguments import log1mexp, standard, where_inside, where_valid
 from numjet.scipy.stats.publish import exp_of, on_probabilities
 
 
 def _hazard(name: str, x: Any, b: Any, loc: Any, scale: Any, below: float) -> tuple[Any, Any]:
     """(-log of the survival function, a function that puts `below` below the support)."""
     z, b, _, _ = standard(name, x, b, loc, scale)
+    z = where_valid(b > 0, z)
     z, set_below = where_inside(z < 1, 2.0, z, below)
     return b * jnp.log(z), set_below
 
@@ -24,6 +25,7 @@ def logpdf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     -1.679
     """
     z, b, _, scale = standard("pareto.logpdf", x, b, loc, scale)
+    z = where_valid(b > 0, z)
     z, set_outside = where_inside(z < 1, 2.0, z, -math.inf)
     return set_outside(jnp.log(b) - jnp.log(scale) - (b + 1) * jnp.log(z))
 
@@ -78,4 +80,5 @@ def ppf(q: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     4.5
     """
     q, b, loc, scale = promote_args_inexact("pareto.ppf", q, b, loc, scale)
+    scale = where_valid((scale > 0) & (b > 0), scale)
     return loc + scale * on_probabilities(lambda q: jnp.exp(-jnp.log1p(-q) / b))(q)

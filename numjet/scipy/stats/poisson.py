@@ -10,7 +10,7 @@ from numjet.foundation import dtypes
 from numjet.numpy.core.promotion import promote_args_inexact
 from numjet.scipy.special.gamma_family import gammaincc, gammaln
 from numjet.scipy.special.probability import xlogy
-from numjet.scipy.stats.arguments import LOG_2PI, where_inside
+from numjet.scipy.stats.arguments import LOG_2PI, where_inside, where_valid
 from numjet.scipy.stats.publish import exp_of
 
 # Where the asymptotic series is exact to the last places of 64 and 32 bits.
@@ -27,7 +27,7 @@ def logpmf(k: Any, mu: Any, loc: Any = 0) -> Any:
     -1.496
     """
     k, mu, loc = promote_args_inexact("poisson.logpmf", k, mu, loc)
-    x = k - loc
+    x = where_valid(mu >= 0, k - loc)
     x, set_outside = where_inside((x < 0) | (x > jnp.floor(x)), 0.0, x, -math.inf)
     return set_outside(xlogy(x, mu) - gammaln(x + 1) - mu)
 
@@ -42,7 +42,8 @@ def cdf(k: Any, mu: Any, loc: Any = 0) -> Any:
     0.423
     """
     k, mu, loc = promote_args_inexact("poisson.cdf", k, mu, loc)
-    x, set_below = where_inside(k - loc < 0, 0.0, k - loc, 0.0)
+    x = where_valid(mu >= 0, k - loc)
+    x, set_below = where_inside(x < 0, 0.0, x, 0.0)
     return set_below(gammaincc(jnp.floor(x) + 1, mu))
 
 

@@ -13,7 +13,7 @@ from typing import Any, ParamSpec, Protocol
 
 import numjet.numpy as jnp
 from numjet.numpy.core.promotion import promote_args_inexact
-from numjet.scipy.stats.arguments import standard
+from numjet.scipy.stats.arguments import standard, where_valid
 
 P = ParamSpec("P")
 Formula = Callable[[Any], Any]
@@ -125,5 +125,5 @@ class LocationScale:
 
         def function(q: Any, loc: Any = 0, scale: Any = 1) -> Any:
             q, loc, scale = promote_args_inexact(title, q, loc, scale)
-            return loc + scale * formula(q)
+            return loc + where_valid(scale > 0, scale) * formula(q)
         return publish(function, self._module, name, "(0.75, 0.5, 2.0)", value)

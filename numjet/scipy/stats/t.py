@@ -5,7 +5,7 @@ from typing import Any
 
 import numjet.numpy as jnp
 from numjet.scipy.special.gamma_family import betaln
-from numjet.scipy.stats.arguments import standard
+from numjet.scipy.stats.arguments import LOG_2PI, log1p_square, standard, where_valid
 from numjet.scipy.stats.publish import exp_of
 
 
@@ -16,7 +16,11 @@ def logpdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
     -1.735
     """
     z, df, _, scale = standard("t.logpdf", x, df, loc, scale)
-    return -betaln(0.5 * df, 0.5) - 0.5 * (df + 1) * jnp.log1p(jnp.square(z) / df) - 0.5 * jnp.log(df) - jnp.log(scale)
+    df = where_valid(df > 0, df)
+    normal = jnp.isinf(df)
+    df = jnp.where(normal, 1.0, df)
+    out = -betaln(0.5 * df, 0.5) - 0.5 * (df + 1) * log1p_square(z / jnp.sqrt(df)) - 0.5 * jnp.log(df)
+    return jnp.where(normal, -0.5 * (jnp.square(z) + LOG_2PI), out) - jnp.log(scale)
 
 
 pdf = exp_of(logpdf, 0.176)

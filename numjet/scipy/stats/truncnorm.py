@@ -19,7 +19,7 @@ def _log_mass(a: Any, b: Any) -> Any:
     a, b = jnp.where(mirrored, -b, a), jnp.where(mirrored, -a, b)
     tail = b <= 0
     log_b, log_a = log_ndtr(jnp.where(tail, b, -1.0)), log_ndtr(jnp.where(tail, a, -2.0))
-    left = log_b + log1mexp(log_b - log_a)
+    left = log_b + log1mexp(jnp.where(jnp.isinf(log_b), jnp.inf, log_b - log_a))   # both are -inf far out
     # around 0 both parts are positive: no cancellation
     parts = special.erf(_ROOT_HALF * jnp.where(tail, 1.0, b)) + special.erf(_ROOT_HALF * jnp.where(tail, 1.0, -a))
     return jnp.where(tail, left, jnp.log(0.5 * parts))
@@ -34,7 +34,7 @@ def _inner_point(a: Any, b: Any) -> Any:
 def _moved_inside(name: str, x: Any, a: Any, b: Any, loc: Any, scale: Any) -> tuple[Any, ...]:
     """(z inside (a, b), a, b, where z was below or at a, where above or at b, a function that marks a >= b)."""
     z, a, b, _, _ = standard(name, x, a, b, loc, scale)
-    invalid = a >= b
+    invalid = ~(a < b) | jnp.isnan(z)
     a, b = jnp.where(invalid, -1.0, a), jnp.where(invalid, 1.0, b)
     below, above = z <= a, z >= b
     z = jnp.where(below | above, _inner_point(a, b), z)
@@ -55,7 +55,7 @@ def logpdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     -1.443
     """
     z, a, b, _, scale = standard("truncnorm.logpdf", x, a, b, loc, scale)
-    outside, invalid = (z < a) | (z > b), a >= b
+    outside, invalid = (z < a) | (z > b), ~(a < b) | jnp.isnan(z)
     a, b = jnp.where(invalid, -1.0, a), jnp.where(invalid, 1.0, b)
     z = jnp.where(outside, 0.0, z)
     out = -0.5 * (jnp.square(z) + LOG_2PI) - jnp.log(scale) - _log_mass(a, b)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numjet.numpy as jnp
 from numjet.numpy.core.promotion import promote_args_inexact
-from numjet.scipy.stats.arguments import LOG_2PI, where_inside
+from numjet.scipy.stats.arguments import LOG_2PI, where_inside, where_valid
 from numjet.scipy.stats.publish import exp_of
 
 
@@ -17,11 +17,11 @@ def logpdf(x: Any, c: Any) -> Any:
     -1.783
     """
     x, c = promote_args_inexact("wrapcauchy.logpdf", x, c)
-    c, set_invalid = where_inside((c <= 0) | (c >= 1), 0.5, c, math.nan)
+    x = where_valid((c > 0) & (c < 1), x)
     x, set_outside = where_inside((x < 0) | (x > 2 * math.pi), 1.0, x, -math.inf)
     # 1 + c^2 - 2 c cos(x), without cancellation
     spread = jnp.square(1 - c) + 4 * c * jnp.square(jnp.sin(0.5 * x))
-    return set_invalid(set_outside(jnp.log1p(-jnp.square(c)) - LOG_2PI - jnp.log(spread)))
+    return set_outside(jnp.log1p(-jnp.square(c)) - LOG_2PI - jnp.log(spread))
 
 
 pdf = exp_of(logpdf, 0.168)

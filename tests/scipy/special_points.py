@@ -1,0 +1,77 @@
+"""Special points of the functions of scipy.special and scipy.stats: where functions end, overflow or are undefined.
+
+What differs from SciPy there, on purpose, is data: DECISIONS, with the reason for each.
+"""
+from collections.abc import Callable
+from itertools import product
+
+import numpy as np
+
+NAN, INF = np.nan, np.inf
+
+POINTS = [0.0, -0.0, NAN, INF, -INF, 1.0, -1.0, 0.5, -0.5, 2.0, -2.0, 3.5, -3.5, 5.0, -4.0, 1e-30, -1e-30, 1e30, -1e30, 30.0,
+          -30.0, 70.0, -70.0, 1e5]
+FEW = [0.0, -0.0, NAN, INF, 1.0, -1.0, 0.5, 2.0, -0.5, 1e-30, 1e30, 7.5]
+UNARY = ("dawsn digamma entr erf erfc erfcx erfinv exp1 expi expit gamma gammaln gammasgn i0 i0e i1 i1e log_ndtr logit ndtr "
+         "ndtri spence").split()
+BINARY = "gammainc gammaincc xlog1py xlogy rel_entr kl_div zeta".split()
+
+# Distribution: pools of its shape parameters, whether it has loc and scale.
+X = [0.0, -0.0, NAN, INF, -INF, 1.0, -1.0, 0.5, -0.5, 2.0, 3.0, -3.0, 1e-30, 1e30, -1e30, 40.0, -40.0]
+SHAPE = [0.0, NAN, 1.0, -1.0, 0.5, 2.0, 30.0]
+PROBABILITY = [0.0, 0.25, 1.0, -0.1, 1.1, NAN]
+QUANTILES = [0.0, 0.25, 0.5, 1.0, -0.1, 1.1, NAN, 1e-30]
+LOC_SCALE = [(0.0, 1.0), (1.0, 2.0), (0.0, -1.0), (0.0, 0.0), (0.0, INF), (NAN, 1.0), (0.0, NAN)]
+CUTS = [(-1.0, 1.0), (0.0, INF), (-INF, 0.0), (-INF, INF), (1.0, -1.0), (1.0, 1.0), (NAN, 1.0), (5.0, 6.0)]
+CONTINUOUS: dict[str, tuple[list[list[float]], bool]] = {
+    **dict.fromkeys(("norm", "cauchy", "expon", "laplace", "logistic", "uniform", "gumbel_r", "gumbel_l"), ([], True)),
+    **dict.fromkeys(("gamma", "chi2", "pareto", "t"), ([SHAPE], True)), "beta": ([SHAPE, SHAPE], True),
+    "gennorm": ([SHAPE], False), "vonmises": ([SHAPE], False), "wrapcauchy": ([PROBABILITY], False), "truncnorm": ([], True)}
+COUNTS = [0.0, 1.0, 5.0, -1.0, NAN]
+DISCRETE: dict[str, list[list[float]]] = {
+    "bernoulli": [PROBABILITY], "geom": [PROBABILITY], "poisson": [[0.0, 1.0, 2.5, -1.0, NAN]], "binom": [COUNTS, PROBABILITY],
+    "nbinom": [[0.0, 1.0, 2.5, -1.0, NAN], PROBABILITY], "betabinom": [COUNTS, SHAPE, SHAPE]}
+FUNCTIONS = "logpdf pdf cdf sf logcdf logsf ppf isf logpmf pmf".split()
+
+Rows = tuple[np.ndarray, ...]
+
+
+def columns(rows: list[tuple[float, ...]]) -> Rows:
+    return tuple(np.array(rows).T)
+
+
+def arguments_of(distribution: str, function: str) -> Rows:
+    """Arguments of a function of a distribution: every point with every parameter."""
+    xs = QUANTILES if function in ("ppf", "isf") else X
+    if distribution in DISCRETE:
+        return columns(list(product(xs, *DISCRETE[distribution])))
+    pools, placed = CONTINUOUS[distribution]
+    shapes = CUTS if distribution == "truncnorm" else list(product(*pools))
+    return columns([(x, *s, *ls) for x in xs for s in shapes for ls in (LOC_SCALE if placed else [()])])
+
+
+def _fractional(*args: np.ndarray) -> np.ndarray:
+    return args[0] != np.floor(args[0])
+
+
+# Function: (where, reason). SciPy's value there is another one.
+DECISIONS: dict[str, tuple[Callable[..., np.ndarray], str]] = {
+    "digamma": (lambda x: x == 0, "the limits at 0 differ from both sides: NaN as in JAX, SciPy: -inf or inf"),
+    "spence": (lambda x: x == INF, "the limit -inf; SciPy: NaN"),
+    "zeta": (lambda x, q: np.isnan(x) | np.isnan(q) | (x >= 1e30) | (q <= 0) | (q == INF),
+             "NaN stays NaN, the limit 0 for infinite x; poles and q <= 0 as in JAX"),
+    "kl_div": (lambda p, q: (p == INF) & (q > 0), "the limit inf; SciPy: inf - inf"),
+    "gammaincc": (lambda a, x: (a < 1e-14) & (x > 0), "right to 1e-14 absolutely; for tiny a the function is tiny"),
+    "gumbel_r.logpdf": (lambda x, loc, scale: x == -INF, "the limit -inf; SciPy: inf - inf"),
+    "gumbel_r.pdf": (lambda x, loc, scale: x == -INF, "the limit 0; SciPy: inf - inf"),
+    "bernoulli.ppf": (lambda q, p: (q == 0) | ((q == 1) & (p == 0)), "0 and 1, the outcomes, as in JAX; SciPy: -1 for q = 0"),
+    "truncnorm.cdf": (lambda x, a, b, loc, scale: x == 1e-30, "right relatively; SciPy: 0"),
+    "gumbel_l.logpdf": (lambda x, loc, scale: x == INF, "the limit -inf; SciPy: inf - inf"),
+    "gumbel_l.pdf": (lambda x, loc, scale: x == INF, "the limit 0; SciPy: inf - inf"),
+    "bernoulli.pmf": (_fractional, "fractional counts are interpolated, as by logpmf"),
+    "geom.pmf": (_fractional, "fractional counts are interpolated, as by logpmf"),
+    "nbinom.pmf": (_fractional, "fractional counts are interpolated, as by logpmf"),
+    "binom.pmf": (_fractional, "fractional counts are interpolated, as by logpmf"),
+    "betabinom.pmf": (_fractional, "counts are rounded down"),
+    "betabinom.logpmf": (_fractional, "counts are rounded down"),
+}

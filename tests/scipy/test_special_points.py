@@ -1,0 +1,149 @@
+"""Functions of scipy.special and scipy.stats at special points: SciPy's values, mpmath's derivatives, NaN where NaN goes in."""
+from itertools import product
+
+import mpmath
+import numpy as np
+import pytest
+from scipy import special as reference, stats as reference_stats
+
+import numjet as nj
+from numjet.scipy import special, stats
+from tests.scipy.special_points import (
+    BINARY,
+    CONTINUOUS,
+    DECISIONS,
+    DISCRETE,
+    FEW,
+    FUNCTIONS,
+    POINTS,
+    UNARY,
+    arguments_of,
+    columns,
+)
+
+HAS = [(d, f) for d in (*CONTINUOUS, *DISCRETE) for f in FUNCTIONS if hasattr(getattr(stats, d), f)]
+
+
+def assert_like(title, got, want, args, rtol, atol=1e-290):
+    """Equal values, up to rounding, but for the decisions about the function."""
+    with np.errstate(all="ignore"):
+        fine = (got == want) | (np.isnan(got) & np.isnan(want)) | (np.abs(got - want) <= rtol * np.abs(want) + atol)
+    if title in DECISIONS:
+        fine |= DECISIONS[title][0](*args)
+    wrong = [(tuple(float(a[k]) for a in args), float(got[k]), float(want[k])) for k in np.nonzero(~fine)[0][:9]]
+    assert not wrong, f"{title}: arguments, value, SciPy's value: {wrong} and {(~fine).sum()} in all"
+
+
+@pytest.mark.parametrize("name", [*UNARY, *BINARY])
+def test_values_of_special_functions(name, x64):
+    args = (np.array(POINTS),) if name in UNARY else columns(list(product(FEW, FEW)))
+    with np.errstate(all="ignore"):
+        want = getattr(reference, name)(*args)
+    for call in (getattr(special, name), nj.jit(getattr(special, name))):
+        assert_like(name, np.asarray(call(*args)), want, args, 1e-9)
+
+
+@pytest.mark.parametrize("distribution, function", HAS)
+def test_values_of_distributions(distribution, function, x64):
+    args = arguments_of(distribution, function)
+    with np.errstate(all="ignore"):
+        want = np.asarray(getattr(getattr(reference_stats, distribution), function)(*args), np.float64)
+    fun = getattr(getattr(stats, distribution), function)
+    for call in (fun, nj.jit(fun)):
+        got = np.asarray(call(*args)).astype(np.float64)
+        assert_like(f"{distribution}.{function}", got, want, args, 1e-8, 1e-14 if "log" in function else 1e-290)
+
+
+@pytest.mark.parametrize("distribution", [*CONTINUOUS, *DISCRETE])
+def test_integers_booleans_and_empty_arrays(distribution):
+    function = getattr(stats, distribution).logpdf if distribution in CONTINUOUS else getattr(stats, distribution).logpmf
+    pools = CONTINUOUS[distribution][0] if distribution in CONTINUOUS else DISCRETE[distribution]
+    rest = {"truncnorm": (-1, 2)}.get(distribution, tuple(0.5 if 0.25 in pool else 2 for pool in pools))
+    want = np.asarray(function(1.0, *map(float, rest)))
+    for x in (1, True, np.int8(1), np.uint8(1), np.bool_(True)):
+        out = function(x, *rest)
+        assert out.dtype == np.float32
+        np.testing.assert_allclose(out, want, rtol=1e-6)
+    assert function(np.zeros((0, 3), np.float32), *rest).shape == (0, 3) and function(np.ones((1, 1)), *rest).shape == (1, 1)
+    np.testing.assert_allclose(function(np.float16(1), *(np.float16(r) for r in rest)), want, rtol=2e-2, atol=2e-3)
+
+
+@pytest.mark.parametrize("distribution", [d for d in CONTINUOUS if hasattr(getattr(stats, d), "cdf")])
+def test_derivatives_of_distribution_functions_are_densities(distribution, x64):
+    """cdf' = pdf, sf' = -pdf, logcdf' = pdf / cdf, logsf' = -pdf / sf, where x is no end of the support."""
+    module, own = getattr(stats, distribution), getattr(reference_stats, distribution)
+    args = arguments_of(distribution, "cdf")
+    with np.errstate(all="ignore"):
+        low, high = own.support(*args[1:])
+        density = own.pdf(*args)
+        size = np.abs(args[0])
+        inner = (size <= 40) & (size != 1e-30) & np.isfinite(density) & (low < args[0]) & (args[0] < high)
+        args, pdf = tuple(a[inner] for a in args), density[inner]
+        lower, upper = (np.where(part > 0, part, np.nan) for part in (own.cdf(*args), own.sf(*args)))
+        logs = {"logcdf": pdf / lower, "logsf": -pdf / upper}
+    for name, want in {"cdf": pdf, "sf": -pdf, **logs}.items():
+        if hasattr(module, name):
+            got = np.asarray(nj.jit(nj.vmap(nj.grad(getattr(module, name))))(*args))
+            known = ~np.isnan(want)
+            np.testing.assert_allclose(got[known], want[known], rtol=1e-6, atol=1e-12, err_msg=f"{distribution}.{name}")
+            assert not np.isnan(got[known]).any()
+
+
+@pytest.mark.parametrize("distribution, args, low, high", [
+    ("beta", (1.0, 1.0), 0.0, 1.0), ("beta", (1.0, 3.0), 0.0, None), ("beta", (3.0, 1.0), None, 1.0),
+    ("gamma", (1.0,), 0.0, None), ("expon", (), 0.0, None), ("uniform", (), 0.0, 1.0)])
+def test_densities_that_are_finite_at_an_end_have_finite_derivatives(distribution, args, low, high):
+    logpdf = getattr(stats, distribution).logpdf
+    for x in (low, high):
+        if x is not None:
+            for order in (nj.grad(logpdf), nj.grad(nj.grad(logpdf))):
+                assert np.isfinite(order(x, *args)) and np.isfinite(nj.jit(order)(x, *args))
+
+
+@pytest.mark.parametrize("distribution, function", [p for p in HAS if p[1] in ("logpdf", "cdf", "logsf", "logpmf")])
+def test_invalid_parameters_give_nan_with_all_derivatives(distribution, function):
+    bad = {"norm": (0.0, -1.0), "gamma": (-1.0,), "beta": (0.0, 1.0), "t": (-2.0,), "pareto": (0.0,), "chi2": (-1.0,),
+           "gumbel_r": (0.0, -1.0), "gumbel_l": (0.0, 0.0), "cauchy": (0.0, -1.0), "expon": (0.0, -2.0), "geom": (1.5,),
+           "binom": (5.0, 1.5), "nbinom": (0.0, 0.5), "poisson": (-1.0,), "logistic": (0.0, -1.0), "laplace": (0.0, -1.0)}
+    if distribution not in bad:
+        pytest.skip("no bad parameters in the table")
+    fun = getattr(getattr(stats, distribution), function)
+    for call in (fun, nj.jit(fun)):
+        assert np.isnan(call(1.5, *bad[distribution]))
+    for x in (0.5, 1.5):
+        assert not np.asarray(nj.grad(fun)(x, *bad[distribution])) or np.isnan(nj.grad(fun)(x, *bad[distribution]))
+
+
+DERIVATIVES = {
+    "erf": mpmath.erf, "erfc": mpmath.erfc, "gammaln": lambda x: mpmath.log(abs(mpmath.gamma(x))), "digamma": mpmath.digamma,
+    "expit": lambda x: 1 / (1 + mpmath.exp(-x)), "ndtr": mpmath.ncdf, "log_ndtr": lambda x: mpmath.log(mpmath.ncdf(x)),
+    "i0": lambda x: mpmath.besseli(0, x), "i1": lambda x: mpmath.besseli(1, x), "expi": mpmath.ei,
+    "dawsn": lambda x: mpmath.sqrt(mpmath.pi) / 2 * mpmath.exp(-x * x) * mpmath.erfi(x),
+    "erfcx": lambda x: mpmath.exp(x * x) * mpmath.erfc(x), "gamma": mpmath.gamma,
+    "i0e": lambda x: mpmath.exp(-abs(x)) * mpmath.besseli(0, x), "i1e": lambda x: mpmath.exp(-abs(x)) * mpmath.besseli(1, x)}
+EVERYWHERE = {"erf", "erfc", "expit", "ndtr", "log_ndtr", "i0", "i1", "dawsn", "erfcx", "i0e", "i1e"}
+
+
+@pytest.mark.parametrize("name", DERIVATIVES)
+def test_derivatives_of_special_functions(name, x64):
+    """First and second derivatives against mpmath, also at 0 and 1 and far out."""
+    points = [0.5, 1.0, 2.0, 3.5, 5.0, *([-0.5, -1.0, -3.5] if name in EVERYWHERE else [])]
+    points += [0.0] if name in EVERYWHERE - {"i0e", "i1e"} else []
+    with mpmath.workdps(40):
+        wanted = [[float(mpmath.diff(DERIVATIVES[name], x, n)) for x in points] for n in (1, 2)]
+    f = getattr(special, name)
+    for order, want in zip((nj.grad(f), nj.grad(nj.grad(f))), wanted, strict=True):
+        for got in (nj.vmap(order)(np.array(points)), nj.jit(nj.vmap(order))(np.array(points))):
+            np.testing.assert_allclose(got, want, rtol=1e-7, atol=1e-12)
+
+
+@pytest.mark.parametrize("name, shift", [("xlogy", 0), ("xlog1py", 1)])
+def test_products_with_logarithms(name, shift, x64):
+    f = getattr(special, name)
+    zero = -float(shift)          # the logarithm's pole
+    assert np.isnan(f(0.0, np.nan)) and f(0.0, zero) == 0 and f(0.0, np.inf) == 0
+    for jit in (lambda g: g, nj.jit):
+        assert jit(nj.grad(f, 1))(0.0, zero) == 0 and jit(nj.grad(nj.grad(f, 1), 1))(0.0, zero) == 0
+        assert jit(nj.grad(f, 0))(0.0, 1.0) == np.log(1.0 + shift)
+        assert jit(nj.grad(nj.grad(f, 0), 1))(0.0, 1.0) == 1 / (1 + shift)
+        assert np.isnan(jit(nj.grad(f, 1))(0.0, np.nan))
