@@ -1,4 +1,6 @@
 """Samples against JAX's: bits, integers and choices exactly, others up to rounding."""
+import zlib
+
 import numpy as np
 import pytest
 from scipy import special
@@ -7,6 +9,7 @@ import numjet as nj
 import numjet.numpy as jnp
 from numjet import random
 from numjet.random import key_bits
+from tests.random.digests import DIGESTS
 from tests.random.values import VALUES
 
 EXACT = {"bits", "uniform", "randint", "permutation", "rademacher"}
@@ -187,3 +190,13 @@ def test_modes():
     assert random.categorical(random.key(0), logits, shape=(9,), mode="highest").tolist() == precise
     with pytest.raises(ValueError, match="mode"):
         random.gumbel(random.key(0), mode="medium")
+
+
+@pytest.mark.parametrize("name, seed, args, digest", DIGESTS)
+def test_bits_of_jax(name, seed, args, digest):
+    """Bits, uniform numbers, integers, permutations and derived keys are those of JAX, byte for byte."""
+    with nj.enable_x64(name.endswith("64")):
+        name = name.removesuffix("64")
+        out = getattr(random, name)(random.key(seed), *args)
+        data = random.key_data(out) if name in ("split", "fold_in") else out
+        assert zlib.crc32(np.ascontiguousarray(np.asarray(data)).tobytes()) == digest
