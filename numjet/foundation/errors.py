@@ -46,10 +46,12 @@ def snippet(wrong: str, right: str) -> str:
 
 
 class _Documented(Exception):
-    """Base of errors that JAX's documentation explains under the same names."""
+    """Base of errors that docs/errors.md explains, and JAX's documentation under the same names."""
 
     def __str__(self) -> str:
-        return f"{super().__str__()}\n\nSee https://docs.jax.dev/en/latest/errors.html#jax.errors.{type(self).__name__}"
+        name = type(self).__name__
+        return (f"{super().__str__()}\n\nSee {name} in docs/errors.md for examples and remedies; JAX's page on the same error is "
+                f"https://docs.jax.dev/en/latest/errors.html#jax.errors.{name}")
 
 
 class JAXTypeError(_Documented, TypeError):

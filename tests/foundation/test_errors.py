@@ -1,4 +1,5 @@
 import inspect
+import pathlib
 import pickle
 
 import pytest
@@ -103,14 +104,23 @@ def test_leak_tells_where():
     assert "checking_leaks" in text and "Return every value" in text
     assert "It was created while f" in str(errors.UnexpectedTracerError(Bare(), traced="f"))
     assert "It was created" not in str(errors.UnexpectedTracerError(Bare()))
-    assert str(errors.UnexpectedTracerError("as it is")).startswith("as it is\n\nSee https://")
+    assert str(errors.UnexpectedTracerError("as it is")).startswith("as it is\n\nSee UnexpectedTracerError in docs/")
 
 
 @pytest.mark.parametrize("error", [errors.TracerBoolConversionError, errors.NonConcreteBooleanIndexError, errors.KeyReuseError])
 def test_errors_name_the_page_that_explains_them(error):
     text = str(pickle.loads(pickle.dumps(error.__new__(error, "text"))))
-    assert text.endswith(f"\n\nSee https://docs.jax.dev/en/latest/errors.html#jax.errors.{error.__name__}")
+    assert f"\n\nSee {error.__name__} in docs/errors.md" in text
+    assert text.endswith(f"https://docs.jax.dev/en/latest/errors.html#jax.errors.{error.__name__}")
     assert text.count("https://") == 1
+
+
+@pytest.mark.parametrize("name", sorted(BASES))
+def test_the_page_has_each_class_with_an_example_and_what_to_do(name):
+    page = (pathlib.Path(__file__).parents[2] / "docs" / "errors.md").read_text(encoding="utf8")
+    (section,) = [text for text in page.split("\n## ") if name in text.split("\n")[0].split()]
+    assert section.count("```python") >= (2 if "Traceback" in section else 1)
+    assert f"numjet.errors.{name}: " in section or f"nj.errors.{name}" in section
 
 
 def test_describe_falls_back_to_what_the_type_says_of_itself():
