@@ -50,7 +50,7 @@ class _Documented(Exception):
 
     def __str__(self) -> str:
         name = type(self).__name__
-        return (f"{super().__str__()}\n\nSee {name} in docs/errors.md for examples and remedies; JAX's page on the same error is "
+        return (f"{super().__str__()}\n\nSee {name} in docs/errors.md for examples and remedies; JAX's page on it is "
                 f"https://docs.jax.dev/en/latest/errors.html#jax.errors.{name}")
 
 
