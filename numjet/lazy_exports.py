@@ -15,6 +15,7 @@ from numjet.api.sharding.shards import (
     make_array_from_single_device_arrays as make_array_from_single_device_arrays,
 )
 from numjet.api.transfer import process_indices as process_indices
+from numjet.api.user_context import make_user_context as make_user_context
 from numjet.control.lazy_exports import (
     checkpoint as checkpoint,
     checkpoint_scan as checkpoint_scan,

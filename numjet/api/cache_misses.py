@@ -77,8 +77,10 @@ def _listed(static: tuple[tuple[Any, Any], ...]) -> str:
 
 def _flags(now: TraceToken, before: TraceToken) -> str:
     """The flags whose values differ."""
-    pairs = zip(now.values, before.values, strict=True)
-    return "; ".join(f"{name} is now {a} and before {b}" for (name, a), (_, b) in pairs if a != b)
+    old = dict(before.values)
+    changed = [(name, value) for name, value in now.values if name in old and old[name] != value]
+    found = [f"{name} is now {value} and before {old[name]}" for name, value in changed]
+    return "; ".join(found) or "a context was made meanwhile"
 
 
 def _types(now: ShapedArray, before: ShapedArray) -> str:

@@ -19,7 +19,7 @@ from numjet.core.aval import ShapedArray
 from numjet.core.ir import ClosedJaxpr
 from numjet.core.named_axes import with_named_axes
 from numjet.core.stage import trace_with_refs
-from numjet.core.trace import aval_of, is_array_like
+from numjet.core.trace import aval_of, current_trace, is_array_like
 from numjet.foundation import dtypes, source
 from numjet.foundation.dimension import Dimension
 from numjet.foundation.tree import PyTreeDef, tree_flatten, tree_map, tree_unflatten
@@ -145,7 +145,13 @@ def trace_call(fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, A
     return ClosedJaxpr(jaxpr, consts), out_tree[0]
 
 
-def _value_of_type(x: Any) -> Any:
+def only_shapes_matter() -> bool:
+    """Whether a function runs whose shapes are asked for, so that ShapeDtypeStructs may stand for values."""
+    debug = getattr(current_trace(), "debug", None)
+    return debug is not None and debug.kind == "eval_shape"
+
+
+def value_of_type(x: Any) -> Any:
     """A value for a description of one, which functions whose shapes are asked for may return."""
     return zeros_like_aval(abstract(x)) if isinstance(x, ShapeDtypeStruct) else x
 
@@ -164,7 +170,7 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
     @functools.wraps(fun, assigned=("__module__", "__name__", "__qualname__"), updated=())
     def described(*inputs: Any, **named: Any) -> Any:
-        return tree_map(_value_of_type, fun(*inputs, **named))
+        return tree_map(value_of_type, fun(*inputs, **named))
 
     closed, out_tree = trace_call(described, args, kwargs, kind="eval_shape")
     return tree_unflatten(out_tree, [struct(a) for a in closed.out_avals[:out_tree.num_leaves]])

@@ -36,6 +36,7 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
 
     device: a Device, a sharding on one, or a pytree of them. Without a device arrays stay where they are, and everything else
     goes to the default device, uncommitted.
+    may_alias: False makes a copy of arrays that are in place already. donate: True deletes those that are moved.
     The result never shares memory that the caller can still write. Raises ValueError for anything that is no device. Inside
     of traced functions values are on no device, and are returned as they are.
 
@@ -43,12 +44,17 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
     >>> nj.device_put({"a": np.ones(2)})["a"].shape
     (2,)
     """
-    del src, may_alias
+    del src
+    if may_alias is True and donate is True:
+        raise ValueError("may_alias and donate cannot be True at the same time.")
     leaves, tree = tree_flatten(x)
     check_arrays(leaves, lambda: [f"leaf {k}" for k in range(len(leaves))], "device_put")
     same = device is None or isinstance(device, Device)
     placed = [device] * len(leaves) if same else flatten_axes("device_put device", tree, device)
     out = [_put(leaf, d) for leaf, d in zip(leaves, placed, strict=True)]
+    if may_alias is False:
+        out = [dispatch.copied(new) if new is leaf and isinstance(new, _native.Array) else new
+               for leaf, new in zip(leaves, out, strict=True)]
     if donate is True:
         for leaf, new in zip(leaves, out, strict=True):
             if isinstance(leaf, _native.Array) and leaf is not new:

@@ -88,6 +88,7 @@ class _Shared:
         self.threads: weakref.WeakSet[_Thread] = weakref.WeakSet()
         self.tokens: weakref.WeakValueDictionary[tuple[Any, ...], TraceToken] = weakref.WeakValueDictionary()
         self.callbacks: list[Callable[[], None]] = []
+        self.settled: dict[str, str] = {}  # flags that no longer change, and why
         self.values = {flag.name: _initial(flag, environ) for flag in FLAGS}
         self.environment = dict(self.values)  # what the environment said when it was read last
 
@@ -170,6 +171,8 @@ class Config(threading.local):
         flag = _flag(name)
         value = flag.convert(value)
         _check_changeable(flag, value, self.read(name))
+        if flag.name in self._shared.settled and value != self.read(name):
+            raise RuntimeError(self._shared.settled[flag.name])
         shared, own = self._shared, self._thread
         with shared.lock:
             shared.values[flag.name] = value
@@ -186,6 +189,22 @@ class Config(threading.local):
             if value != said[flag.name]:
                 said[flag.name] = value
                 self.update(flag.name, value)
+
+    def add(self, flag: Flag) -> None:
+        """Adds a flag while the program runs, with its default in every thread."""
+        global _TRACED
+        shared = self._shared
+        with shared.lock:
+            BY_NAME[flag.name], ALIASES[flag.name], shared.values[flag.name] = flag, (flag.name,), flag.default
+            _TRACED += (flag.name,) if flag.traces else ()
+            for thread in list(shared.threads):
+                thread.values[flag.name] = flag.default
+                thread.values["token"] = shared.token(thread.values)
+            _native.config_changed()
+
+    def settle(self, name: str, why: str) -> None:
+        """From now on another value of the flag raises RuntimeError, which says why."""
+        self._shared.settled[name] = why
 
     def read(self, name: str) -> Any:
         """The value of flag `name` in this thread; AttributeError for an unknown name."""

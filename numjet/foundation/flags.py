@@ -180,6 +180,10 @@ FLAGS: tuple[Flag, ...] = (
     Flag("jax_transfer_guard_host_to_device", one_of(*_GUARDS), None, "The same from the host to a device.", optional=True),
     Flag("jax_transfer_guard_device_to_device", one_of(*_GUARDS), None, "The same between devices.", optional=True),
     Flag("jax_transfer_guard_device_to_host", one_of(*_GUARDS), None, "The same from a device to the host.", optional=True),
+    # which of its implementations JAX uses: numjet has one of each, with the same results, so these change nothing
+    Flag("jax_use_direct_linearize", parse_bool, True, "JAX: linearize in one pass. Here: as always."),
+    Flag("jax_remat3", parse_bool, False, "JAX: its newer checkpoint. Here: as always."),
+    Flag("jax_use_simplified_jaxpr_constants", parse_off, False, "JAX: arrays as literals of jaxprs. Here they are constants."),
     # checks
     _traced("jax_debug_nans", parse_bool, False, "Raise at the operation that makes a NaN."),
     _traced("jax_debug_infs", parse_bool, False, "Raise at the operation that makes an infinity."),

@@ -1,12 +1,12 @@
 """Compiler options: settings of XLA for one program. Programs for XLA's devices are compiled with them; numjet's own compiler
-knows their names and values, and warns that it does not read them."""
+knows their names and values, and logs a warning that it does not read them."""
 from __future__ import annotations
 
-import warnings
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from numjet.foundation import source
+from numjet.foundation import events
 from numjet.foundation.errors import JaxRuntimeError
 from numjet.foundation.flags import parse_bool
 
@@ -54,7 +54,7 @@ _NAMES: dict[str, str] = {
 
 
 def not_read(options: Options | None) -> None:
-    """Warns of options for numjet's own compiler. JaxRuntimeError for unknown ones and values of another type."""
+    """Logs a warning of options for numjet's own compiler. JaxRuntimeError for unknown ones and values of another type."""
     for name, value in (options or {}).items():
         kind = _NAMES.get(name)
         if kind is None:
@@ -65,5 +65,9 @@ def not_read(options: Options | None) -> None:
         except (ValueError, TypeError):
             raise JaxRuntimeError(f"INVALID_ARGUMENT: While setting option {name}, {str(value)!r} is not a valid {kind} "
                                   "value.") from None
-        warnings.warn(f"the compiler option {name} is one of XLA's, and numjet's own compiler, which compiles this program for "
-                      "the CPU, does not read it", stacklevel=source.user_stacklevel())
+        events.log_debug(functools.partial(_text, name), asked=True)
+
+
+def _text(name: str) -> str:
+    return (f"the compiler option {name} is one of XLA's, and numjet's own compiler, which compiles this program for the CPU, "
+            "does not read it")

@@ -45,6 +45,8 @@ other_platforms: set[str] = set()  # those whose devices were listed
 def _devices(platform: str) -> tuple[Device, ...]:
     if platform == "cpu":
         config.read_environment("jax_num_cpu_devices")  # programs set XLA_FLAGS as late as this
+        config.settle("jax_num_cpu_devices", "jax_num_cpu_devices config should be updated before backends are initialized, "
+                      "that is, before devices are asked for: set it at the start of the program")
         if config.num_cpu_devices > 1:
             other_platforms.add("xla_cpu")
         return (CPU, *[Device("cpu", k) for k in range(1, config.num_cpu_devices)])

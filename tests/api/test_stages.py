@@ -103,3 +103,26 @@ def test_all_arrays_that_a_function_closes_over_are_constants_of_its_jaxpr():
     closed = nj.make_jaxpr(lambda x: x * scalar + vector + np.float32(1))(1.0)
     assert sorted(np.shape(c) for c in closed.consts) == [(), (3,)]
     assert nj.make_jaxpr(lambda x: x + 1)(1.0).consts == []
+
+
+def test_descriptions_stand_for_values_where_shapes_are_asked_for():
+    inner = nj.jit(lambda x: x + 1)
+    assert nj.eval_shape(lambda: inner(nj.ShapeDtypeStruct((2,), jnp.float32))).shape == (2,)
+    with pytest.raises(TypeError):
+        inner(nj.ShapeDtypeStruct((2,), jnp.float32))
+
+
+def test_device_put_copies_where_aliases_are_refused():
+    x = nj.device_put(jnp.arange(3), nj.devices()[0])
+    assert nj.device_put(x, may_alias=True) is x
+    copy = nj.device_put(x, may_alias=False)
+    assert copy is not x and copy.tolist() == [0, 1, 2] and copy.unsafe_buffer_pointer() != x.unsafe_buffer_pointer()
+    with pytest.raises(ValueError, match=r"may_alias and donate cannot be True at the same time\."):
+        nj.device_put(x, may_alias=True, donate=True)
+
+
+def test_the_number_of_devices_is_settled_once_they_are_listed():
+    nj.devices()
+    with pytest.raises(RuntimeError, match="jax_num_cpu_devices config should be updated before backends are initialized"):
+        nj.config.update("jax_num_cpu_devices", nj.config.jax_num_cpu_devices + 1)
+    nj.config.update("jax_num_cpu_devices", nj.config.jax_num_cpu_devices)

@@ -98,7 +98,8 @@ def put_back() -> Iterator[None]:
     assert config.values == before
 
 
-CHANGEABLE = [flag for flag in FLAGS if not flag.fixed and flag.parse is not parse_off]
+SETTLED = {"jax_num_cpu_devices"}  # once devices were listed
+CHANGEABLE = [flag for flag in FLAGS if not flag.fixed and flag.parse is not parse_off and flag.name not in SETTLED]
 
 
 class Counted:
