@@ -41,3 +41,4 @@ from numjet.foundation.config import (
     transfer_guard_device_to_host as transfer_guard_device_to_host,
     transfer_guard_host_to_device as transfer_guard_host_to_device,
 )
+from numjet.lax.indexing.index_slices import ds as ds

@@ -13,6 +13,7 @@ from numjet.core.snapshots import frozen
 from numjet.core.trace import Tracer, aval_of, is_array_like
 from numjet.foundation import dtypes, source
 from numjet.lax.elementwise.convert import convert_element_type_p
+from numjet.lax.indexing.index_slices import Slice
 from numjet.lax.tangent import zeros_like_aval
 from numjet.runtime.dispatch import as_array
 
@@ -206,9 +207,12 @@ def _check_bounds(ref: Ref, idx: Any) -> None:
     """Raises ValueError for a known index out of bounds: a write there would be lost."""
     entries = idx if isinstance(idx, tuple) else (idx,)
     for axis, i in enumerate(itertools.takewhile(lambda e: e is not Ellipsis, entries)):
-        if isinstance(i, (bool, np.bool_)) or i is None or not isinstance(i, (int, np.integer, slice)):
+        if isinstance(i, Slice) and isinstance(i.start, int) and axis < ref.ndim and i.start + i.span > ref.shape[axis]:
+            raise ValueError(f"Out of bound slice: start={i.start}, size={i.size}, stride={i.stride}, dim={ref.shape[axis]}, "
+                             f"in axis {axis} of a reference of type {ref.aval}.")
+        if isinstance(i, (bool, np.bool_)) or i is None or not isinstance(i, (int, np.integer, slice, Slice)):
             return
-        if isinstance(i, slice) or axis >= ref.ndim:
+        if isinstance(i, (slice, Slice)) or axis >= ref.ndim:
             continue
         if not -ref.shape[axis] <= i < ref.shape[axis]:
             raise ValueError(f"Out of bound indexer: idx={int(i)}, dim={ref.shape[axis]}, in axis {axis} of a reference of "

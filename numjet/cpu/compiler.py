@@ -17,7 +17,7 @@ from numjet.cpu.ir.nodes import CALLBACK, KERNEL_STATUS, Call, Function
 from numjet.cpu.ir.traversal import walk
 from numjet.cpu.kernels import lapack, workspace
 from numjet.cpu.lowering.lower import Lowered, lower
-from numjet.cpu.native_code import jit, tiers
+from numjet.cpu.native_code import jit, object_cache as object_cache, tiers
 from numjet.cpu.passes import (
     array_contraction,
     cancellation,

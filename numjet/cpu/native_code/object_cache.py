@@ -215,3 +215,8 @@ def _warn(what: str, place: Path, error: OSError) -> None:
         _warned.add((place, reason))
         warnings.warn(f"could not {what} the compilation cache in {place}: {error}; programs are compiled without it. Set "
                       "numjet_cache to a folder that only you can write, or to '0'", UserWarning, stacklevel=2)
+
+
+def forget_warnings() -> None:
+    """Lets every warning be given again."""
+    _warned.clear()

@@ -18,6 +18,7 @@ from numjet.core.trace import Array, Tracer, aval_of, is_array_like
 from numjet.foundation import dtypes
 from numjet.foundation.dimension import Dimension, as_size, is_symbolic, largest, smallest
 from numjet.foundation.errors import NonConcreteBooleanIndexError
+from numjet.lax.indexing.index_slices import Slice
 
 Shape = tuple[int, ...]
 
@@ -35,15 +36,16 @@ class Gap:
 
 
 class Basic:
-    """A slice of axis `axis`: elements start, start + step, ... (`size` of them; all in bounds)."""
+    """A slice of axis `axis`: elements start, start + step, ... (`size` of them). They are in bounds, unless it is `dynamic`:
+    then the start is an integer as given by the user, or traced, and the step positive."""
 
-    __slots__ = ("axis", "size", "start", "step")
+    __slots__ = ("axis", "dynamic", "size", "start", "step")
 
-    def __init__(self, axis: int, start: int, size: int, step: int):
-        self.axis, self.start, self.size, self.step = axis, start, size, step
+    def __init__(self, axis: int, start: Any, size: int, step: int, dynamic: bool = False):
+        self.axis, self.start, self.size, self.step, self.dynamic = axis, start, size, step, dynamic
 
     @property
-    def low(self) -> int:
+    def low(self) -> Any:
         """The least position."""
         return self.start if self.step > 0 else self.start + (self.size - 1) * self.step
 
@@ -101,8 +103,8 @@ class Plan:
 
     @property
     def static(self) -> bool:
-        """Whether all advanced indices are known single integers."""
-        return all(type(e.index) is int for e in self.advanced)
+        """Whether all advanced indices are known single integers, and slices are in bounds."""
+        return all(type(e.index) is int for e in self.advanced) and not any(e.dynamic for e in self.basic)
 
 
 def _broadcast(advanced: Sequence[Advanced]) -> Shape:
@@ -144,7 +146,7 @@ def as_tuple(idx: Any) -> tuple[Any, ...]:
 
 def as_entry(idx: Any) -> Any:
     """None, Ellipsis, a slice, an int, or an array of booleans or integers; an error for all else."""
-    if idx is None or idx is Ellipsis or isinstance(idx, slice):
+    if idx is None or idx is Ellipsis or isinstance(idx, (slice, Slice)):
         return idx
     if type(idx) is int:
         return idx
@@ -254,12 +256,23 @@ def plan_index(shape: Shape, idx: Any) -> Plan:
             continue
         if isinstance(entry, slice):
             found.append(_basic(entry, shape[old], axis, position))
+        elif isinstance(entry, Slice):
+            found.append(_dynamic(entry, shape[old], axis))
         else:
             found.append(Advanced(axis, entry))
             advanced += 1
         full.append(shape[old])
         old += 1
     return Plan(tuple(full), tuple(expanded), found, masks == 1 and advanced == 1)
+
+
+def _dynamic(entry: Slice, size: int, axis: int) -> Basic:
+    if entry.stride == 1 and entry.size > size:
+        raise TypeError(f"slice slice_sizes must be less than or equal to operand shape, got a slice of {entry.size} elements "
+                        f"along axis {axis} of size {size}.")
+    start = entry.start
+    inside = isinstance(start, int) and 0 <= start <= size - entry.span
+    return Basic(axis, start, entry.size, entry.stride, dynamic=not inside)
 
 
 def known_mask(mask: Any) -> np.ndarray:

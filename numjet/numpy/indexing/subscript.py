@@ -63,6 +63,9 @@ def getitem(x: Any, idx: Any, *, mode: Any = None, fill_value: Any = None, indic
     how = GatherScatterMode.PROMISE_IN_BOUNDS if nowhere_else else GatherScatterMode.from_any(mode)
     if plan.expanded:
         x = lax.expand_dims(x, plan.expanded)
+    for e in plan.basic:
+        if e.dynamic and e.step != 1:
+            x, plan = _taken(x, plan, e, mode, fill_value)
     fills = how in (GatherScatterMode.FILL_OR_DROP, GatherScatterMode.ONE_HOT)
     if plan.static and (not fills or _in_bounds(plan, wrap_negative_indices)):
         return _read_static(x, plan, wrap_negative_indices)
@@ -71,6 +74,20 @@ def getitem(x: Any, idx: Any, *, mode: Any = None, fill_value: Any = None, indic
     sure = plan.scalar
     return _read_gather(x, plan, how, fill_value, indices_are_sorted or sure, unique_indices or sure,
                         wrap_negative_indices)
+
+
+def _taken(x: Any, plan: Plan, strided: Basic, mode: Any, fill_value: Any) -> tuple[Any, Plan]:
+    """x with the positions of a dynamic slice taken along its axis, and the plan for the rest."""
+    positions = _positions(strided, _low(strided, plan), _index_dtype(plan))
+    x = getitem(x, (*[slice(None)] * strided.axis, positions), mode=mode, fill_value=fill_value)
+    entries = [Basic(e.axis, 0, e.size, 1) if e is strided else e for e in plan.entries]
+    shape = (*plan.shape[:strided.axis], strided.size, *plan.shape[strided.axis + 1:])
+    return x, Plan(shape, plan.expanded, entries, plan.masked)
+
+
+def _low(e: Basic, plan: Plan) -> Any:
+    """The least position of a slice; of a dynamic one counted from the end where it is negative."""
+    return _wrapped(e.low, plan.shape[e.axis], True, _index_dtype(plan)) if e.dynamic else e.low
 
 
 def _in_bounds(plan: Plan, wrap: bool) -> bool:
@@ -111,7 +128,7 @@ def _read_dynamic(x: Any, plan: Plan, wrap: bool) -> Any:
     sizes = list(plan.shape)
     for e in plan.entries:
         if isinstance(e, Basic):
-            starts[e.axis], sizes[e.axis] = e.low, e.span
+            starts[e.axis], sizes[e.axis] = _low(e, plan), e.span
         elif isinstance(e, Advanced):
             starts[e.axis] = _wrapped(e.index, plan.shape[e.axis], wrap, _index_dtype(plan))
             sizes[e.axis] = 1
@@ -132,7 +149,7 @@ def _read_gather(x: Any, plan: Plan, mode: GatherScatterMode, fill_value: Any, i
             components.append((e.axis, _wrapped(e.index, plan.shape[e.axis], wrap, _index_dtype(plan))))
         elif isinstance(e, Basic):
             sizes[e.axis] = e.span
-            components += [(e.axis, e.low)] if e.low else []
+            components += [(e.axis, _low(e, plan))] if e.dynamic or e.low else []
     numbers = GatherDimensionNumbers(
         offset_dims=tuple(i for i, (kind, _) in enumerate(axes) if kind == "slice"),
         collapsed_slice_dims=tuple(sorted(e.axis for e in plan.advanced)),
@@ -370,22 +387,22 @@ def write(x: Any, plan: Plan, values: Any, scatter: Callable[..., Any], mode: Ga
         if isinstance(e, Advanced):
             components.append((e.axis, _wrapped(e.index, plan.shape[e.axis], wrap, dtype), block))
         elif isinstance(e, Basic) and e.axis in stepped:
-            components.append((e.axis, _positions(e, dtype), stepped[e.axis]))
-        elif isinstance(e, Basic) and e.low:
-            components.append((e.axis, e.low, ()))
+            components.append((e.axis, _positions(e, _low(e, plan), dtype), stepped[e.axis]))
+        elif isinstance(e, Basic) and (e.dynamic or e.low):
+            components.append((e.axis, _low(e, plan), ()))
     inserted = sorted([e.axis for e in plan.advanced] + list(stepped))
     numbers = ScatterDimensionNumbers(tuple(windows), tuple(inserted), tuple(axis for axis, _, _ in components))
     indices = _stack([(c, along) for _, c, along in components], tuple(axes[i][1] for i in batch), dtype)
     return scatter(x, indices, values, numbers, indices_are_sorted=is_sorted, unique_indices=unique, mode=mode)
 
 
-def _positions(e: Basic, dtype: np.dtype) -> Any:
-    """The positions of a slice in ascending order."""
+def _positions(e: Basic, low: Any, dtype: np.dtype) -> Any:
+    """The positions of a slice in ascending order, from the least on."""
     step = abs(e.step)
-    if not is_symbolic((e.low, e.size)) and e.size <= _IOTA_FROM:
-        return np.arange(e.low, e.low + e.span, step).astype(dtype)
+    if isinstance(low, int) and not is_symbolic((e.size,)) and e.size <= _IOTA_FROM:
+        return np.arange(low, low + e.span, step).astype(dtype)
     steps = lax.mul(lax.iota(dtype, e.size), np.asarray(step, dtype)[()])
-    return lax.add(steps, size_constant(e.low, dtype))
+    return lax.add(steps, size_constant(low, dtype) if isinstance(low, (int, Dimension)) else low)
 
 
 # ------------------------------------------------------------------------------------------------ traced masks
