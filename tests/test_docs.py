@@ -13,7 +13,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 FRONT = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")]
 PAGES = [*FRONT, *sorted((ROOT / "docs").rglob("*.md"))]
-EXECUTED_ELSEWHERE = {"CONTRIBUTING.md"}  # tests/test_tutorials.py runs its blocks as scripts of their own
+# tests/test_tutorials.py runs the blocks of the one as scripts, tests/sharding those of the other with eight devices.
+EXECUTED_ELSEWHERE = {"CONTRIBUTING.md", "sharding.md"}
 OPTIONS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL
 _BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\(([^)#:]+)\)")

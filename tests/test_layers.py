@@ -96,7 +96,7 @@ LOADS_BY_NAME = {
 # those that take long to import, while most programs do without them.
 LAZY = {
     "numjet/__init__.py": ["numjet.lazy_exports"],
-    "numjet/api/aot.py": ["numjet.api.costs"],
+    "numjet/api/aot.py": ["numjet.api.costs", "numjet.core.sharding.shardings"],
     "numjet/api/grad.py": ["numjet.api.wanted_cotangents"],
     "numjet/api/jit.py": ["numjet.api.autograph.function", "numjet.api.key_reuse", "numjet.api.sharding.placement",
                           "numjet.lax.sharding", "numjet.api.aot", "numjet.api.cache_misses"],

@@ -21,6 +21,7 @@ from numjet.runtime.device import CPU, Device
 from numjet.transforms.simplify import simplify
 
 costs = lazy_import.Module("numjet.api.costs")
+shardings = lazy_import.Module("numjet.core.sharding.shardings")
 
 CompilerOptions = Mapping[str, Any]
 _PLATFORMS = ("cpu", "xla_cpu", "gpu", "cuda", "rocm", "tpu")
@@ -78,7 +79,7 @@ class Signature(Record):
     names: tuple[str, ...]             # of all leaves, as the user would write them
     out_tree: PyTreeDef
     out_avals: tuple[ShapedArray, ...]
-    device: Device
+    device: Any                        # or how several take the arguments and give the results
     refs: RefArguments = NONE
 
     @property
@@ -230,7 +231,9 @@ class Lowered(Stage):
 
     def _text(self, dialect: str, platform: str, debug_info: bool) -> str:
         donated = [self.traced.call.inputs_donated[k] for k in self.traced.kept]
-        text = self._xla().as_text(self.jaxpr, self.traced.fun_name, platform, donated, locations=debug_info)
+        over = _kept(self.traced.call.device, self.traced.kept)
+        text = self._xla().as_text(self.jaxpr, self.traced.fun_name, platform, donated, locations=debug_info,
+                                   over=None if isinstance(over, Device) else over)
         return text if dialect == "stablehlo" else self._xla().module_of(text, dialect).as_hlo_text()
 
     def cost_analysis(self) -> dict[str, float]:
@@ -252,9 +255,14 @@ class Lowered(Stage):
             raise ValueError(f"compile: lowered for {', '.join(self.platforms)}, but the arguments are on {call.device} of "
                              f"platform {call.device.platform}: lower for that platform, or put the arguments elsewhere")
         donated = [call.inputs_donated[k] for k in traced.kept]
-        executable = dispatch.compile_closed(self.jaxpr, call.fun_name, donated, call.device,
-                                             traced.program, compiler_options)
+        over = _kept(call.device, traced.kept)
+        executable = dispatch.compile_closed(self.jaxpr, call.fun_name, donated, over, traced.program, compiler_options)
         return Compiled(traced, executable, self.jaxpr)
+
+
+def _kept(device: Any, kept: Sequence[int]) -> Any:
+    """The device, or how several take the arguments that the program reads."""
+    return device if isinstance(device, Device) else device.replace(ins=tuple(device.ins[k] for k in kept))
 
 
 def _canonical(platform: str) -> str:
@@ -343,7 +351,7 @@ class Compiled(Stage):
     def cost_analysis(self) -> dict[str, float]:
         """Estimates: "flops" and "transcendentals" (see api.costs), "bytes accessed" (at least: every argument, result and
         temporary once), "nanoseconds" (of one thread, within an order of magnitude). On XLA's devices: XLA's estimates."""
-        if self.traced.call.device != CPU:
+        if not isinstance(self.traced.call.device, Device) or self.traced.call.device.platform != CPU.platform:
             return self.executable.program.cost_analysis()
         memory, program = self.memory_analysis(), self.executable.program
         counts = costs.operations(self.jaxpr.jaxpr)
@@ -354,7 +362,7 @@ class Compiled(Stage):
     def memory_analysis(self) -> CompiledMemoryStats:
         """Memory needs of a run. All of it is planned ahead, so the numbers are exact; only buffers that libraries keep for
         the whole process (the packed operands of BLAS) do not count. On XLA's devices: XLA's numbers."""
-        if self.traced.call.device != CPU:
+        if not isinstance(self.traced.call.device, Device) or self.traced.call.device.platform != CPU.platform:
             return CompiledMemoryStats(**self.executable.program.memory_stats())
         program, e = self.executable.program, self.executable
         outs, workspace = e.out_avals, program.workspace_bytes()
@@ -366,6 +374,27 @@ class Compiled(Stage):
             alias_size_in_bytes=sum(outs[o].nbytes for o in aliased), temp_size_in_bytes=program.scratch_bytes + workspace,
             generated_code_size_in_bytes=len(program.compiled.object_bytes), workspace_size_in_bytes=workspace,
             extra_memory_in_bytes=blocks + workspace)
+
+    @property
+    def input_shardings(self) -> Any:
+        """(args, kwargs) with the sharding of each leaf; None for those that the program does not read."""
+        call, kept = self.traced.call, self.traced.kept
+        found: list[Any] = [None] * len(call.in_avals)
+        for k, s in zip(kept, self._shardings("in", len(kept)), strict=True):
+            found[k] = s
+        return tree_unflatten(call.in_tree, found)
+
+    @property
+    def output_shardings(self) -> Any:
+        """The result with the sharding of each leaf."""
+        call = self.traced.call
+        return tree_unflatten(call.out_tree, self._shardings("out", call.out_tree.num_leaves)[:call.out_tree.num_leaves])
+
+    def _shardings(self, side: str, count: int) -> list[Any]:
+        device = self.traced.call.device
+        if isinstance(device, Device):
+            return [shardings.SingleDeviceSharding(device)] * count
+        return list(getattr(self.executable.program, f"{side}_shardings"))
 
     def runtime_executable(self) -> Any:
         """The native executable."""

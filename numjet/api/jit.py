@@ -28,12 +28,12 @@ from numjet.control.call.body_tracing import where
 from numjet.control.call.call import named_call
 from numjet.core import hooks
 from numjet.core.aval import ShapedArray
-from numjet.core.ir import ClosedJaxpr, Jaxpr, Var, subjaxprs
+from numjet.core.ir import ClosedJaxpr, Jaxpr, Var
 from numjet.core.named_axes import scope as named_scope
 from numjet.core.refs import Ref
 from numjet.core.stage import DebugInfo, StageTrace, hoist_consts, trace_with_refs
 from numjet.core.trace import EVAL, Tracer, current_trace
-from numjet.core.walk import eval_jaxpr
+from numjet.core.walk import eval_jaxpr, first_mesh
 from numjet.foundation import events, lazy_import, source
 from numjet.foundation.config import config
 from numjet.foundation.memo import Memo
@@ -87,7 +87,7 @@ class Traced(Fields):
     def mesh(self) -> Any:
         """The mesh that operations of the program name; NO_MESH where none does."""
         if self._mesh is None:
-            self._mesh = _first_mesh(self.jaxpr) or NO_MESH
+            self._mesh = first_mesh(self.jaxpr) or NO_MESH
         return self._mesh
 
     def closed_over_nothing(self) -> ClosedJaxpr:
@@ -98,19 +98,6 @@ class Traced(Fields):
 
 
 NO_MESH = "none"  # of a program whose operations name no devices
-
-
-def _first_mesh(jaxpr: Jaxpr) -> Any:
-    """The mesh of the first operation that names devices."""
-    for eqn in jaxpr.eqns:
-        op = eqn.primitive
-        if getattr(op, "mesh", None) is not None:
-            return op.mesh(**eqn.params)
-        if op.programs:
-            found = next(filter(None, map(_first_mesh, subjaxprs(eqn.params))), None)
-            if found is not None:
-                return found
-    return None
 
 
 class Call(Fields):
@@ -362,7 +349,7 @@ class Jitted:
             return CPU
         names = functools.partial(path_names, self.fun, call.args, call.kwargs, call.static_nums)
         given = self.device if self.device is not None else self.shardings.devices() if self.shardings is not None else (
-            None if traced.mesh is NO_MESH else devices_of_mesh(traced.mesh))
+            placement.devices_of_structs(call.leaves) if traced.mesh is NO_MESH else devices_of_mesh(traced.mesh))
         found = choose((*call.leaves, *traced.consts), f"jitted computation {self.name}", given, names())
         return found if isinstance(found, Device) else self._distributed(found, traced, call, names)
 

@@ -68,6 +68,19 @@ def set_simplify(fn: Callable[[Any], Any]) -> None:
     simplify = fn
 
 
+def _no_partitioner(sharding: Any, ndim: int) -> Any:
+    raise RuntimeError("no backend is loaded that divides arrays; `import numjet` loads one")
+
+
+hlo_sharding: Callable[[Any, int], Any] = _no_partitioner
+"""hlo_sharding(sharding, ndim): a sharding as an object of jaxlib."""
+
+
+def set_hlo_sharding(fn: Callable[[Any, int], Any]) -> None:
+    global hlo_sharding
+    hlo_sharding = fn
+
+
 vary: Any = None
 """The operation by which a value that is the same on all devices of some axes of a mesh counts as varying over them."""
 

@@ -52,3 +52,11 @@ def all_eqns(jaxpr: Jaxpr) -> Iterator[JaxprEqn]:
         yield eqn
         for inner in subjaxprs(eqn.params):
             yield from all_eqns(inner)
+
+
+def first_mesh(jaxpr: Jaxpr) -> Any:
+    """The mesh of the first operation that names devices; None if there is none."""
+    for eqn in all_eqns(jaxpr):
+        if getattr(eqn.primitive, "mesh", None) is not None:
+            return eqn.primitive.mesh(**eqn.params)
+    return None

@@ -172,6 +172,7 @@ def _user_value(x: Any) -> Any:
 
 
 hooks.set_host_array(host_array)
+hooks.set_hlo_sharding(lambda sharding, ndim: backends.load_partitioned().as_hlo(sharding, ndim))
 hooks.set_literal_array(as_array)
 hooks.set_user_value(_user_value)
 

@@ -15,10 +15,11 @@ import numpy as np
 from numjet import _native
 from numjet.core import hooks
 from numjet.core.aval import ShapedArray
-from numjet.core.ir import ClosedJaxpr, Jaxpr, Literal
+from numjet.core.ir import ClosedJaxpr, Jaxpr, Literal, subjaxprs
 from numjet.core.nan_checks import check_value
 from numjet.core.op import Missing, Op, replaced
 from numjet.core.trace import Tracer, aval_of, escaped
+from numjet.core.walk import first_mesh
 from numjet.foundation.config import config
 from numjet.runtime import dispatch
 from numjet.runtime.device import CPU, choose, devices_of_mesh, elsewhere, other_platforms
@@ -91,13 +92,21 @@ def _evaluate_new(op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
         return op.evaluate(args, params)
     dispatch.check_execution(op.name)
     if op.mesh is not None or elsewhere():
-        device = choose(args, f"jitted computation {op.name}", None if op.mesh is None else devices_of_mesh(op.mesh(**params)))
+        mesh = _mesh(op, params)
+        device = choose(args, f"jitted computation {op.name}", None if mesh is None else devices_of_mesh(mesh))
         if device != CPU:
             return dispatch.run_operation(op, args, params, device)
     if op.compiled and not config.disable_jit:
         return dispatch.run_operation(op, args, params)
     program = _large_program(op, args, params) if fast_paths_allowed() else None
     return interpret(op, args, params) if program is None else program(args)
+
+
+def _mesh(op: Op, params: dict[str, Any]) -> Any:
+    """The mesh that an operation names, or one in its programs."""
+    if op.mesh is not None:
+        return op.mesh(**params)
+    return next(filter(None, map(first_mesh, subjaxprs(params))), None) if op.programs else None
 
 
 def _large_program(op: Op, args: Sequence[Any], params: dict[str, Any]) -> Compiled | None:

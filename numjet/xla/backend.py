@@ -11,6 +11,7 @@ import numpy as np
 from numjet import _native
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import ClosedJaxpr
+from numjet.core.sharding.distribution import Distribution
 from numjet.foundation.errors import JaxRuntimeError
 from numjet.xla import buffers, libraries, plugin
 from numjet.xla.builder import HostCall
@@ -30,9 +31,10 @@ def put(value: np.ndarray, aval: ShapedArray, device: Any, committed: bool) -> A
     return _native.from_remote(buffers.put(value, aval, device), aval, device, committed)
 
 
-def as_text(closed: ClosedJaxpr, name: str, platform: str, donated: Sequence[bool] = (), *, locations: bool = False) -> str:
-    """A program as StableHLO, for which no device and no jaxlib is needed."""
-    return lower(closed, name, plugin.program_platform(platform), donated, locations=locations).text
+def as_text(closed: ClosedJaxpr, name: str, platform: str, donated: Sequence[bool] = (), *, locations: bool = False,
+            over: Distribution | None = None) -> str:
+    """A program as StableHLO, for which no device and no jaxlib is needed. over: the devices of a program of several."""
+    return lower(closed, name, plugin.program_platform(platform), donated, locations=locations, over=over).text
 
 
 def module_of(text: str, dialect: str) -> Any:

@@ -133,5 +133,10 @@ def _options(over: Distribution, results: int, settings: Mapping[str, Any] | Non
     return options
 
 
+def as_hlo(sharding: Any, ndim: int) -> Any:
+    """jaxlib's HloSharding of a sharding."""
+    return layouts.hlo_sharding(sharding, ndim, devices_of(sharding))
+
+
 put, from_parts = sharded.put, sharded.from_parts
 plugin.keep_at_fork(lambda: [*_executables])

@@ -1,12 +1,13 @@
 """jaxlib's clients: one per platform, started with its first use. jax itself is never imported."""
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import importlib.util
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -72,6 +73,21 @@ def client(platform: str) -> Any:
     return _client(platform)
 
 
+@contextlib.contextmanager
+def _enough_threads(devices: int) -> Iterator[None]:
+    """A block in which XLA's CPU client is given threads for all devices to wait for each other in collectives; with fewer,
+    as on a machine of few cores, they would wait for ever."""
+    name = "PJRT_NPROC"
+    if devices == 1 or name in os.environ:
+        yield
+        return
+    os.environ[name] = str((os.cpu_count() or 1) + 3 * devices)
+    try:
+        yield
+    finally:
+        del os.environ[name]
+
+
 @functools.cache
 def _client(platform: str) -> Any:
     if platform not in EXTRAS:
@@ -80,7 +96,8 @@ def _client(platform: str) -> Any:
     if platform == "xla_cpu":
         _clients.append(platform)
         libraries.register_lapack(xla)
-        return xla.make_cpu_client(num_devices=config.num_cpu_devices)
+        with _enough_threads(config.num_cpu_devices):
+            return xla.make_cpu_client(num_devices=config.num_cpu_devices)
     found = _cuda_library() if platform == "gpu" else _tpu_library()
     if found is None:
         raise RuntimeError(f"Backend {platform!r} is not installed: pip install 'numjet[{EXTRAS[platform]}]'.")

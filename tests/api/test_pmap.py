@@ -53,7 +53,7 @@ ERRORS = {
     "size": (lambda: nj.pmap(lambda x: x)(np.ones((2, 3))), ValueError, r"axis 0 of argument x of shape \(2, 3\) has size 2"),
     "scalar": (lambda: nj.pmap(lambda x: x)(1.0), ValueError, r"argument x, which has shape \(\) and no such axis"),
     "nothing mapped": (lambda: nj.pmap(lambda x: x, in_axes=None)(X), ValueError, "at least one argument with a mapped axis"),
-    "axis_size": (lambda: nj.pmap(lambda x: x, axis_size=2)(X), ValueError, "axis_size is the number of devices, 1, got 2"),
+    "axis_size": (lambda: nj.pmap(lambda x: x, axis_size=2)(X), ValueError, "pmap got inconsistent sizes for array axes"),
     "devices": (lambda: nj.pmap(lambda x: x, devices=[]), ValueError, "must be non-empty, or None"),
     "in_axes": (lambda: nj.pmap(lambda x: x, in_axes="a"), TypeError, "pmap in_axes must be an int, None, or"),
     "count": (lambda: nj.pmap(lambda x: x, in_axes=(0, 0))(X), ValueError, "it has 2, and 1 arguments were passed"),

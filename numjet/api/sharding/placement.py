@@ -139,11 +139,21 @@ def check_results(shardings: Sequence[Any], out_tree: PyTreeDef, avals: Sequence
             check_parts(f"One of pjit outputs with pytree key path result{keystr(path)}", sharding, aval.shape)
 
 
+def devices_of_structs(leaves: Sequence[Any]) -> Several | None:
+    """The devices of the first ShapeDtypeStruct with a sharding over several."""
+    for leaf in leaves:
+        sharding = None if type(leaf) is _native.Array else getattr(leaf, "sharding", None)
+        if isinstance(sharding, Sharding) and sharding.num_devices > 1:
+            return Several(devices_of(sharding))
+    return None
+
+
 def distribution_of(over: Several, leaves: Sequence[Any], ins: Sequence[Any], outs: Sequence[Any], mesh: Any) -> Distribution:
     """How a program of several devices takes its arguments and gives its results."""
     taken = []
     for leaf, wanted in zip(leaves, ins, strict=True):
-        there = leaf.device if type(leaf) is _native.Array else None
+        there = leaf.device if type(leaf) is _native.Array else getattr(leaf, "sharding", None)
+        there = there if not isinstance(there, Sharding) or there.num_devices > 1 else None
         taken.append(wanted if wanted is not None else there if isinstance(there, Sharding) else None)
     given = () if all(s is None for s in outs) else tuple(outs)
     return Distribution(over.devices, tuple(taken), given, mesh_of((*taken, *given)) or mesh)

@@ -161,6 +161,8 @@ class _Call:
 
     def _results(self, out: Any, out_specs: Any, flat: list[Any]) -> Any:
         """The results of a shard, checked against their specifications."""
+        if callable(out_specs):  # of pmap, which knows them after the function has run
+            out_specs = out_specs()
         leaves, tree = tree_flatten(out)
         paths = [p for p, _ in tree_flatten_with_path(out)[0]]
         specs = [PartitionSpec() if s is None else s for s in _specs_of(self.name, "out_specs", out_specs, out)]

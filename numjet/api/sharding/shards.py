@@ -19,7 +19,7 @@ from numjet.foundation.record import Record
 from numjet.foundation.tree import tree_flatten, tree_map, tree_structure, tree_unflatten
 from numjet.foundation.tree.prefix import broadcast_prefix
 from numjet.runtime import backends
-from numjet.runtime.device import Device
+from numjet.runtime.device import CPU, Device
 from numjet.runtime.dispatch import as_array
 
 
@@ -40,6 +40,12 @@ def sharding_of(array: Any) -> Sharding:
 def parts_of(array: Any) -> list[Any]:
     """The parts of an array on this process's devices, in the order of its sharding's devices."""
     return list(array._remote.parts()) if isinstance(array.device, Sharding) else [array]
+
+
+def check_not_deleted(array: Any) -> None:
+    """RuntimeError for a deleted array."""
+    if array.is_deleted():
+        raise RuntimeError(f"Array has been deleted with shape={array.aval.str_short()}.")
 
 
 def shards_of(array: Any) -> list[Shard]:
@@ -84,11 +90,14 @@ def make_array_from_callback(shape: Sequence[int], sharding: Sharding | Device, 
         parts.append(known[key])
     for part in parts:
         if part.shape != placed.shard_shape(shape):
-            raise ValueError(f"make_array_from_callback: expected a part of shape {placed.shard_shape(shape)}, got "
-                             f"{part.shape}")
+            raise ValueError(f"make_array_from_callback: Expected shard shape {placed.shard_shape(shape)} doesn't match the "
+                             f"single device array shape {part.shape}: expected a part of shape {placed.shard_shape(shape)}, "
+                             f"got {part.shape}")
     if isinstance(there, Device):
         return device_put(parts[0], there)
-    return backends.load_partitioned().from_parts(parts, parts[0].aval.update(shape=tuple(shape)), there)
+    aval = parts[0].aval.update(shape=tuple(shape))
+    parts = [device_put(p, CPU) if isinstance(p.device, Sharding) else p for p in parts]
+    return backends.load_partitioned().from_parts(parts, aval, there)
 
 
 def _part(value: Any, dtype: Any) -> Any:
@@ -156,6 +165,10 @@ def make_array_from_single_device_arrays(shape: Sequence[int], sharding: Shardin
     there = location(name, sharding)
     placed = SingleDeviceSharding(there) if isinstance(there, Device) else there
     wanted = list(placed.addressable_devices_indices_map(shape))
+    for part in arrays:
+        if not isinstance(part.device, Device):
+            raise ValueError("When making an array from single-device arrays the input arrays must have one shard each. An "
+                             f"argument array had {len(part.addressable_shards)} shard(s).")
     if len(arrays) != len(wanted) or {a.device for a in arrays} != set(wanted):
         raise ValueError(f"{name}: expected one array on each of {[str(d) for d in wanted]}, for {sharding}, got {len(arrays)} "
                          f"on {[str(a.device) for a in arrays]}")

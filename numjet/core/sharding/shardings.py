@@ -6,6 +6,7 @@ from itertools import product
 from math import prod
 from typing import Any
 
+from numjet.core import hooks
 from numjet.core.sharding.mesh import AbstractMesh, AxisType, Mesh
 from numjet.core.sharding.partition_spec import PartitionSpec, axes_of, parts_of
 from numjet.foundation.record import Record
@@ -42,6 +43,10 @@ class Sharding:
         """Which part of an array of a shape each device has."""
         raise NotImplementedError
 
+    def _to_xla_hlo_sharding(self, num_dimensions: int) -> Any:
+        """jaxlib's HloSharding of arrays of that many dimensions. RuntimeError without jaxlib."""
+        return hooks.hlo_sharding(self, num_dimensions)
+
     def addressable_devices_indices_map(self, global_shape: Sequence[int]) -> dict[Any, Index]:
         """devices_indices_map of this process's devices: all."""
         return self.devices_indices_map(global_shape)
@@ -71,8 +76,23 @@ class Sharding:
 
 
 class SingleDeviceSharding(Record, Sharding):
-    """An array on one device."""
+    """An array on one device. memory_kind: the kind of its memory, "device" or None, which is the same."""
     device: Any
+    memory_kind: str | None = None
+
+    def __post_init__(self) -> None:
+        self.with_memory_kind(self.memory_kind or "device")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SingleDeviceSharding) and self.device == other.device
+
+    def __hash__(self) -> int:
+        return hash(self.device)
+
+    def __repr__(self) -> str:
+        return f"SingleDeviceSharding(device={self.device!r})"
+
+    _device_assignment = property(lambda self: (self.device,))
 
     def devices_indices_map(self, global_shape: Sequence[int]) -> dict[Any, Index]:
         return {self.device: (slice(None),) * len(global_shape)}

@@ -104,6 +104,10 @@ OF_ARRAYS: dict[str, Any] = {
     "sharding": property(lambda self: shards.sharding_of(self)),
     "addressable_shards": property(lambda self: shards.shards_of(self)),
     "global_shards": property(lambda self: shards.global_shards_of(self)), "_committed": property(lambda self: self.committed),
+    "_arrays": property(lambda self: None if self.is_deleted() else shards.parts_of(self)),
+    "_check_if_deleted": lambda self: shards.check_not_deleted(self),
+    "_fully_replicated_shard": lambda self: shards.parts_of(self)[0],
+    "_npy_value": None,  # the memory is the host's, or a read brings it there and keeps it
     "platform": lambda self: next(iter(self.devices())).platform, "clone": _copy,
 }
 

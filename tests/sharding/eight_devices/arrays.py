@@ -161,3 +161,16 @@ def test_errors_name_what_does_not_fit():
     half = Mesh(np.array(nj.devices()[:4]), ("x",))
     with pytest.raises(ValueError, match="Received incompatible devices"):
         nj.jit(lambda x, y: x + y)(nj.device_put(WHOLE, over("x")), nj.device_put(WHOLE, NamedSharding(half, P("x"))))
+
+
+def test_stages_know_the_shardings():
+    x = nj.ShapeDtypeStruct((8, 8), np.float32, sharding=over("x"))
+    lowered = nj.jit(lambda x, y: (x * 2, y)).lower(x, WHOLE)
+    assert "sdy.mesh" in lowered.as_text()
+    compiled = lowered.compile()
+    assert compiled.input_shardings[0][0] == over("x") and compiled.output_shardings[0] == over("x")
+    first, second = compiled(nj.device_put(WHOLE, over("x")), WHOLE)
+    assert (first == WHOLE * 2).all() and (second == WHOLE).all() and "HloModule" in compiled.as_text()
+    assert compiled.memory_analysis().argument_size_in_bytes > 0
+    one = nj.jit(lambda x: x).lower(WHOLE).compile()
+    assert one.input_shardings[0][0] == SingleDeviceSharding(nj.devices()[0]) == one.output_shardings

@@ -186,3 +186,17 @@ def test_pcast_makes_carries_vary():
     f = over(lambda a: lax.scan(lambda c, x: (c + x, None), lax.pcast(jnp.zeros(8), "x", to="varying"), a)[0][None], P("x"),
              P("x"))
     np.testing.assert_allclose(f(WHOLE), WHOLE.reshape(4, 2, 8).sum(1))
+
+
+def test_pmap_is_over_the_first_devices():
+    x = np.arange(12, dtype=np.float32).reshape(4, 3) + 1
+    f = nj.pmap(lambda a, b: (a / lax.psum(a, "i") * b, a.sum()), axis_name="i", in_axes=(0, None), out_axes=(1, 0))
+    share, total = f(x, 2.0)
+    np.testing.assert_allclose(share, (x / x.sum(0) * 2).T, rtol=1e-6)
+    assert total.tolist() == x.sum(1).tolist() and total.devices() == set(nj.devices()[:4]) and total.sharding.spec == P("i")
+    slope = nj.grad(lambda x: f(x, 2.0)[1].sum())(x)
+    assert slope.tolist() == np.ones((4, 3)).tolist()
+    with pytest.raises(ValueError, match=r"there are 8: axis 0 of argument a of shape \(9, 1\) has size 9"):
+        f(np.ones((9, 1)), 1.0)
+    with pytest.raises(ValueError, match="pmap got inconsistent sizes"):
+        nj.pmap(lambda a, b: a + b)(np.ones(2), np.ones(3))
