@@ -4,6 +4,10 @@ Imports `control`, `lax`, `nn` and `numpy`. Add a function to the file of its fa
 
 from numjet.nn.normalization import logsumexp as logsumexp
 from numjet.scipy.special.complex_gamma import loggamma as loggamma
+from numjet.scipy.special.elliptic import (
+    ellipe as ellipe, ellipeinc as ellipeinc, ellipk as ellipk, ellipkinc as ellipkinc, ellipkm1 as ellipkm1,
+    elliprd as elliprd, elliprf as elliprf,
+)
 from numjet.scipy.special.error_functions import dawsn as dawsn, erfcx as erfcx, fresnel as fresnel, wofz as wofz
 from numjet.scipy.special.gamma_family import (
     bernoulli as bernoulli, beta as beta, betainc as betainc, betaln as betaln, comb as comb, digamma as digamma,
@@ -12,6 +16,9 @@ from numjet.scipy.special.gamma_family import (
 )
 from numjet.scipy.special.integrals import (
     exp1 as exp1, expi as expi, expn as expn, i0 as i0, i0e as i0e, i1 as i1, i1e as i1e, spence as spence,
+)
+from numjet.scipy.special.lambert import (
+    cosm1 as cosm1, exprel as exprel, lambertw as lambertw, log_expit as log_expit, wrightomega as wrightomega,
 )
 from numjet.scipy.special.probability import (
     boxcox as boxcox, boxcox1p as boxcox1p, entr as entr, erf as erf, erfc as erfc, erfinv as erfinv, expit as expit,
