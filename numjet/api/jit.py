@@ -459,8 +459,14 @@ def _add_stages(jitted: Any, state: Any) -> Any:
         return trace(*args, **kwargs).lower()
 
     def shapes(*args: Any, **kwargs: Any) -> Any:
-        """The shapes and dtypes of the result."""
-        return trace(*args, **kwargs).out_info
+        """The shapes and dtypes of the result, and the shardings that jit's out_shardings name."""
+        found = trace(*args, **kwargs).out_info
+        outs = state.options.get("out_shardings")
+        if outs is None:
+            return found
+        leaves, out_tree = tree_flatten(found)
+        named = placement.Shardings(None, outs).of_results(out_tree)
+        return tree_unflatten(out_tree, [x.update(sharding=s) for x, s in zip(leaves, named, strict=True)])
 
     def clear_cache() -> None:
         """Drops all traces and compiled programs of this function."""
@@ -509,7 +515,7 @@ def jit(fun: Callable[..., Any] | None = None, /, *, in_shardings: Any = None, o
     options = {"static_argnums": static_argnums, "static_argnames": static_argnames, "donate_argnums": donate_argnums,
                "donate_argnames": donate_argnames, "keep_unused": keep_unused, "inline": inline, "backend": backend,
                "device": device, "shardings": shardings, "control_flow": control_flow,
-               "compiler_options": compiler_options}
+               "compiler_options": compiler_options, "out_shardings": out_shardings}
     return functools.partial(_jitted, options=options) if fun is None else _jitted(fun, options)
 
 

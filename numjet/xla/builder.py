@@ -23,6 +23,9 @@ _REDUCERS = {"add": "stablehlo.add", "mul": "stablehlo.multiply", "max": "stable
              "and": "stablehlo.and", "or": "stablehlo.or", "xor": "stablehlo.xor"}
 
 
+_SHORT = frozenset({"stablehlo.optimization_barrier"})  # written without quotes, with the types of the operands
+
+
 class Value:
     """A tensor of the program: its name in the text, its aval, and `known`, the value of a constant of rank 0."""
 
@@ -81,6 +84,9 @@ class Builder:
         results = ", ".join(text.tensor(v.aval) for v in outs)
         tail = f"{text.attributes(attrs or {})} : ({types}) -> ({results}){self.location}"
         arguments = f"({', '.join(v.name for v in operands)})"
+        if name in _SHORT and operands:
+            self.line(f"{head}{name} {arguments[1:-1]} : {types}{self.location}")
+            return outs if several else outs[0]
         if not regions:
             self.line(f'{head}"{name}"{arguments}{tail}')
             return outs if several else outs[0]

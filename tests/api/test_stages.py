@@ -126,3 +126,9 @@ def test_the_number_of_devices_is_settled_once_they_are_listed():
     with pytest.raises(RuntimeError, match="jax_num_cpu_devices config should be updated before backends are initialized"):
         nj.config.update("jax_num_cpu_devices", nj.config.jax_num_cpu_devices + 1)
     nj.config.update("jax_num_cpu_devices", nj.config.jax_num_cpu_devices)
+
+
+def test_eval_shape_says_out_shardings():
+    s = nj.sharding.SingleDeviceSharding(nj.devices()[0])
+    assert nj.jit(lambda x: {"a": x * 2}, out_shardings=s).eval_shape(np.arange(8))["a"].sharding == s
+    assert nj.jit(lambda x: x).eval_shape(1.0).sharding is None

@@ -287,3 +287,9 @@ def test_float0_has_no_operations():
         with pytest.raises(TypeError, match="float0s do not support any operations by design"):
             call()
     assert nj.jit(lambda x: x)(zero) == zero and not nj.jit(lambda x: x)(zero) != zero
+
+
+def test_python_integers_that_fit_no_default_dtype_do_not_promote():
+    with pytest.raises(OverflowError):
+        nj.numpy.multiply(2**100, 3.0)
+    assert nj.lax.convert_element_type(2**100, "float32") == np.float32(2**100)

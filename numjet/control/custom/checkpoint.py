@@ -103,7 +103,7 @@ def _partial_eval(trace: Any, args: Sequence[Any], params: dict[str, Any]) -> li
         outs = eval_closed(plan.known, *inputs)
     operands = [*outs[plan.known_count :], *[inputs[i] for i in plan.read], *unknown]
     params = {**params, "prevent_cse": _held_again(params["prevent_cse"], unknown_in, plan)}
-    if plan.recomputes:
+    if plan.recomputes or isinstance(params["prevent_cse"], tuple):  # the user names arguments to hold back
         found = trace.stage(checkpoint_p, operands, {**params, "jaxpr": plan.unknown, "differentiated": True})
     else:
         with set_trace(trace.unknown):
@@ -187,7 +187,7 @@ def _called(fun: Callable[..., Any], operands: Sequence[Any], prevent_cse: Any, 
         args, kwargs = map(tree.tree_structure, operands[-2:])
         flags = flatten_axes("checkpoint prevent_cse", args, tuple(prevent_cse))
         before = len(body.consts) + len(leaves) - len(flags) - kwargs.num_leaves
-        held = (*(True,) * before, *flags, *(True,) * kwargs.num_leaves)
+        held = any(flags) and (*(True,) * before, *flags, *(True,) * kwargs.num_leaves)
     outs = checkpoint_p.bind(
         *body.consts, *leaves, jaxpr=body.jaxpr, prevent_cse=held, differentiated=False, policy=policy
     )

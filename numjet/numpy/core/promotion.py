@@ -193,6 +193,9 @@ def _check_numbers(name: str, known: Sequence[Any]) -> None:
 def _in_one_dtype(name: str, args: Sequence[Any], inexact: bool) -> list[Any]:
     known = [_operand_of(name, x, i) for i, x in enumerate(args)]
     _check_numbers(name, known)
+    if all(type(x) in _PYTHON_SCALARS for x in known):  # nothing gives the integers a dtype but the default
+        for x in known:
+            aval_of(x)
     dtype, weak = dtypes.result_type_and_weakness(*[x.aval if type(x) is Literal else x for x in known])
     if inexact:
         dtype = dtypes.to_inexact_dtype(dtype)

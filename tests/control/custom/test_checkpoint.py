@@ -269,5 +269,8 @@ def test_some_arguments_may_be_held_back_from_the_compiler(prevent_cse, at_once)
     for got, want in zip(nj.tree.leaves(nj.jit(g)(ws, x)), nj.tree.leaves(plain(ws, x)), strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-5)
     lines = [line for line in nj.jit(g).lower(ws, x).as_text().splitlines() if "optimization_barrier" in line]
-    assert max([line.split("(")[1].count(",") + 1 for line in lines], default=1) == at_once
+    assert max([line.split(" : ")[0].split("barrier ")[1].count(",") + 1 for line in lines], default=1) == at_once
+    linear = checkpoint(lambda d, x: x @ d["w"], prevent_cse=prevent_cse)
+    text = nj.jit(nj.grad(lambda ws, x: loss(linear, ws, x), (0, 1))).lower(ws, x).as_text()
+    assert ("optimization_barrier" in text) == (at_once > 1)
     nj.vmap(nj.grad(lambda x: held({"w": ws[0]}, x).sum()))(np.ones((2, 3), F32))
