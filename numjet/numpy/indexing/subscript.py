@@ -292,9 +292,7 @@ def scatter_update(x: Any, idx: Any, values: Any, op: str, *, indices_are_sorted
     base, values, restore = _common_dtype(x, _as_value(values))
     traced = traced_mask(idx, aval.shape)
     if traced is not None:
-        if aval.size:
-            GatherScatterMode.from_any(mode)  # raises for unknown modes; no index is out of bounds
-        return restore(masked_update(base, *traced, values, _ELEMENTWISE[op]))
+        return restore(update_by_mask(base, traced, values, _ELEMENTWISE[op], mode, wrap_negative_indices))
     plan = plan_index(aval.shape, idx)
     _check_axes(plan)
     if 0 in plan.result_shape:
@@ -407,10 +405,22 @@ def _positions(e: Basic, low: Any, dtype: np.dtype) -> Any:
 
 # ------------------------------------------------------------------------------------------------ traced masks
 
-def traced_mask(idx: Any, shape: tuple[int, ...]) -> tuple[Any, int, int] | None:
-    """(mask, first axis, its rank) when the index is a traced mask beside full slices only.
+class MaskedPart:
+    """A traced mask over `rank` axes, from `axis` on, of x[rest]. rest: a basic index, None where it is all of x.
 
-    NonConcreteBooleanIndexError when such a mask is beside anything else.
+    first: whether NumPy moves the selected elements to the front of x[idx], while those axes of x[rest] stay where they are.
+    """
+
+    __slots__ = ("axis", "first", "mask", "rank", "rest")
+
+    def __init__(self, mask: Any, axis: int, rest: tuple[Any, ...] | None, first: bool):
+        self.mask, self.axis, self.rank, self.rest, self.first = mask, axis, mask.ndim, rest, first
+
+
+def traced_mask(idx: Any, shape: tuple[int, ...]) -> MaskedPart | None:
+    """The part of an array when its index is a traced mask beside slices, None and single integers.
+
+    NonConcreteBooleanIndexError when such a mask is beside other arrays.
     """
     if not any(isinstance(i, Tracer) and i.dtype == np.bool_ for i in (idx if isinstance(idx, tuple) else (idx,))):
         return None
@@ -418,16 +428,42 @@ def traced_mask(idx: Any, shape: tuple[int, ...]) -> tuple[Any, int, int] | None
     positions = [i for i, e in enumerate(entries) if is_mask(e) and isinstance(e, Tracer) and e.concrete() is None]
     if not positions:
         return None
-    mask = entries[positions[0]]
-    whole = [e is Ellipsis or (isinstance(e, slice) and e == slice(None)) for e in entries]
-    if sum(whole) != len(entries) - 1:
+    place = positions[0]
+    mask, before = entries[place], entries[:place]
+    check_mask(mask.shape, shape, sum(map(consumed, before)), place)
+    others = [*before, *entries[place + 1:]]
+    if all(e is Ellipsis or (isinstance(e, slice) and e == slice(None)) for e in others):
+        return MaskedPart(mask, sum(map(consumed, before)), None, False)
+    if any(hasattr(e, "dtype") and not _is_single(e) for e in others):
         raise NonConcreteBooleanIndexError(mask)
-    axis = sum(map(consumed, entries[:positions[0]]))
-    check_mask(mask.shape, shape, axis, positions[0])
-    return mask, axis, mask.ndim
+    single = [i for i, e in enumerate(entries) if i == place or _is_single(e)]
+    apart = single[-1] - single[0] + 1 != len(single)
+    kept = [e for e in before if e is not Ellipsis and not _is_single(e)]
+    rest = (*before, *[slice(None)] * mask.ndim, *entries[place + 1:])
+    return MaskedPart(mask, len(kept), rest, apart and bool(kept))
 
 
-def masked_update(x: Any, mask: Any, axis: int, rank: int, values: Any, combine: Callable[[Any, Any], Any]) -> Any:
+def _is_single(entry: Any) -> bool:
+    """Whether an entry of an index is one integer, known or traced."""
+    return type(entry) is int or (hasattr(entry, "dtype") and not is_mask(entry) and entry.ndim == 0)
+
+
+def update_by_mask(x: Any, part: MaskedPart, values: Any, combine: Callable[[Any, Any], Any], mode: Any = None,
+                   wrap_negative_indices: bool = True) -> Any:
+    """A copy of x in which the elements of a part where its mask is true are combined with values."""
+    if aval_of(x).size:
+        GatherScatterMode.from_any(mode)  # raises for unknown modes
+    if part.rest is None:
+        return _masked_update(x, part.mask, part.axis, part.rank, values, combine)
+    if part.first and aval_of(values).size != 1:
+        raise NonConcreteBooleanIndexError(part.mask)
+    old = getitem(x, part.rest, mode="clip", wrap_negative_indices=wrap_negative_indices)
+    values = lax.reshape(values, ()) if part.first else values
+    new = _masked_update(old, part.mask, part.axis, part.rank, values, combine)
+    return scatter_update(x, part.rest, new, "set", mode=mode, wrap_negative_indices=wrap_negative_indices)
+
+
+def _masked_update(x: Any, mask: Any, axis: int, rank: int, values: Any, combine: Callable[[Any, Any], Any]) -> Any:
     """x where the mask (over `rank` axes from `axis` on) is false, combine(x, values) where it is true."""
     shape, have = aval_of(x).shape, aval_of(values).shape
     after = len(shape) - axis - rank

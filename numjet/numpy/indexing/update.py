@@ -13,7 +13,7 @@ from numjet.foundation import dtypes
 from numjet.lax import GatherScatterMode
 from numjet.lax.scalar_programs import wrong_type
 from numjet.numpy.indexing.plan import plan_index
-from numjet.numpy.indexing.subscript import getitem, masked_update, scatter_update, traced_mask, write
+from numjet.numpy.indexing.subscript import getitem, scatter_update, traced_mask, update_by_mask, write
 
 
 class IndexUpdateHelper:
@@ -107,9 +107,8 @@ class IndexUpdateRef:
         x, idx = self.array, self.index
         masked = traced_mask(idx, aval_of(x).shape)
         if masked is not None:
-            if aval_of(x).size:
-                GatherScatterMode.from_any(mode)  # raises for unknown modes; no index is out of bounds
-            return masked_update(x, *masked, np.zeros((), aval_of(x).dtype), lambda old, _: _of_each(func, old))
+            nothing = np.zeros((), aval_of(x).dtype)
+            return update_by_mask(x, masked, nothing, lambda old, _: _of_each(func, old), mode, wrap_negative_indices)
         plan = plan_index(aval_of(x).shape, idx)
         if 0 in plan.result_shape:
             return x

@@ -363,6 +363,14 @@ def test_apply():
         (lambda m: m, X > 7, ()),
         (lambda m: m, X > 7, (1,)),
         (lambda m: m, np.array(True), (4, 5)),
+        (lambda m: (m, 0), M, (5,)),
+        (lambda m: (m, None), M, ()),
+        (lambda m: S_[m, 1:, ::-2], M, (3, 3)),
+        (lambda m: S_[1, m], M2[0], (1, 5)),
+        (lambda m: S_[1:, 2, m], np.arange(5) > 2, (2, 1)),
+        (lambda m: S_[-1, :, m], np.arange(5) > 2, ()),
+        (lambda m: S_[m, -1], M2, ()),
+        (lambda m: S_[m, 99], M2, ()),
     ],
 )
 def test_updates_by_traced_masks(op, idx, mask, shape):
@@ -377,13 +385,13 @@ def test_updates_by_traced_masks(op, idx, mask, shape):
     "use",
     [
         lambda x, m: getitem(x, m),
-        lambda x, m: at(x)[m, 0].set(0),
+        lambda x, m: at(x)[m, np.array([0, 1])].set(0),
+        lambda x, m: at(x)[0, :, (m & m)[:1].repeat(5)].set(np.ones((1, 4), np.float32)),
         lambda x, m: at(x)[m].set(np.ones((2, 4, 5), np.float32)),
-        lambda x, m: at(x)[m, None].add(1),
     ],
 )
 def test_masks_that_must_be_known(use):
-    with pytest.raises(NonConcreteBooleanIndexError, match=r"bool\[3\]"):
+    with pytest.raises(NonConcreteBooleanIndexError, match=r"bool\[[35]\]"):
         staged(use, X, M)
 
 
