@@ -20,6 +20,8 @@ from numjet.numpy.core.promotion import array_arg, promote_args_inexact
 
 _SELU_ALPHA, _SELU_SCALE = 1.6732632423543772, 1.0507009873554805   # Klambauer et al., 2017
 
+_CERTAIN = 40.0  # from here on the normal distribution function is 0 or 1 in every dtype
+
 
 def _inexact(name: str, x: Any) -> Any:
     """The argument as an array of floats or complex numbers."""
@@ -118,7 +120,8 @@ def sparse_plus(x: Any) -> Any:
     0.25
     """
     x = _inexact("sparse_plus", x)
-    return jnp.where(x <= -1.0, 0.0, jnp.where(x >= 1.0, x, jnp.square(x + 1.0) / 4))
+    near = jnp.clip(x, -1.0, 1.0)
+    return jnp.where(x <= -1.0, 0.0, jnp.where(x >= 1.0, x, jnp.square(near + 1.0) / 4))
 
 
 def sparse_sigmoid(x: Any) -> Any:
@@ -255,10 +258,11 @@ def gelu(x: Any, approximate: bool = True) -> Any:
     (0.8412, 0.8413)
     """
     x = _inexact("gelu", x)
+    near = jnp.clip(x, -_CERTAIN, _CERTAIN)
     if approximate:
-        inner = math.sqrt(2 / math.pi) * (x + 0.044715 * (x * x * x))
+        inner = math.sqrt(2 / math.pi) * (near + 0.044715 * (near * near * near))
         return x * (0.5 * (1.0 + transcendental.tanh(inner)))
-    return 0.5 * x * special.erfc(-x * math.sqrt(0.5))
+    return 0.5 * x * special.erfc(-near * math.sqrt(0.5))
 
 
 @jit_when_eager()
@@ -280,7 +284,9 @@ def squareplus(x: Any, b: Any = 4) -> Any:
     1.0
     """
     x = _inexact("squareplus", x)
-    return (x + jnp.sqrt(jnp.square(x) + b)) / 2
+    limit = math.sqrt(float(dtypes.finfo(x.dtype).max)) / 2  # squares overflow; b is far below the last digit there
+    near = jnp.clip(x, -limit, limit)
+    return jnp.where(abs(x) > limit, jnp.maximum(x, 0), (near + jnp.sqrt(jnp.square(near) + b)) / 2)
 
 
 @custom_jvp

@@ -33,6 +33,8 @@ def _scaled_sum(a: Any, axis: Axis, b: Any, where: Any) -> tuple[Any, Any]:
     """The sum of b exp(a - top) and top."""
     if b is not None:
         a = jnp.where(b != 0, a, -np.inf)
+    if where is not None:
+        a = jnp.where(where, a, -np.inf)  # what is left out must not overflow, or its derivative is NaN
     top = _finite_top(a, axis, where)
     terms = jnp.exp(a - top)
     if b is not None:
@@ -61,7 +63,11 @@ def logsumexp(a: Any, axis: Axis = None, b: Any = None, keepdims: bool = False, 
     if return_sign:
         sign = jnp.sign(total)
         total = abs(total)
-    out = jnp.log(total) + top
+    if where is None:
+        out = jnp.log(total) + top
+    else:  # the logarithm of an empty sum has no derivative, not NaN
+        some = jnp.any(jnp.broadcast_to(where, a.shape), axis=axis, keepdims=True)
+        out = jnp.where(some, jnp.log(jnp.where(some, total, 1)) + top, -np.inf)
     if not keepdims:
         out, sign = _dropped(out, a.ndim, axis), sign if sign is None else _dropped(sign, a.ndim, axis)
     return (out, sign) if return_sign else out
@@ -170,13 +176,14 @@ def standardize(x: Any, axis: Axis = -1, mean: Any = None, variance: Any = None,
     if algorithm not in ("fast", "stable"):
         raise ValueError(f"standardize: expected algorithm 'fast' or 'stable', got {algorithm!r}")
     x = _inexact("standardize", x)
+    kept = x if where is None else jnp.where(where, x, 0)  # what is left out must not overflow, or its derivative is NaN
     if mean is None:
         mean = jnp.mean(x, axis, keepdims=True, where=where)
     if variance is None and algorithm == "fast":
-        variance = jnp.mean(jnp.square(x), axis, keepdims=True, where=where) - jnp.square(mean)
+        variance = jnp.mean(jnp.square(kept), axis, keepdims=True, where=where) - jnp.square(mean)
         variance = jnp.maximum(variance, 0)
     elif variance is None:
-        variance = jnp.mean(jnp.square(abs(x - mean)), axis, keepdims=True, where=where)
+        variance = jnp.mean(jnp.square(abs(kept - mean)), axis, keepdims=True, where=where)
     return (x - mean) * arithmetic.rsqrt(variance + epsilon)
 
 

@@ -341,3 +341,15 @@ def test_one_hot_takes_lists_and_says_what_it_does_not_take():
         nn.one_hot(jnp.array([1.0]), 3)
     with pytest.raises(nj.errors.ConcretizationTypeError, match=r"in jax\.nn\.one_hot argument `num_classes`"):
         nj.jit(nn.one_hot)(3, 5)
+
+
+@pytest.mark.parametrize("name", [n for n in ACTIVATIONS if hasattr(nn, n)])
+def test_derivatives_far_out(name):
+    """Slopes at huge arguments are those of the straight lines that activations approach."""
+    function = getattr(nn, name)
+    for x in (1e30, -1e30, 3e38):
+        slope = nj.grad(lambda v: jnp.sum(function(v)))(jnp.float32(x))
+        near = nj.grad(lambda v: jnp.sum(function(v)))(jnp.float32(np.copysign(5e3, x)))
+        np.testing.assert_allclose(slope, near, atol=1e-5)
+    for approximate in (True, False):
+        np.testing.assert_allclose(nj.grad(lambda v, a=approximate: nn.gelu(v, a))(jnp.float32(3e38)), 1)

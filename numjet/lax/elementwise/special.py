@@ -302,7 +302,7 @@ def _i1e_jvp(t: Any, out: Any, x: Any) -> Any:
     """I0e - I1e (sign x + 1 / x), and its limit 1/2 at 0."""
     zero = eq_p(x, 0.0)
     safe = where(zero, 1.0, x)
-    slope = sub_p.bind(bessel_i0e_p.bind(x), mul_p.bind(out, add_p.bind(sign_p.bind(x), div_p(1.0, safe))))
+    slope = sub_p.bind(bessel_i0e_p.bind(x), add_p.bind(mul_p.bind(out, sign_p.bind(x)), div_p.bind(out, safe)))
     return mul_p.bind(t, where(zero, 0.5, slope))
 
 

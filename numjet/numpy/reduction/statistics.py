@@ -15,7 +15,7 @@ from numjet.lax.shape import rearrange
 from numjet.numpy.core import promotion
 from numjet.numpy.core.promotion import array_arg, as_dtype, check_out, literal, size_literal, strong_array
 from numjet.numpy.fastpath import small
-from numjet.numpy.indexing.where import choose_by
+from numjet.numpy.indexing.where import choose_by, truth
 from numjet.numpy.reduction.reductions import Axis, axes_of, put_back, sum
 
 _COMPLEX = frozenset(dtypes.COMPLEX)
@@ -93,6 +93,8 @@ def _freedom(name: str, ddof: Any, correction: Any) -> Any:
 def _variance(name: str, a: Any, axes: tuple[int, ...], wanted: np.dtype, ddof: Any, where: Any, given: Any) -> Any:
     """Sum of squares over (count - ddof), in the computing dtype; NaN where count <= ddof."""
     wide = computing_dtype(dtypes.common_dtype(dtypes.to_inexact_dtype(a.dtype), wanted))
+    if where is not None:  # what is left out must not overflow, or its derivative is NaN
+        a = choose_by(name, truth(promotion.operand(name, where)), a, literal(0, a.dtype))
     squares = _deviations(name, a, axes, where, given, wide)
     real = squares.dtype
     total = sum(squares, axes, where=where)

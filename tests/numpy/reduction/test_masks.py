@@ -1,0 +1,56 @@
+"""where= of reductions: what is left out does not matter, for values and derivatives, and may be nothing at all."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import numjet as nj
+import numjet.numpy as jnp
+from numjet import nn
+
+MASK = np.array([True, True, False, True, False])
+ODD = {"huge": 3e38, "inf": np.inf, "-inf": -np.inf, "nan": np.nan}
+LIMIT = {"initial": -9.0}
+REDUCTIONS: dict[str, Callable[..., Any]] = {
+    "sum": jnp.sum, "prod": jnp.prod, "mean": jnp.mean, "var": jnp.var, "std": jnp.std, "nansum": jnp.nansum,
+    "nanprod": jnp.nanprod, "nanmean": jnp.nanmean, "nanvar": jnp.nanvar, "nanstd": jnp.nanstd, "logsumexp": nn.logsumexp,
+    "logmeanexp": nn.logmeanexp, "softmax": nn.softmax, "log_softmax": nn.log_softmax, "standardize": nn.standardize,
+    "max": lambda x, where: jnp.max(x, initial=-9.0, where=where), "min": lambda x, where: jnp.min(x, initial=9.0, where=where),
+    "nanmax": lambda x, where: jnp.nanmax(x, initial=-9.0, where=where),
+}
+EMPTY = {"sum": 0, "prod": 1, "nansum": 0, "nanprod": 1, "logsumexp": -np.inf, "softmax": 0, "max": -9, "min": 9, "nanmax": -9}
+KEEPS_SHAPE = ("softmax", "log_softmax", "standardize")
+
+
+def scalar(name: str, mask: np.ndarray) -> Callable[[Any], Any]:
+    reduction = REDUCTIONS[name]
+
+    def run(x: Any) -> Any:
+        out = reduction(x, where=mask)
+        return jnp.sum(jnp.where(mask, out, 0) * np.arange(1.0, 6, dtype=np.float32)) if name in KEEPS_SHAPE else out
+    return run
+
+
+@pytest.mark.parametrize("odd", ODD.values(), ids=ODD)
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_what_is_left_out_does_not_matter(name, odd):
+    if name == "standardize" and not np.isfinite(odd):
+        pytest.skip("its results where the mask is false are of the elements there, as in JAX")
+    run = scalar(name, MASK)
+    x, plain = (np.where(MASK, np.array([1, 2, 0, -1, 0]), other).astype(np.float32) for other in (odd, 0.5))
+    for order, derivative in (("value", lambda f: f), ("reverse", nj.grad), ("forward", nj.jacfwd), ("second", nj.hessian)):
+        want = np.asarray(derivative(run)(plain))
+        for mode in (lambda f: f, nj.jit):
+            np.testing.assert_allclose(np.asarray(mode(derivative(run))(x)), want, rtol=1e-4, atol=1e-5, err_msg=order)
+
+
+@pytest.mark.parametrize("name", EMPTY)
+def test_nothing_is_left(name):
+    run = scalar(name, np.zeros(5, bool))
+    for odd in (1.0, *ODD.values()):
+        x = np.full(5, odd, np.float32)
+        assert float(run(x)) == EMPTY[name]
+        assert not np.asarray(nj.grad(run)(x)).any() and not np.asarray(nj.jit(nj.jacfwd(run))(x)).any()
