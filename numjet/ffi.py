@@ -1,6 +1,7 @@
 """Foreign function interface: C functions called from compiled programs."""
 
 from numjet.api.ffi.calls import ffi_call as ffi_call
+from numjet.api.ffi.lowering import ffi_lowering as ffi_lowering
 from numjet.api.ffi.targets import (
     include_dir as include_dir,
     pycapsule as pycapsule,

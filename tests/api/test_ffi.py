@@ -12,6 +12,8 @@ import numjet as nj
 import numjet.numpy as jnp
 from numjet import ffi
 from numjet.errors import JaxRuntimeError
+from numjet.extend.core import Primitive
+from numjet.interpreters import mlir
 
 SOURCE = r"""
 #include <stddef.h>
@@ -265,3 +267,18 @@ def test_types_get_numbers():
     assert first > 0 and number.value == first
     with pytest.raises(TypeError, match="register_ffi_type takes a dictionary"):
         ffi.register_ffi_type("test_type", 3)
+
+
+def test_a_primitive_that_is_a_call(library):
+    scaled = Primitive("scaled")
+    scaled.def_abstract_eval(lambda x, k: x)
+    mlir.register_lowering(scaled, ffi.ffi_lowering("test_scale"))
+    np.testing.assert_array_equal(nj.jit(lambda x: scaled.bind(x, k=3.0) + 1)(jnp.arange(4.0)), [1, 4, 7, 10])
+    fixed = Primitive("fixed")
+    fixed.def_abstract_eval(lambda x: x)
+    mlir.register_lowering(fixed, ffi.ffi_lowering("test_scale", backend_config={"k": 2.0}, operand_layouts=[(0, 1)],
+                                                   result_layouts=[(0, 1)]))
+    x = jnp.arange(6.0).reshape(2, 3)
+    np.testing.assert_array_equal(nj.jit(fixed.bind)(x), 2 * x)
+    with pytest.raises(NotImplementedError, match="no operand_output_aliases, backend_config as text; leave it out"):
+        ffi.ffi_lowering("test_scale", backend_config="k=2", operand_output_aliases={0: 0})
