@@ -6,6 +6,7 @@ was made by the traced function: in a global, an enclosing list, an attribute.
 from __future__ import annotations
 
 import gc
+import sys
 import types
 from typing import Any
 
@@ -16,11 +17,25 @@ from numjet.foundation.errors import UnexpectedTracerError, compose, snippet
 _MOST = 5
 
 
+def _references(trace: object) -> int:
+    return sys.getrefcount(trace)
+
+
+def _of_one_caller() -> int:
+    trace = object()
+    return _references(trace)
+
+
+_UNSHARED = _of_one_caller()  # references to an object that only the variables of a function and its caller hold
+
+
 def check(trace: Trace, debug: Any = None) -> None:
     """Raises UnexpectedTracerError that names the living tracers of an ended trace, and their holders.
 
     debug: the traced function (stage.DebugInfo), if known.
     """
+    if sys.getrefcount(trace) <= _UNSHARED:
+        return  # tracers refer to their trace: there are none
     gc.collect()
     found = [x for x in gc.get_objects() if isinstance(x, Tracer) and x._trace is trace]
     held = [(x, where) for x in found if (where := _holders(x, found))]
