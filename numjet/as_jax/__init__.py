@@ -17,6 +17,7 @@ from __future__ import annotations
 import sys
 from types import ModuleType
 
+from numjet import _native
 from numjet.as_jax.finder import AliasFinder, is_aliased
 from numjet.as_jax.installed import InstalledPackages
 from numjet.foundation import locks
@@ -36,6 +37,7 @@ def install() -> InstalledPackages:
     for name in filter(is_aliased, list(sys.modules)):  # jaxlib, if the XLA backend was used already
         packages.modules[name] = sys.modules.pop(name)
     locks.importer = packages.import_module
+    _native.JitFunction.__qualname__ = "PjitFunction"  # the name by which libraries know compiled functions
     config.update("numjet_numpy_dispatch", False)  # programs for JAX write into what np.zeros_like(x) gives
     sys.meta_path.insert(0, finder)
     return packages
