@@ -12,8 +12,9 @@ from typing import Any
 
 from numjet.control.call.body_tracing import cached_with, trace_body
 from numjet.control.call.call import call_dce, calling_op, jit_p
-from numjet.core.trace import aval_of
+from numjet.core.trace import Tracer, aval_of
 from numjet.foundation import tree
+from numjet.foundation.errors import UnexpectedTracerError
 from numjet.foundation.util import function_name
 
 
@@ -40,6 +41,7 @@ def composite(decomposition: Callable[..., Any], name: str, version: int = 0) ->
 
     Raises:
       TypeError: the decomposition is not callable, or returns something other than arrays.
+      UnexpectedTracerError: an attribute is a traced value.
 
     >>> from numjet import lax
     >>> float(composite(lambda x, *, times: x * times, "my.scale")(2.0, times=3.0))
@@ -51,6 +53,7 @@ def composite(decomposition: Callable[..., Any], name: str, version: int = 0) ->
     @functools.wraps(decomposition)
     def call(*args: Any, **attributes: Any) -> Any:
         leaves, in_tree = tree.tree_flatten(args)
+        _check_attributes(name, attributes)
         fun = _with_attributes(decomposition, attributes) if attributes else decomposition
         body = trace_body(fun, in_tree, [aval_of(x) for x in leaves], "composite")
         outs = composite_p.bind(*body.consts, *leaves, name=name, version=version, attributes=_kept(attributes),
@@ -58,6 +61,17 @@ def composite(decomposition: Callable[..., Any], name: str, version: int = 0) ->
         return tree.tree_unflatten(body.out_tree, outs)
 
     return cached_with(decomposition, call)
+
+
+def _check_attributes(name: str, attributes: dict[str, Any]) -> None:
+    """UnexpectedTracerError for traced values: attributes are part of the program."""
+    for key, value in attributes.items():
+        traced = [leaf for leaf in tree.tree_leaves(value) if isinstance(leaf, Tracer)]
+        if traced:
+            raise UnexpectedTracerError(
+                f"Found a JAX Tracer as attribute {key!r} of the composite op {name!r}: {traced[0]}. Attributes are constants "
+                "of the program; pass what is computed as a positional argument. Note: If you are passing jax arrays as "
+                "attributes, use numpy arrays instead.")
 
 
 def _with_attributes(fun: Callable[..., Any], attributes: dict[str, Any]) -> Callable[..., Any]:

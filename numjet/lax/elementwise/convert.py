@@ -57,8 +57,8 @@ def convert_values(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
 
 def _check_numbers(old: np.dtype, new: np.dtype) -> None:
     if old != new and "V" in (kind_of(old), kind_of(new)):
-        raise TypeError(f"convert_element_type cannot convert {dtypes.long_name(old)} to {dtypes.long_name(new)}: "
-                        "random keys hold no numbers. (Tip: random.key_data gives their bits.)")
+        raise ValueError(f"Cannot convert_element_type from {dtypes.long_name(old)} to {dtypes.long_name(new)}: "
+                         "random keys hold no numbers. (Tip: random.key_data gives their bits.)")
 
 
 def _convert_abstract(x: ShapedArray, *, new_dtype: np.dtype, weak_type: bool) -> ShapedArray:

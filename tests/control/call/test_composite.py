@@ -66,3 +66,10 @@ def test_what_its_program_prints_is_printed_though_nobody_reads_the_result(capsy
     nj.jit(lambda x: (f(x), x + 1)[1])(2.0).block_until_ready()
     nj.effects_barrier()
     assert capsys.readouterr().out == "x = 2.0\n"
+
+
+def test_traced_attributes_are_refused():
+    scaled = lax.composite(lambda x, *, by: x * by, "my.scaled")
+    with pytest.raises(nj.errors.UnexpectedTracerError, match=r"attribute 'by' .* use numpy arrays instead"):
+        nj.jit(lambda x: scaled(x, by=jnp.ones(2)))(1.0)
+    assert nj.jit(lambda x: scaled(x, by=np.full(2, 3.0, np.float32)))(1.0).tolist() == [3, 3]

@@ -273,7 +273,7 @@ def test_complex_to_real_warns():
         assert value(lax.convert_element_type(np.complex64(3 + 4j), "float32")) == 3
     with pytest.warns(np.exceptions.ComplexWarning):
         assert not value(lax.convert_element_type(np.complex64(1j), bool))   # of its real part, as in JAX
-    with pytest.raises(TypeError, match="random keys hold no numbers"):
+    with pytest.raises(ValueError, match=r"Cannot convert_element_type from .* random keys hold no numbers"):
         lax.convert_element_type(np.zeros(2, dtypes.key_dtype), "float32")
 
 
