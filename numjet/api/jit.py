@@ -36,6 +36,8 @@ from numjet.core.trace import EVAL, Tracer, current_trace
 from numjet.core.walk import eval_jaxpr, first_mesh
 from numjet.foundation import events, lazy_import, source
 from numjet.foundation.config import config
+from numjet.foundation.dimension import computed_sizes
+from numjet.foundation.flags import parse_switch_or_count
 from numjet.foundation.memo import Memo
 from numjet.foundation.record import Fields
 from numjet.foundation.tree import PyTreeDef, tree_flatten, tree_leaves, tree_unflatten
@@ -51,6 +53,7 @@ else:
     aot = lazy_import.Module("numjet.api.aot")
     cache_misses = lazy_import.Module("numjet.api.cache_misses")
 autograph = lazy_import.Module("numjet.api.autograph.function")
+dynamic = lazy_import.Module("numjet.api.dynamic.call")
 key_reuse = lazy_import.Module("numjet.api.key_reuse")
 placement = lazy_import.Module("numjet.api.sharding.placement")
 sharding = lazy_import.Module("numjet.lax.sharding")
@@ -62,12 +65,13 @@ _BYTES_PER_FUNCTION = 1 << 28
 
 class Traced(Fields):
     """A function at one signature. `jaxpr` takes the leaves of the arguments, then the values of mutable references;
-    `consts` are the values it closed over."""
+    `consts` are the values it closed over. trimming: what is done to results of data-dependent shape, or None."""
     jaxpr: Jaxpr
     consts: list[Any]
     out_tree: PyTreeDef
     debug: DebugInfo
     refs: RefArguments = NONE
+    trimming: Any = None
 
     def __post_init__(self) -> None:
         self._executables: dict[Any, Any] = {}
@@ -140,6 +144,7 @@ class Jitted:
             raise ValueError(f"static_{kind} and donate_{kind} cannot intersect, got {sorted(common)} in both: a static "
                              "argument is no array, and has no memory to give away.")
         self.keep_unused, self.inline = options["keep_unused"], options["inline"]
+        self.dynamic_shapes: bool | int | None = options.get("dynamic_shapes")
         self.device = _pinned(options["device"], options["backend"])
         self.shardings = options.get("shardings")
         self.native: Callable[[], Any] = lambda: None  # the function that calls this one, if it lives
@@ -255,9 +260,16 @@ class Jitted:
             return flatten_result(self.fun(*self._rejoin(dynamic, call), **named, **self._static_named(call)), out_tree,
                                   self.fun)
         events.count("trace")
+        limit = config.dynamic_shapes if self.dynamic_shapes is None else self.dynamic_shapes
+        trimming: list[Any] = []
         with events.span("trace", name=self.name), events.logged(lambda: f"tracing {self.name} for jit"):
-            jaxpr, consts, touched = trace_with_refs(flat, call.avals, debug)
-        return Traced(jaxpr, consts, out_tree[0], debug, RefArguments(aliases, touched))
+            traced = dynamic.padded(flat, None if limit is True else limit, trimming) if limit else flat
+            jaxpr, consts, touched = trace_with_refs(traced, call.avals, debug)
+        if trimming and (touched or self.shardings is not None):
+            raise NotImplementedError(f"{debug.where()} has sizes that are computed when it runs, and mutable references or "
+                                      "shardings over several devices: pass the values of references as arguments, return what "
+                                      "is to be written, and leave out the shardings")
+        return Traced(jaxpr, consts, out_tree[0], debug, RefArguments(aliases, touched), trimming[0] if trimming else None)
 
     def _rejoin(self, dynamic: Sequence[Any], call: Call) -> list[Any]:
         static = {k: v for k, v in call.static if isinstance(k, int)}
@@ -271,7 +283,7 @@ class Jitted:
     @source.api_boundary
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
         """The slow path: (result, entry for the native cache or None)."""
-        if config.disable_jit:
+        if config.disable_jit or computed_sizes.maker is not None:  # what computes sizes is one program
             return self.fun(*args, **kwargs), None
         call = self.take_apart(args, kwargs)
         with _native.rare_collections:
@@ -292,6 +304,8 @@ class Jitted:
                 leaf.delete()
         if config.debug_key_reuse:
             key_reuse.mark_results(traced.key_use(), values, outs)
+        if traced.trimming is not None:
+            return tree_unflatten(traced.out_tree, traced.trimming.trimmed(outs)), None
         plan = tuple(("out", k) for k in range(len(outs)))
         entry = _native.Entry(executable.native, tuple(kept), tuple(donated), call.avals, traced.out_tree, plan)
         return tree_unflatten(traced.out_tree, outs), entry
@@ -317,6 +331,8 @@ class Jitted:
         if self.options.get("compiler_options"):
             raise ValueError("compiler_options can only be passed to top-level `jax.jit`, whose program is compiled, and "
                              f"{self.name} is called in a traced function. Got {self.options['compiler_options']}.")
+        if traced.trimming is not None:
+            raise NotImplementedError(traced.trimming.why_not_nested(self.name))
         values = traced.refs.read(call.given_refs)
         if self.shardings is not None:
             return self._bind_distributed(traced, call, self.shardings)
@@ -396,6 +412,9 @@ class Jitted:
         """The trace stage for these arguments."""
         call = self.take_apart(args, kwargs)
         found = self.trace(call)
+        if found.trimming is not None:
+            raise NotImplementedError(f"{self.name} has results or checks of computed size: call it; its stages (trace, lower, "
+                                      "compile) describe programs whose results have known shapes")
         program, kept = self.thinned(found)
         names = path_names(self.fun, call.args, call.kwargs, call.static_nums)
         avals = tuple(joined(call.avals, [(i, ref.aval) for i, ref in call.refs]))
@@ -429,6 +448,14 @@ def _pinned(device: Any, backend: str | None) -> Device | None:
     if device is not None and not isinstance(device, Device):
         raise TypeError(f"jit: device must be a Device such as devices()[0], got {device!r} of type {type(device).__name__}")
     return device if backend is None else devices(backend)[0]
+
+
+def _checked_dynamic(value: Any) -> bool | int | None:
+    """The option dynamic_shapes. ValueError for anything but a bool, a positive number or None."""
+    try:
+        return None if value is None else parse_switch_or_count(value)
+    except ValueError as error:
+        raise ValueError(f"jit: dynamic_shapes is True, False or a bound for sizes: {error}") from None
 
 
 def _placed(device: Any, in_shardings: Any, out_shardings: Any) -> tuple[Any, Any]:
@@ -488,7 +515,8 @@ def jit(fun: Callable[..., Any] | None = None, /, *, in_shardings: Any = None, o
         static_argnums: int | Sequence[int] | None = None, static_argnames: str | Sequence[str] | None = None,
         donate_argnums: int | Sequence[int] | None = None, donate_argnames: str | Sequence[str] | None = None,
         keep_unused: bool = False, device: Any = None, backend: str | None = None, inline: bool = False,
-        compiler_options: dict[str, Any] | None = None, control_flow: bool = False) -> Any:
+        compiler_options: dict[str, Any] | None = None, control_flow: bool = False,
+        dynamic_shapes: bool | int | None = None) -> Any:
     """Compiles `fun` as a whole: traced once per signature (shapes, dtypes, structure, static values), it runs natively.
 
     Args:
@@ -501,6 +529,8 @@ def jit(fun: Callable[..., Any] | None = None, /, *, in_shardings: Any = None, o
       in_shardings, out_shardings: another way to name the device, by shardings on it (numjet.sharding).
       inline: write the function's equations into the program that calls it, instead of a call.
       control_flow: Python's `if`, `while` and `for` of `fun` work on traced values: jit(autograph(fun)).
+      dynamic_shapes: sizes of arrays may depend on values (x[x < 0], unique, arange(n)): docs/dynamic-shapes.md. A number is
+        the bound of sizes that have none. Default: the flag numjet_dynamic_shapes, which is off.
     Returns:
       A function like `fun`, with `lower(*args)`, `trace(*args)`, `eval_shape(*args)` and `clear_cache()`.
     Raises:
@@ -515,7 +545,8 @@ def jit(fun: Callable[..., Any] | None = None, /, *, in_shardings: Any = None, o
     options = {"static_argnums": static_argnums, "static_argnames": static_argnames, "donate_argnums": donate_argnums,
                "donate_argnames": donate_argnames, "keep_unused": keep_unused, "inline": inline, "backend": backend,
                "device": device, "shardings": shardings, "control_flow": control_flow,
-               "compiler_options": compiler_options, "out_shardings": out_shardings}
+               "dynamic_shapes": _checked_dynamic(dynamic_shapes), "compiler_options": compiler_options,
+               "out_shardings": out_shardings}
     return functools.partial(_jitted, options=options) if fun is None else _jitted(fun, options)
 
 

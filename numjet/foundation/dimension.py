@@ -6,6 +6,7 @@ foundation/symbolic, which is imported when the first of them is made.
 from __future__ import annotations
 
 import operator
+import threading
 from collections.abc import Iterable
 from typing import Any
 
@@ -19,6 +20,18 @@ class Dimension:
         """The size as an integer scalar of the program that is being traced."""
         raise NotImplementedError
 
+    def is_empty(self) -> bool:
+        """Whether the size is 0."""
+        raise NotImplementedError
+
+    def may_hold(self, count: int) -> bool:
+        """Whether the size is at least `count`; of a computed one: whether it can be."""
+        raise NotImplementedError
+
+    def is_positive(self) -> bool:
+        """Whether the size is above 0. Of a computed one that may be, or not: False, which is checked when the program runs."""
+        raise NotImplementedError
+
     def largest(self, other: Any) -> Any:
         """The maximum of both, as an expression where the order is not known."""
         raise NotImplementedError
@@ -29,18 +42,40 @@ class Dimension:
 
 
 def as_size(n: Any) -> Any:
-    """A size as an int or a symbolic dimension. TypeError for anything else.
+    """A size as an int or a symbolic dimension; a traced integer where sizes may be computed. TypeError for anything else.
 
     >>> import numpy as np
     >>> as_size(np.int64(3))
     3
     """
+    if computed_sizes.maker is not None and not isinstance(n, int):
+        found = computed_sizes.maker.size_of(n)
+        if found is not None:
+            return found
     try:
         return operator.index(n)
     except TypeError:
         if isinstance(n, Dimension):
             return n
         raise
+
+
+class ComputedSizes(threading.local):
+    """Who makes sizes of traced values in this thread, an api.dynamic.program.Program; None where sizes must be known."""
+
+    maker: Any = None
+
+
+computed_sizes = ComputedSizes()
+
+
+def is_empty(n: Any) -> bool:
+    """Whether a size is 0. A computed one is taken for positive, which is checked when the program runs.
+
+    >>> is_empty(0), is_empty(2)
+    (True, False)
+    """
+    return n.is_empty() if isinstance(n, Dimension) else n == 0
 
 
 def is_symbolic(sizes: Iterable[Any]) -> bool:
@@ -68,6 +103,16 @@ def smallest(a: Any, b: Any) -> Any:
     if isinstance(a, Dimension):
         return a.smallest(b)
     return b.smallest(a) if isinstance(b, Dimension) else min(a, b)
+
+
+def exceeds(a: Any, b: Any) -> bool:
+    """Whether a size is above another one, which is an error. Where computed sizes leave it open, the program checks it.
+
+    >>> exceeds(3, 2)
+    True
+    """
+    difference = a - b
+    return difference.is_positive() if isinstance(difference, Dimension) else difference > 0
 
 
 def may_exceed(n: Any, limit: int) -> bool:

@@ -54,6 +54,13 @@ def parse_count(value: Any) -> int:
     return count
 
 
+def parse_switch_or_count(value: Any) -> bool | int:
+    """`True`/`False`, their words, or an integer of at least 1."""
+    if isinstance(value, bool) or (isinstance(value, str) and value.strip().lower() in _TRUE | _FALSE):
+        return parse_bool(value)
+    return parse_count(value)
+
+
 def parse_float(value: Any) -> float:
     """A number, or its text."""
     if isinstance(value, (int, float, str)) and not isinstance(value, bool):
@@ -166,6 +173,8 @@ FLAGS: tuple[Flag, ...] = (
             "with NumPy values, as in JAX."),
     _traced("numjet_loop_checkpoint_bytes", parse_count, 1 << 26, "Memory for the stored states of a while loop in reverse "
             "mode, unless a few states need more; states that are not stored are computed again."),
+    _traced("numjet_dynamic_shapes", parse_switch_or_count, False, "Sizes that depend on values, in functions whose jit does "
+            "not say otherwise; a number is the bound of sizes that have none."),
     # where and how programs run
     _traced("jax_default_device", parse_device, None, "Device of results that no argument pins.", optional=True),
     _traced("jax_platforms", parse_str, None, "Comma-separated backends to use; the first is the default.", optional=True),

@@ -7,7 +7,7 @@ from typing import Any
 
 from numjet.core.ir import JaxprEqn
 from numjet.core.trace import Tracer
-from numjet.foundation.dimension import as_size, is_symbolic
+from numjet.foundation.dimension import as_size, computed_sizes, is_symbolic
 
 Ints = tuple[int, ...]
 
@@ -20,6 +20,8 @@ def as_shape(shape: Any, what: str = "Shapes") -> tuple[int, ...]:
     >>> as_shape([2, 3])
     (2, 3)
     """
+    if computed_sizes.maker is not None and any(isinstance(d, Tracer) for d in _entries(shape)):
+        return tuple(map(as_size, _entries(shape)))
     try:
         return tuple(map(operator.index, shape))
     except TypeError as error:

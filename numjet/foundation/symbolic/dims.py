@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias, Union
 import numpy as np
 
 from numjet.foundation.dimension import Dimension
-from numjet.foundation.errors import InconclusiveDimensionOperation
 
 if TYPE_CHECKING:
     from numjet.foundation.symbolic.scope import SymbolicScope
@@ -163,19 +162,37 @@ class SymbolicDim(Dimension):
     def _compare(self, other: Size, sign: str) -> bool:
         found = compare(self, other, sign)
         if found is None:
-            raise inconclusive(self, other, sign)
+            raise self.scope.inconclusive(self, other, sign)
         return found
 
     def __bool__(self) -> bool:
         known = compare(self, 0, ">"), compare(self, 0, "<")
         if True in known:
             return True
-        raise inconclusive(self, 0, "!=")
+        if not self.scope.computed:
+            raise self.scope.inconclusive(self, 0, "!=")
+        self.scope.expect(self - 1)
+        return True
+
+    def is_empty(self) -> bool:
+        """False. A computed size of 0 is an error when the program runs."""
+        if self.scope.computed and not compare(self, 0, ">"):
+            self.scope.expect(self - 1)
+        return False
+
+    def may_hold(self, count: int) -> bool:
+        """See Dimension."""
+        return compare(self, count, ">=") is not False if self.scope.computed else self >= count
+
+    def is_positive(self) -> bool:
+        """See Dimension."""
+        if self.scope.computed and compare(self, 0, ">") is None:
+            self.scope.expect(-self)
+            return False
+        return self > 0
 
     def __int__(self) -> int:
-        raise InconclusiveDimensionOperation(
-            f"Symbolic dimension '{self}' used in a context that requires a constant. A size that a function reads as a Python "
-            "number must be fixed: export it with a number in the place of this dimension, or compute with arrays.")
+        raise self.scope.no_number(self)
 
     def __jax_array__(self) -> Any:
         """The size as an integer scalar of the program that is being traced."""
@@ -211,17 +228,6 @@ def set_array_of(make: Callable[[SymbolicDim], Any]) -> None:
 
 def is_size(x: Any) -> bool:
     return isinstance(x, (SymbolicDim, int, np.integer)) and not isinstance(x, bool)
-
-
-def inconclusive(a: Size, b: Size, sign: str) -> InconclusiveDimensionOperation:
-    """The error of a comparison whose result depends on the values of the variables."""
-    scope = scope_of(a, b)
-    usable = sign if sign in (">=", "<=") else {">": "<=", "<": ">="}.get(sign, ">=")
-    told = f"\nUsing symbolic {scope}" if scope.constraints else ""
-    return InconclusiveDimensionOperation(
-        f"Symbolic dimension comparison '{a}' {sign} '{b}' is inconclusive.{told}\nThe result depends on the values of the "
-        f"variables. If it is the same for all sizes that you use, say so: symbolic_shape(..., constraints="
-        f"['{a} {usable} {b}']) or the opposite.")
 
 
 def scope_of(*sizes: Size) -> SymbolicScope:
@@ -367,7 +373,19 @@ def extremum(name: str, a: Size, b: Size) -> Size:
         return a if name == "max" else b
     if compare(a, b, "<="):
         return b if name == "max" else a
+    if scope_of(a, b).computed:
+        above = positive_part(a - b)
+        return b + above if name == "max" else a - above
     return _operation(name, (a, b))
+
+
+def positive_part(x: Size) -> Size:
+    """max(x, 0), in one form for x and -x, so that sizes made of different maxima and minima can be seen to be equal."""
+    if not isinstance(x, SymbolicDim):
+        return max(x, 0)
+    if x.terms[0][1] < 0:
+        return x + _operation("max", (-x, 0))
+    return _operation("max", (x, 0))
 
 
 OPERATIONS: dict[str, Callable[[Size, Size], Size]] = {

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from math import inf
 
 from numjet.foundation import source
+from numjet.foundation.errors import InconclusiveDimensionOperation
 from numjet.foundation.record import Record
 from numjet.foundation.symbolic.bounds import Bounds, Interval
 from numjet.foundation.symbolic.dims import (
@@ -45,6 +46,8 @@ class SymbolicScope:
     >>> a % 2, a >= 3, a // 2 >= 2
     (0, True, True)
     """
+
+    computed = False  # whether the values are known only when the program runs
 
     def __init__(self, constraints_str: Sequence[str] = ()):
         if isinstance(constraints_str, str) or not all(isinstance(c, str) for c in constraints_str):
@@ -137,6 +140,24 @@ class SymbolicScope:
         else:
             found = [a - b * value, b * value + b - 1 - a]
         return [f for f in found if isinstance(f, SymbolicDim)]
+
+    def expect(self, x: Size) -> None:
+        """Is told of an expression that must be at least 0, where computed sizes leave it open."""
+
+    def inconclusive(self, a: Size, b: Size, sign: str) -> InconclusiveDimensionOperation:
+        """The error of a comparison whose result depends on the values of the variables."""
+        usable = sign if sign in (">=", "<=") else {">": "<=", "<": ">="}.get(sign, ">=")
+        told = f"\nUsing symbolic {self}" if self.constraints else ""
+        return InconclusiveDimensionOperation(
+            f"Symbolic dimension comparison '{a}' {sign} '{b}' is inconclusive.{told}\nThe result depends on the values of the "
+            f"variables. If it is the same for all sizes that you use, say so: symbolic_shape(..., constraints="
+            f"['{a} {usable} {b}']) or the opposite.")
+
+    def no_number(self, size: Size) -> InconclusiveDimensionOperation:
+        """The error of a size that is asked for as a Python number."""
+        return InconclusiveDimensionOperation(
+            f"Symbolic dimension '{size}' used in a context that requires a constant. A size that a function reads as a Python "
+            "number must be fixed: export it with a number in the place of this dimension, or compute with arrays.")
 
     def is_natural(self, x: SymbolicDim) -> bool | None:
         """Whether x >= 0; None where that depends on the variables."""

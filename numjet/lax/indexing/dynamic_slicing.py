@@ -1,7 +1,6 @@
 """Slices at computed positions, read and written."""
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,10 +11,11 @@ from numjet.core.op import Op, Samples, Undefined, Zero
 from numjet.core.trace import aval_of
 from numjet.core.traits import EXACT, LANES
 from numjet.foundation import dtypes
+from numjet.foundation.dimension import as_size, exceeds
 from numjet.lax.axes import as_axis, as_shape
 from numjet.lax.elementwise.arithmetic import add_p
 from numjet.lax.elementwise.compare import lt_p, select_n_p
-from numjet.lax.elementwise.convert import cast
+from numjet.lax.elementwise.convert import cast, size_constant
 from numjet.lax.indexing.dimension_numbers import (
     GatherDimensionNumbers,
     GatherScatterMode,
@@ -50,10 +50,10 @@ def _dynamic_slice_abstract(operand: ShapedArray, *starts: ShapedArray, slice_si
     if len(slice_sizes) != operand.ndim:
         raise TypeError("dynamic_slice slice_sizes must have length equal to the number of dimensions of the operand, "
                         f"got slice_sizes {slice_sizes} for operand shape {operand.shape}.")
-    if any(k > n for k, n in zip(slice_sizes, operand.shape, strict=True)):
+    if any(exceeds(k, n) for k, n in zip(slice_sizes, operand.shape, strict=True)):
         raise TypeError("dynamic_slice slice_sizes must be less than or equal to operand shape, got slice_sizes "
                         f"{slice_sizes} for operand shape {operand.shape}.")
-    if any(k < 0 for k in slice_sizes):
+    if any(exceeds(0, k) for k in slice_sizes):
         raise TypeError(f"dynamic_slice slice_sizes must be greater than or equal to zero, got slice_sizes of {slice_sizes}.")
     _check_starts("dynamic_slice", operand, starts)
     return ShapedArray(slice_sizes, operand.dtype, operand.weak_type)
@@ -145,7 +145,7 @@ def _update_abstract(operand: ShapedArray, update: ShapedArray, *starts: ShapedA
     if operand.ndim != update.ndim:
         raise TypeError("dynamic_update_slice update must have the same rank as operand, got update shape "
                         f"{update.shape} for operand shape {operand.shape}.")
-    if any(k > n for k, n in zip(update.shape, operand.shape, strict=True)):
+    if any(exceeds(k, n) for k, n in zip(update.shape, operand.shape, strict=True)):
         raise TypeError("dynamic_update_slice update shape must be smaller than operand shape, got update shape "
                         f"{update.shape} for operand shape {operand.shape}.")
     if operand.dtype != update.dtype:
@@ -231,7 +231,7 @@ def wrap_index(index: Any, size: int) -> Any:
     wide = aval.dtype if dtypes.iinfo(aval.dtype).max >= size else dtypes.canonicalize_dtype(np.int64)
     if wide != aval.dtype or aval.weak_type:
         index = cast(index, wide)
-    zero, length = np.zeros((), wide)[()], np.asarray(size, wide)[()]
+    zero, length = np.zeros((), wide)[()], size_constant(size, wide)
     return select_n_p.bind(lt_p.bind(index, zero), index, add_p.bind(index, length))
 
 
@@ -340,7 +340,7 @@ def dynamic_slice_in_dim(operand: Any, start_index: Any, slice_size: int, axis: 
     axis = as_axis(axis, len(shape))
     starts: list[Any] = [0] * len(shape)
     sizes = list(shape)
-    starts[axis], sizes[axis] = start_index, operator.index(slice_size)
+    starts[axis], sizes[axis] = start_index, as_size(slice_size)
     return dynamic_slice(operand, starts, sizes, allow_negative_indices=_only(axis, len(shape), allow_negative_indices))
 
 

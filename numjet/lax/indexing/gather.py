@@ -11,7 +11,7 @@ from numjet.core.op import Op, Samples, Undefined, Zero
 from numjet.core.trace import Tracer, aval_of
 from numjet.core.traits import EXACT, LANES
 from numjet.foundation import dtypes
-from numjet.foundation.dimension import as_size
+from numjet.foundation.dimension import Dimension, as_size
 from numjet.lax.elementwise.arithmetic import add_p, rem_p
 from numjet.lax.elementwise.compare import lt_p, select_n_p
 from numjet.lax.indexing.dimension_numbers import (
@@ -129,7 +129,11 @@ def _check_slice_sizes(operand: ShapedArray, numbers: GatherDimensionNumbers, si
                         f"explicitly collapsed/batching; got len(slice_sizes)={len(sizes)}, offset_dims={offset}, "
                         f"collapsed_slice_dims={collapsed}, operand_batching_dims={operand_batch}.")
     for i, (size, bound) in enumerate(zip(sizes, operand.shape, strict=True)):
-        if not 0 <= size <= (max(bound, 1) if empty else bound):
+        if isinstance(bound, Dimension) and size == 1:
+            fits = bound.may_hold(1)
+        else:
+            fits = 0 <= size <= (max(bound, 1) if empty else bound)
+        if not fits:
             raise TypeError(f"Slice size at index {i} in gather op is out of range, must be within [0, {bound} + 1), "
                             f"got {size}.")
     for at, d in enumerate(collapsed):

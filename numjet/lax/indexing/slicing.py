@@ -12,11 +12,11 @@ from numjet.core.ir import Atom, JaxprEqn
 from numjet.core.op import LINEAR, Op, Samples
 from numjet.core.trace import aval_of
 from numjet.core.traits import LANES, READS_ONCE, STRIDED
-from numjet.foundation.dimension import as_size
+from numjet.foundation.dimension import as_size, exceeds
 from numjet.lax.axes import as_axis, as_shape, cut_axis, insert, replace
 from numjet.lax.indexing.gather import random_values
 from numjet.lax.rewrites import Producer, same_aval
-from numjet.lax.shape.join import pad_p
+from numjet.lax.shape.join import dilated, pad_p
 from numjet.lax.shape.rearrange import squeeze_p
 
 SAMPLE_DTYPES = ("float32", "int32", "uint8", "bool", "complex64", "bfloat16", "float64", "int64")
@@ -32,17 +32,17 @@ def _slice_abstract(operand: ShapedArray, *, start_indices: tuple[int, ...], lim
         if len(dims) != operand.ndim:
             raise TypeError(f"slice {name} must have length equal to the number of dimensions of the operand, got "
                             f"{name} {dims} for operand shape {operand.shape}.")
-    if any(lo > hi for lo, hi in zip(start_indices, limit_indices, strict=True)):
+    if any(exceeds(lo, hi) for lo, hi in zip(start_indices, limit_indices, strict=True)):
         raise TypeError("slice limit_indices must be greater than or equal to start_indices, got start_indices "
                         f"{start_indices} and limit_indices {limit_indices}.")
-    if any(lo < 0 for lo in start_indices):
+    if any(exceeds(0, lo) for lo in start_indices):
         raise TypeError(f"slice start_indices must be greater than or equal to zero, got {start_indices}.")
-    if any(hi > n for hi, n in zip(limit_indices, operand.shape, strict=True)):
+    if any(exceeds(hi, n) for hi, n in zip(limit_indices, operand.shape, strict=True)):
         raise TypeError("slice limit_indices must be less than or equal to operand shape, got limit_indices "
                         f"{limit_indices} for operand shape {operand.shape}.")
     if any(step <= 0 for step in steps):
         raise TypeError(f"slice strides must be positive in every dimension, got {strides}.")
-    shape = tuple(-(-(hi - lo) // step) for lo, hi, step in zip(start_indices, limit_indices, steps, strict=True))
+    shape = tuple((hi - lo + step - 1) // step for lo, hi, step in zip(start_indices, limit_indices, steps, strict=True))
     return ShapedArray(shape, operand.dtype, operand.weak_type)
 
 
@@ -57,7 +57,7 @@ def _slice_transpose(ct: Any, operand: Any, *, start_indices: tuple[int, ...], l
     steps = (1,) * operand.ndim if strides is None else strides
     config = []
     for n, count, lo, step in zip(operand.shape, aval_of(ct).shape, start_indices, steps, strict=True):
-        end = lo + (count - 1) * step + 1 if count else lo
+        end = lo + dilated(count, step - 1)
         config.append((lo, n - end, step - 1))
     return [pad_p.bind(ct, np.zeros((), aval_of(ct).dtype)[()], padding_config=tuple(config))]
 

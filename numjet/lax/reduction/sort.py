@@ -17,7 +17,7 @@ from numjet.core.op import Missing, Op, Samples, Zero
 from numjet.core.trace import aval_of
 from numjet.core.traits import EXACT
 from numjet.foundation import dtypes
-from numjet.foundation.dimension import Dimension
+from numjet.foundation.dimension import Dimension, exceeds
 from numjet.lax.axes import as_axis, replace
 from numjet.lax.elementwise.compare import total_order_key
 from numjet.lax.indexing.dimension_numbers import GatherDimensionNumbers
@@ -244,7 +244,7 @@ def _top_k_abstract(x: ShapedArray, *, k: int, axis: int) -> list[ShapedArray]:
         raise ValueError(f"axis {axis} is out of bounds for array of dimension {x.ndim}")
     if k < 0:
         raise ValueError(f"k argument to top_k must be nonnegative, got {k}")
-    if k > x.shape[axis]:
+    if exceeds(k, x.shape[axis]):
         raise ValueError("k argument to top_k must be no larger than size along axis; "
                          f"got k={k} with shape={list(x.shape)} and axis={axis}")
     if not isinstance(x.shape[axis], Dimension) and x.shape[axis] > 2**31 - 1:

@@ -10,7 +10,7 @@ from numjet.core.op import ZERO, Missing, Op, Samples
 from numjet.core.trace import aval_of
 from numjet.core.traits import COMPACT, LANES
 from numjet.foundation import dtypes
-from numjet.foundation.dimension import Dimension
+from numjet.foundation.dimension import Dimension, exceeds
 from numjet.lax.axes import as_shape
 from numjet.lax.elementwise.convert import constant, convert_dtype
 from numjet.lax.operands import real_dtype
@@ -21,7 +21,7 @@ from numjet.lax.templates import NUMBER, kind_of
 
 def _check_shape(shape: Any, what: str) -> tuple[int, ...]:
     shape = as_shape((shape,) if isinstance(shape, (int, np.integer, Dimension)) else shape)
-    if any(d < 0 for d in shape):
+    if any(exceeds(0, d) for d in shape):
         raise TypeError(f"{what} shape must have every element be nonnegative, got {shape}.")
     return shape
 

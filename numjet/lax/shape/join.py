@@ -14,6 +14,7 @@ from numjet.core.op import LINEAR, Op, Samples, Undefined
 from numjet.core.trace import aval_of
 from numjet.core.traits import LANES, MOVES, READS_ONCE
 from numjet.foundation import dtypes
+from numjet.foundation.dimension import exceeds, largest
 from numjet.lax.axes import Ints, as_axis, as_shape, cut_axis, insert, replace
 from numjet.lax.elementwise.compare import select_n_p
 from numjet.lax.rewrites import Producer
@@ -131,7 +132,7 @@ def concatenate(operands: Any, dimension: int) -> Any:
 # -------------------------------------------------------------------------------------------- split
 
 def _split_abstract(x: ShapedArray, *, sizes: Ints, axis: int) -> list[ShapedArray]:
-    if any(n < 0 for n in sizes):
+    if any(exceeds(0, n) for n in sizes):
         raise ValueError(f"split: Sizes passed to split must be nonnegative, got {list(sizes)}")
     if sum(sizes) != x.shape[axis]:
         raise ValueError(f"split: Sum of sizes {sum(sizes)} must be equal to dimension {axis} of the operand shape "
@@ -187,8 +188,9 @@ def split(operand: Any, sizes: Any, axis: int = 0) -> list[Any]:
 
 # -------------------------------------------------------------------------------------------- pad
 
-def _dilated(n: int, interior: int) -> int:
-    return n + max(n - 1, 0) * interior
+def dilated(n: int, interior: int) -> int:
+    """The size of an axis of n with `interior` elements between its neighbours."""
+    return n + largest(n - 1, 0) * interior if interior else n
 
 
 def _pad_abstract(x: ShapedArray, value: ShapedArray, *, padding_config: PaddingConfig) -> ShapedArray:
@@ -203,14 +205,14 @@ def _pad_abstract(x: ShapedArray, value: ShapedArray, *, padding_config: Padding
     if any(interior < 0 for _, _, interior in padding_config):
         raise ValueError(f"pad: interior padding in padding_config must be nonnegative, got padding_config {padding_config}")
     shape = _padded_shape(x.shape, padding_config)
-    if any(n < 0 for n in shape):
+    if any(exceeds(0, n) for n in shape):
         raise ValueError(f"pad: Dimension size after padding is not at least 0, got result shape {shape}, "
                          f"for padding_config {padding_config} and operand shape {x.shape}")
     return ShapedArray(shape, x.dtype, x.weak_type and value.weak_type)
 
 
 def _padded_shape(shape: Ints, config: PaddingConfig) -> Ints:
-    return tuple(low + _dilated(n, interior) + high for n, (low, high, interior) in zip(shape, config, strict=True))
+    return tuple(low + dilated(n, interior) + high for n, (low, high, interior) in zip(shape, config, strict=True))
 
 
 def _kept(n: int, low: int, size: int, step: int) -> tuple[slice, slice]:
@@ -278,8 +280,8 @@ def _pad_cpu(b: Any, x: Any, value: Any, *, padding_config: PaddingConfig) -> An
             offset, step = i - low, interior + 1
             if low > 0:
                 conds.append(offset >= 0)
-            if size - low > _dilated(n, interior):
-                conds.append(offset < _dilated(n, interior))
+            if size - low > dilated(n, interior):
+                conds.append(offset < dilated(n, interior))
             if step > 1:
                 conds.append(offset % step < 1)
             source.append(offset // step if step > 1 else offset)

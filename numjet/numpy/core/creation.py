@@ -10,9 +10,9 @@ from numjet import _native
 from numjet.api.jit_when_eager import jit_when_eager
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import Literal
-from numjet.core.trace import EVAL, Tracer, current_trace
+from numjet.core.trace import EVAL, Tracer, aval_of, current_trace
 from numjet.foundation import dtypes, errors
-from numjet.foundation.dimension import Dimension, as_size, largest
+from numjet.foundation.dimension import Dimension, as_size, computed_sizes, largest
 from numjet.lax import axes
 from numjet.lax.elementwise import arithmetic, compare, convert
 from numjet.lax.shape import create, join, rearrange as shapes
@@ -187,6 +187,8 @@ def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *, 
 def _known(name: str, x: Any) -> Any:
     """A limit of jnp.arange as a Python or NumPy number; ConcretizationTypeError for a tracer that depends on an input."""
     if isinstance(x, Tracer):
+        if x.concrete() is None and computed_sizes.maker is not None:
+            return x
         if x.concrete() is None:
             raise errors.ConcretizationTypeError(x, f"It arose in the jnp.arange argument {name!r}: the arguments decide the "
                                                     "shape of the result.")
@@ -226,6 +228,8 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
 def _range(first: Any, last: Any, by: Any, dtype: np.dtype, named: bool) -> Any:
     """`named`: the caller asked for the dtype, so integers beyond its range wrap."""
     by = 1 if by is None else by
+    if any(isinstance(v, Tracer) for v in (first, last, by)):
+        return _computed_range(first, last, by, dtype)
     if isinstance(last, Dimension) or isinstance(first, Dimension) or isinstance(by, Dimension):
         return _symbolic_range(first, last, by, dtype)
     size = max(0, math.ceil((_exact(last) - _exact(first)) / _exact(by)))
@@ -255,6 +259,20 @@ def _symbolic_range(first: Any, last: Any, by: Any, dtype: np.dtype) -> Any:
     steps = create.iota(dtype, count)
     scaled = steps if by == 1 else arithmetic.mul(steps, convert.size_constant(by, dtype))
     return scaled if first == 0 else arithmetic.add(scaled, convert.size_constant(first, dtype))
+
+
+def _computed_range(first: Any, last: Any, by: Any, dtype: np.dtype) -> Any:
+    """A range of computed length: its limits are integers, and its step a known one."""
+    kinds = [dtypes.kind(aval_of(v).dtype) for v in (first, last, by)]
+    if any(kind not in "iu" for kind in kinds) or isinstance(by, Tracer) or by == 0:
+        raise ValueError("jnp.arange of computed length takes integers and a known step other than 0, got "
+                         f"start={first}, stop={last}, step={by}")
+    first, last = (convert.convert_element_type(v, np.dtype(np.int32)) for v in (first, last))
+    span = arithmetic.sub(last, first) if by > 0 else arithmetic.sub(first, last)
+    count = arithmetic.div(arithmetic.add(span, np.int32(abs(by) - 1)), np.int32(abs(by)))
+    count = as_size(compare.max(count, np.int32(0)))
+    scaled = arithmetic.mul(create.iota(dtype, count), convert.convert_element_type(by, dtype))
+    return arithmetic.add(scaled, convert.convert_element_type(first, dtype))
 
 
 def _exact(x: Any) -> Any:

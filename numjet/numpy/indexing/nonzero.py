@@ -10,13 +10,13 @@ import numpy as np
 
 from numjet.core.trace import aval_of
 from numjet.foundation import dtypes
-from numjet.foundation.dimension import Dimension, largest
+from numjet.foundation.dimension import Dimension, computed_sizes, largest
 from numjet.lax.elementwise import arithmetic, compare, convert
 from numjet.lax.reduction import cumulative
 from numjet.lax.reduction.reduce import reduce_sum
 from numjet.lax.shape import create, join, rearrange
 from numjet.numpy.core.arrays import asarray, on_device_of
-from numjet.numpy.core.concrete import known_for_size
+from numjet.numpy.core.concrete import known_for_size, value_of
 from numjet.numpy.core.promotion import array_arg
 from numjet.numpy.indexing.subscript import scatter_update
 
@@ -28,7 +28,8 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
     """The indices of the elements that are not 0, one array per axis of a, in row-major order.
 
     size: the number of indices in the result, needed under jit; missing ones are fill_value (a number, or one per axis;
-    default 0). Without it the values must be known, ConcretizationTypeError otherwise. ValueError for rank 0.
+    default 0). Without it the values must be known, ConcretizationTypeError otherwise, unless sizes may be computed
+    (docs/dynamic-shapes.md). ValueError for rank 0.
 
     >>> import numjet.numpy as jnp
     >>> [i.tolist() for i in nonzero(jnp.array([0, 5, 7]), size=3, fill_value=-1)]
@@ -38,6 +39,9 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
     if a.ndim == 0:
         raise ValueError("Calling nonzero on 0d arrays is not allowed. Use jnp.atleast_1d(scalar).nonzero() instead.")
     dtype = dtypes.canonicalize_dtype(np.int64)
+    if size is None and computed_sizes.maker is not None and value_of(a) is None:
+        mask = a if a.dtype == _BOOL else compare.ne(a, np.zeros((), a.dtype)[()])
+        return tuple(convert.convert_element_type(i, dtype) for i in computed_sizes.maker.true_positions(mask))
     if size is None:
         return tuple(on_device_of(asarray(i.astype(dtype)), a) for i in np.nonzero(known_for_size("nonzero", a)))
     size = operator.index(size)

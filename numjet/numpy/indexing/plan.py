@@ -16,7 +16,7 @@ from numjet import lax
 from numjet.core.snapshots import frozen_ndarray
 from numjet.core.trace import Array, Tracer, aval_of, is_array_like
 from numjet.foundation import dtypes
-from numjet.foundation.dimension import Dimension, as_size, is_symbolic, largest, smallest
+from numjet.foundation.dimension import Dimension, as_size, computed_sizes, is_symbolic, largest, smallest
 from numjet.foundation.errors import NonConcreteBooleanIndexError
 from numjet.lax.indexing.index_slices import Slice
 
@@ -39,20 +39,17 @@ class Basic:
     """A slice of axis `axis`: elements start, start + step, ... (`size` of them). They are in bounds, unless it is `dynamic`:
     then the start is an integer as given by the user, or traced, and the step positive."""
 
-    __slots__ = ("axis", "dynamic", "size", "start", "step")
+    __slots__ = ("axis", "dynamic", "size", "span", "start", "step")
 
-    def __init__(self, axis: int, start: Any, size: int, step: int, dynamic: bool = False):
+    def __init__(self, axis: int, start: Any, size: int, step: int, dynamic: bool = False, span: int | None = None):
+        """span: the number of positions from the least to the greatest, both included, or some more up to the next step."""
         self.axis, self.start, self.size, self.step, self.dynamic = axis, start, size, step, dynamic
+        self.span = span if span is not None else (size - 1) * abs(step) + 1 if size != 0 else 0
 
     @property
     def low(self) -> Any:
         """The least position."""
         return self.start if self.step > 0 else self.start + (self.size - 1) * self.step
-
-    @property
-    def span(self) -> int:
-        """The number of positions from the least to the greatest, both included."""
-        return (self.size - 1) * abs(self.step) + 1 if self.size != 0 else 0
 
 
 class Advanced:
@@ -246,7 +243,7 @@ def plan_index(shape: Shape, idx: Any) -> Plan:
             found.append(Gap() if entry is Ellipsis else New())
             continue
         if is_mask(entry):
-            mask = known_mask(entry)
+            mask = entry if may_select(entry) else known_mask(entry)
             masks, advanced = masks + 1, advanced + 1
             found += _mask_entries(mask, shape, old, axis, position)
             if not mask.ndim:
@@ -275,6 +272,11 @@ def _dynamic(entry: Slice, size: int, axis: int) -> Basic:
     return Basic(axis, start, entry.size, entry.stride, dynamic=not inside)
 
 
+def may_select(mask: Any) -> bool:
+    """Whether a mask may select as many elements as the program finds, as sizes may be computed."""
+    return isinstance(mask, Tracer) and computed_sizes.maker is not None and mask.concrete() is None
+
+
 def known_mask(mask: Any) -> np.ndarray:
     """The values of a mask; NonConcreteBooleanIndexError when they are not known while tracing."""
     if isinstance(mask, Tracer):
@@ -284,10 +286,14 @@ def known_mask(mask: Any) -> np.ndarray:
     return mask
 
 
-def _mask_entries(mask: np.ndarray, shape: Shape, old: int, axis: int, position: int) -> list[Advanced]:
+def _mask_entries(mask: Any, shape: Shape, old: int, axis: int, position: int) -> list[Advanced]:
     check_mask(mask.shape, shape, old, position)
     if not mask.ndim:
+        if isinstance(mask, Tracer):
+            raise NonConcreteBooleanIndexError(mask)
         return [Advanced(axis, np.zeros(int(mask), np.int32))]
+    if isinstance(mask, Tracer):
+        return [Advanced(axis + k, found) for k, found in enumerate(computed_sizes.maker.true_positions(mask))]
     return [Advanced(axis + k, positions.astype(np.int32)) for k, positions in enumerate(np.nonzero(mask))]
 
 
@@ -325,7 +331,11 @@ def _symbolic(s: slice, size: Any, axis: int) -> Basic:
     start = (least if step > 0 else most) if s.start is None else clamped(_bound(s.start))
     stop = (most if step > 0 else least) if s.stop is None else clamped(_bound(s.stop))
     count = largest((stop - start + step - (1 if step > 0 else -1)) // step, 0)
-    return Basic(axis, start, count, step) if count != 0 else Basic(axis, smallest(start, size), 0, 1)
+    if count == 0:
+        return Basic(axis, smallest(start, size), 0, 1)
+    if step < -1 and computed_sizes.maker is not None:
+        raise NotImplementedError(f"x[::{step}] along an axis of computed size {size}: write x[::-1][::{-step}]")
+    return Basic(axis, start, count, step, span=smallest(count * step, size - start) if step > 1 else None)
 
 
 _SLICE_ERROR = """\

@@ -15,7 +15,7 @@ from numjet.lax.axes import as_axis
 from numjet.lax.elementwise import compare, convert
 from numjet.lax.indexing.gather import gather
 from numjet.lax.shape import rearrange
-from numjet.numpy.core.concrete import known, known_for_size, value_of
+from numjet.numpy.core.concrete import known, value_of
 from numjet.numpy.core.promotion import (
     array_arg,
     as_dtype,
@@ -198,7 +198,7 @@ def compress(condition: Any, a: Any, axis: int | None = None, *, size: int | Non
                              f"({condition.shape[0]} against {length})")
         condition = getitem(condition, slice(0, length))
     if size is None:
-        positions = np.nonzero(known_for_size("compress", condition))[0]
+        positions = nonzero(condition)[0]
         return getitem(arr, (slice(None),) * dim + (positions,))
     positions = nonzero(condition, size=operator.index(size), fill_value=length)[0]
     picked = getitem(moveaxis(arr, dim, 0), (positions,), mode="fill", fill_value=0)

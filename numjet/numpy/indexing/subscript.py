@@ -12,7 +12,7 @@ from numjet.core.aval import ShapedArray
 from numjet.core.snapshots import frozen
 from numjet.core.trace import Tracer, aval_of, is_array_like
 from numjet.foundation import dtypes, lazy_import, source
-from numjet.foundation.dimension import Dimension, is_symbolic, largest, may_exceed, smallest
+from numjet.foundation.dimension import Dimension, computed_sizes, is_empty, is_symbolic, largest, may_exceed, smallest
 from numjet.foundation.errors import NonConcreteBooleanIndexError
 from numjet.lax import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
 from numjet.lax.elementwise.convert import size_constant
@@ -67,7 +67,8 @@ def getitem(x: Any, idx: Any, *, mode: Any = None, fill_value: Any = None, indic
         if e.dynamic and e.step != 1:
             x, plan = _taken(x, plan, e, mode, fill_value)
     fills = how in (GatherScatterMode.FILL_OR_DROP, GatherScatterMode.ONE_HOT)
-    if plan.static and (not fills or _in_bounds(plan, wrap_negative_indices)):
+    known = not is_symbolic(plan.shape[e.axis] for e in plan.advanced)
+    if plan.static and known and (not fills or _in_bounds(plan, wrap_negative_indices)):
         return _read_static(x, plan, wrap_negative_indices)
     if plan.scalar and not fills:
         return _read_dynamic(x, plan, wrap_negative_indices)
@@ -97,7 +98,7 @@ def _in_bounds(plan: Plan, wrap: bool) -> bool:
 def _check_axes(plan: Plan) -> None:
     """IndexError for single integers along axes without elements, in any mode."""
     for e in plan.advanced:
-        if plan.shape[e.axis] == 0 and e.shape == ():
+        if e.shape == () and is_empty(plan.shape[e.axis]):
             which = f"index {e.index}" if type(e.index) is int else "index"
             raise IndexError(f"{which} is out of bounds for axis {e.axis} with size 0")
 
@@ -291,7 +292,7 @@ def scatter_update(x: Any, idx: Any, values: Any, op: str, *, indices_are_sorted
     aval = aval_of(x)
     base, values, restore = _common_dtype(x, _as_value(values))
     traced = traced_mask(idx, aval.shape)
-    if traced is not None:
+    if traced is not None and not (computed_sizes.maker is not None and _per_selected(aval.shape, traced, values)):
         return restore(update_by_mask(base, traced, values, _ELEMENTWISE[op], mode, wrap_negative_indices))
     plan = plan_index(aval.shape, idx)
     _check_axes(plan)
@@ -420,7 +421,7 @@ class MaskedPart:
 def traced_mask(idx: Any, shape: tuple[int, ...]) -> MaskedPart | None:
     """The part of an array when its index is a traced mask beside slices, None and single integers.
 
-    NonConcreteBooleanIndexError when such a mask is beside other arrays.
+    NonConcreteBooleanIndexError when such a mask is beside other arrays, unless sizes may be computed.
     """
     if not any(isinstance(i, Tracer) and i.dtype == np.bool_ for i in (idx if isinstance(idx, tuple) else (idx,))):
         return None
@@ -435,6 +436,8 @@ def traced_mask(idx: Any, shape: tuple[int, ...]) -> MaskedPart | None:
     if all(e is Ellipsis or (isinstance(e, slice) and e == slice(None)) for e in others):
         return MaskedPart(mask, sum(map(consumed, before)), None, False)
     if any(hasattr(e, "dtype") and not _is_single(e) for e in others):
+        if computed_sizes.maker is not None:
+            return None
         raise NonConcreteBooleanIndexError(mask)
     single = [i for i, e in enumerate(entries) if i == place or _is_single(e)]
     apart = single[-1] - single[0] + 1 != len(single)
@@ -448,10 +451,20 @@ def _is_single(entry: Any) -> bool:
     return type(entry) is int or (hasattr(entry, "dtype") and not is_mask(entry) and entry.ndim == 0)
 
 
+def _per_selected(shape: tuple[int, ...], part: MaskedPart, values: Any) -> bool:
+    """Whether there may be values per selected element, whose number is not known."""
+    return part.rest is not None or _has_axis_of_selected(shape, part.axis, part.rank, values)
+
+
+def _has_axis_of_selected(shape: tuple[int, ...], axis: int, rank: int, values: Any) -> bool:
+    have, after = aval_of(values).shape, len(shape) - axis - rank
+    return len(have) > after and have[len(have) - after - 1] != 1
+
+
 def update_by_mask(x: Any, part: MaskedPart, values: Any, combine: Callable[[Any, Any], Any], mode: Any = None,
                    wrap_negative_indices: bool = True) -> Any:
     """A copy of x in which the elements of a part where its mask is true are combined with values."""
-    if aval_of(x).size:
+    if aval_of(x).size != 0:
         GatherScatterMode.from_any(mode)  # raises for unknown modes
     if part.rest is None:
         return _masked_update(x, part.mask, part.axis, part.rank, values, combine)
@@ -468,7 +481,7 @@ def _masked_update(x: Any, mask: Any, axis: int, rank: int, values: Any, combine
     shape, have = aval_of(x).shape, aval_of(values).shape
     after = len(shape) - axis - rank
     if len(have) > after:
-        if have[len(have) - after - 1] != 1:  # values per selected element: their number is not known
+        if _has_axis_of_selected(shape, axis, rank, values):
             raise NonConcreteBooleanIndexError(mask)
         ones = (*have[:len(have) - after - 1], *(1,) * rank, *have[len(have) - after:])
         values = lax.reshape(values, ones)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from numjet.foundation import dtypes
+from numjet.foundation.dimension import is_empty
 from numjet.lax.elementwise import arithmetic, convert
 from numjet.lax.elementwise.convert import size_constant
 from numjet.lax.shape import create, rearrange
@@ -61,7 +62,7 @@ def cov(m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: in
 
 
 def _covariance(x: Any, f: Any, a: Any, ddof: int, real: np.dtype) -> Any:
-    if x.shape[1] == 0:  # the mean of no elements is NaN, while a product of empty arrays is 0
+    if is_empty(x.shape[1]):  # the mean of no elements is NaN, while a product of empty arrays is 0
         side = x.shape[0]
         return create.full((side, side) if side != 1 else (), np.asarray(np.nan, x.dtype)[()])
     weights = f if a is None else a if f is None else arithmetic.mul(f, a)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from numjet.foundation import dtypes
+from numjet.foundation.dimension import is_empty
 from numjet.lax.axes import as_axes, as_axis, listed, without
 from numjet.lax.elementwise import arithmetic, bitwise, compare
 from numjet.lax.reduction import argreduce
@@ -151,7 +152,7 @@ def _extreme(name: str, a: Any, axis: Axis, out: None, keepdims: bool, initial: 
     if where is not None and initial is None:
         raise ValueError(f"reduction operation {name} does not have an identity, so to use a where mask one has to specify "
                          "'initial'")
-    if initial is None and 0 in [a.shape[i] for i in axes_of(axis, a.ndim)]:
+    if initial is None and True in [is_empty(a.shape[i]) for i in axes_of(axis, a.ndim)]:
         raise ValueError(f"zero-size array to reduction operation {name} which has no identity. Pass initial=.")
     identity = None if where is None else lowest(a.dtype)
     return _reduce(name, a, axis, op, a.dtype, identity, keepdims, initial, where, combine)

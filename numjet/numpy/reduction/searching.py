@@ -10,7 +10,7 @@ from numjet.api.jit_when_eager import jit_when_eager
 from numjet.control.loops.while_loop import fori_loop
 from numjet.core.trace import Tracer
 from numjet.foundation import dtypes
-from numjet.foundation.dimension import may_exceed
+from numjet.foundation.dimension import Dimension, may_exceed
 from numjet.lax import sort as lax_sort
 from numjet.lax.elementwise import arithmetic, bits, bitwise, compare, convert
 from numjet.lax.indexing import slicing
@@ -120,12 +120,12 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None, *, meth
             raise ValueError(f"sorter must have the shape of a: got {sorter.shape} and {a.shape}")
         a = take(a, sorter)
     index = dtypes.canonicalize_dtype(np.int64 if may_exceed(a.shape[0], 2 ** 31 - 1) else np.int32)
-    if not a.shape[0]:
+    if a.shape[0] == 0:
         return create.full(v.shape, np.zeros((), index)[()])
     eager = not isinstance(a, Tracer) and not isinstance(v, Tracer)
     if method == "compare_all" or (eager and a.shape[0] <= _SHORT and method != "sort"):
         found = _compare_all(a, v, side)
-    elif method == "sort":
+    elif method == "sort" or isinstance(a.shape[0], Dimension):  # whose binary search would have no known number of steps
         found = _by_sorting(a, v, side)
     else:
         found = _bisect(a, v, side, eager or method == "scan_unrolled")

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from numjet.foundation import dtypes
+from numjet.foundation.dimension import Dimension, computed_sizes
 from numjet.lax import sort as lax_sort
 from numjet.lax.axes import as_axis
 from numjet.lax.elementwise import arithmetic, bits, bitwise, compare, convert
@@ -27,6 +28,8 @@ from numjet.numpy.reduction.reductions import sum as total
 from numjet.numpy.reduction.searching import searchsorted
 from numjet.numpy.shaping.joining import concatenate
 from numjet.numpy.shaping.manipulation import moveaxis, ravel
+
+_INT32 = np.dtype(np.int32)
 
 
 class UniqueAll(NamedTuple):
@@ -74,14 +77,20 @@ def _sorted_rows(rows: Any) -> tuple[Any, Any]:
 def _is_new(rows: Any, equal_nan: bool) -> Any:
     """For each of the sorted rows whether it differs from the one before; the first does."""
     n = rows.shape[0]
-    if not n:
+    if n == 0:
         return create.full((0,), np.False_)
-    before, after = slicing.slice_in_dim(rows, 0, n - 1), slicing.slice_in_dim(rows, 1, n)
+    if isinstance(n, Dimension):  # the row in front of the first one is any
+        before, after = getitem(rows, compare.max(arithmetic.sub(create.iota(_INT32, n), np.int32(1)), np.int32(0))), rows
+    else:
+        before, after = slicing.slice_in_dim(rows, 0, n - 1), slicing.slice_in_dim(rows, 1, n)
     differ = compare.ne(before, after)
     if equal_nan and dtypes.kind(rows.dtype) in "fc":
         both = bitwise.bitwise_and(compare.ne(before, before), compare.ne(after, after))
         differ = bitwise.bitwise_and(differ, bitwise.bitwise_not(both))
-    return join.concatenate([create.full((1,), np.True_), reduce_or(differ, (1,))], 0)
+    differ = reduce_or(differ, (1,))
+    if isinstance(n, Dimension):
+        return bitwise.bitwise_or(differ, compare.eq(create.iota(_INT32, n), np.int32(0)))
+    return join.concatenate([create.full((1,), np.True_), differ], 0)
 
 
 def _unique(rows: Any, size: int | None, fill_value: Any, equal_nan: bool) -> tuple[Any, Any, Any, Any]:
@@ -89,13 +98,14 @@ def _unique(rows: Any, size: int | None, fill_value: Any, equal_nan: bool) -> tu
     n, index = rows.shape[0], _index_dtype()
     values, order = _sorted_rows(rows)
     new = _is_new(bits.stop_gradient(values), equal_nan)
-    starts = nonzero(new, size=size + 1, fill_value=n)[0] if size is not None else nonzero_known(new)
+    starts = nonzero(new, size=size + 1, fill_value=n)[0] if size is not None else true_indices("unique", new)
     count = starts.shape[0] if size is None else size
     firsts = slicing.slice_in_dim(starts, 0, count)
     groups = arithmetic.sub(cumulative.cumsum(convert.convert_element_type(new, index), 0), np.asarray(1, index)[()])
     inverse = scatter_update(create.full((n,), np.zeros((), index)[()]), order, groups, "set", unique_indices=True)
-    last = [create.full((1,), np.asarray(n, index)[()])] if size is None and count else []
-    ends = join.concatenate([slicing.slice_in_dim(starts, min(1, count), starts.shape[0]), *last], 0) if count else firsts
+    if size is None:
+        starts = join.concatenate([starts, create.full((1,), convert.size_constant(n, index))], 0)
+    ends = slicing.slice_in_dim(starts, 1, starts.shape[0])
     counts = arithmetic.sub(ends, firsts)
     if size is None:
         return getitem(values, firsts), getitem(order, firsts), inverse, counts
@@ -114,10 +124,12 @@ def _unique(rows: Any, size: int | None, fill_value: Any, equal_nan: bool) -> tu
     return found, where, inverse, counts
 
 
-def nonzero_known(mask: Any) -> Any:
-    """The indices where a known mask holds. ConcretizationTypeError, which recommends size=, otherwise."""
-    positions = np.nonzero(known_for_size("unique", mask))[0]
-    return to_array(positions.astype(_index_dtype()))
+def true_indices(name: str, mask: Any) -> Any:
+    """The indices where a vector of bools holds. ConcretizationTypeError, which recommends size=, where their number must be
+    known and is not."""
+    if computed_sizes.maker is None:
+        known_for_size(name, mask)
+    return nonzero(mask)[0]
 
 
 def unique(ar: Any, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False,
@@ -218,9 +230,13 @@ def isin(element: Any, test_elements: Any, assume_unique: bool = False, invert: 
     check_arraylike("isin", element, test_elements)
     whole = to_array(element).shape
     a, b = _two("isin", element, test_elements)
-    if not a.size or not b.size:
+    if a.size == 0 or b.size == 0:
         return create.full(whole, np.bool_(invert))
-    if method == "compare_all" or (method == "auto" and b.size <= 32):
+    if isinstance(b.size, Dimension):
+        ordered = lax_sort(b, 0, True)
+        found = compare.lt(searchsorted(ordered, a), searchsorted(ordered, a, "right"))
+        found = bitwise.bitwise_and(found, compare.eq(a, a))  # a NaN equals none
+    elif method == "compare_all" or (method == "auto" and b.size <= 32):
         both = (a.size, b.size)
         rows, columns = rearrange.broadcast_in_dim(a, both, (0,)), rearrange.broadcast_in_dim(b, both, (1,))
         found = reduce_or(compare.eq(rows, columns), (1,))
@@ -244,7 +260,7 @@ def union1d(ar1: Any, ar2: Any, *, size: int | None = None, fill_value: Any = No
 def _chosen(name: str, values: Any, mask: Any, size: int | None, fill_value: Any) -> Any:
     """The elements where a mask holds; with a size, cut or filled up to it."""
     if size is None:
-        return getitem(values, np.nonzero(known_for_size(name, mask))[0])
+        return getitem(values, true_indices(name, mask))
     n = values.shape[0]
     positions = nonzero(mask, size=operator.index(size), fill_value=n)[0]
     found = getitem(values, positions, mode="clip") if n else create.full((positions.shape[0],), np.zeros((), values.dtype)[()])
@@ -302,7 +318,7 @@ def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices:
     """
     del assume_unique
     a, b = _two("intersect1d", ar1, ar2)
-    if not a.size or not b.size:
+    if a.size == 0 or b.size == 0:
         none = create.full((size or 0,), as_dtype(to_array(0 if fill_value is None else fill_value), a.dtype))
         lost = create.full((size or 0,), np.zeros((), _index_dtype())[()])
         return (none, lost, lost) if return_indices else none

@@ -7,7 +7,7 @@ from math import prod
 from typing import Any
 
 from numjet.core.trace import Tracer
-from numjet.foundation.dimension import as_size
+from numjet.foundation.dimension import as_size, computed_sizes, exceeds, is_symbolic
 from numjet.lax.axes import as_axes, as_axis, as_shape, listed
 from numjet.lax.shape import rearrange as lax_shape
 from numjet.numpy.core.promotion import array_arg, check_arraylike, to_array
@@ -31,7 +31,7 @@ def _wanted_shape(name: str, shape: Any, size: int) -> tuple[int, ...]:
     if len(unknown) > 1:
         raise TypeError(f"jnp.{name}: expected at most one -1 in the shape, got {given}")
     rest = prod(n for n in given if n != -1)
-    if rest <= 0 or size % rest:
+    if exceeds(1, rest) or size % rest:
         raise TypeError(f"cannot reshape array of size {size} into shape {given}: the size is no multiple of {rest}")
     return tuple(size // rest if n == -1 else n for n in given)
 
@@ -250,6 +250,8 @@ def squeeze(a: Any, axis: Axes = None) -> Any:
     """
     a = array_arg("squeeze", a)
     sizes = a.aval.shape
+    if axis is None and computed_sizes.maker is not None and is_symbolic(sizes):
+        raise ValueError(f"jnp.squeeze: give the axes to remove, as computed sizes may be 1 or not, got shape {sizes}")
     if axis is None:
         dims = tuple(i for i, n in enumerate(sizes) if n == 1)
     else:

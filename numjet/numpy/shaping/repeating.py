@@ -10,10 +10,12 @@ import numpy as np
 
 from numjet.api.jit_when_eager import jit_when_eager
 from numjet.core.trace import Tracer
+from numjet.foundation.dimension import Dimension, as_size, computed_sizes
 from numjet.lax.axes import as_axis, as_shape, listed
-from numjet.lax.elementwise import arithmetic, compare, convert
+from numjet.lax.elementwise import arithmetic, bitwise, compare, convert
 from numjet.lax.indexing import dynamic_slicing, slicing
 from numjet.lax.reduction import cumulative
+from numjet.lax.reduction.reduce import reduce_or, reduce_sum
 from numjet.lax.shape import create, join, rearrange
 from numjet.numpy.core.concrete import value_of
 from numjet.numpy.core.promotion import array_arg, check_arraylike, to_array
@@ -62,6 +64,8 @@ def repeat(a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length
         a, axis = ravel(a), 0
     dim = as_axis(axis, a.ndim)
     counts = value_of(repeats)
+    if counts is None and total_repeat_length is None and computed_sizes.maker is not None:
+        total_repeat_length = as_size(_total(repeats, a.shape[dim]))
     if counts is None and total_repeat_length is None:
         raise_on = np.asarray if repeats.ndim else operator.index
         raise_on(repeats)  # the error names the argument that the value depends on
@@ -76,6 +80,15 @@ def repeat(a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length
         return getitem(a, (slice(None),) * dim + (where,))
     assert total_repeat_length is not None  # else the conversion above raised
     return getitem(a, (slice(None),) * dim + (_traced_positions(repeats, a.shape[dim], total_repeat_length),))
+
+
+def _total(repeats: Any, size: int) -> Any:
+    """The sum of traced counts, of one for each of `size` elements if there is one."""
+    counts = rearrange.reshape(convert.convert_element_type(repeats, _INT32), (repeats.size,))
+    negative = reduce_or(compare.lt(counts, np.int32(0)), (0,))
+    computed_sizes.maker.require(bitwise.bitwise_not(negative), "jnp.repeat: expected repeats >= 0")
+    counts = compare.max(counts, np.int32(0))
+    return reduce_sum(rearrange.broadcast_in_dim(counts, (size,), (0,)), (0,))
 
 
 def _repeat_each(a: Any, count: int, dim: int) -> Any:
@@ -142,10 +155,11 @@ def _roll_one(a: Any, by: Any, dim: int) -> Any:
     size = a.shape[dim]
     if size == 0:
         return a
-    if isinstance(by, Tracer):
-        n = np.asarray(size, by.dtype)[()]
+    if isinstance(by, Tracer) or (isinstance(size, Dimension) and computed_sizes.maker is not None):
+        by = to_array(by)
+        n = convert.size_constant(size, by.dtype)
         rest = arithmetic.rem(by, n)
-        start = arithmetic.sub(n, compare.select(compare.lt(rest, np.zeros_like(n)), arithmetic.add(rest, n), rest))
+        start = arithmetic.sub(n, compare.select(compare.lt(rest, np.zeros((), by.dtype)[()]), arithmetic.add(rest, n), rest))
         return dynamic_slicing.dynamic_slice_in_dim(join.concatenate([a, a], dim), start, size, dim)
     by %= size
     if by == 0:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from numjet.foundation.dimension import is_symbolic, largest, smallest
 from numjet.lax.axes import as_axis
 from numjet.lax.indexing import slicing
 from numjet.lax.shape import join, rearrange
@@ -19,7 +20,7 @@ def _borders(name: str, sections: Any, size: int, even: bool) -> list[int]:
                                                       else np.empty(sections.aval.shape, bool)):
         positions = [operator.index(i) for i in np.asarray(known(name, sections, "where the parts lie"))] \
             if hasattr(sections, "aval") else [_integer(name, i) for i in sections]
-        clipped = [min(max(i + size if i < 0 else i, 0), size) for i in positions]
+        clipped = [smallest(largest(i + size if i < 0 else i, 0), size) for i in positions]
         return [*clipped, size]
     count = _integer(name, sections)
     if count <= 0:
@@ -43,9 +44,9 @@ def _split(name: str, ary: Any, sections: Any, axis: int, even: bool) -> list[An
     dim = as_axis(axis, ary.ndim)
     ends = _borders(name, sections, ary.shape[dim], even)
     starts = [0, *ends[:-1]]
-    if all(b >= a for a, b in zip(starts, ends, strict=True)):
+    if not is_symbolic(ends) and all(b >= a for a, b in zip(starts, ends, strict=True)):
         return list(join.split(ary, [b - a for a, b in zip(starts, ends, strict=True)], dim))
-    return [slicing.slice_in_dim(ary, a, max(a, b), axis=dim) for a, b in zip(starts, ends, strict=True)]
+    return [slicing.slice_in_dim(ary, a, largest(a, b), axis=dim) for a, b in zip(starts, ends, strict=True)]
 
 
 def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:

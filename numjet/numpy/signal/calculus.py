@@ -8,6 +8,7 @@ import numpy as np
 
 from numjet.api.jit_when_eager import jit_when_eager
 from numjet.foundation import dtypes
+from numjet.foundation.dimension import Dimension, largest, smallest
 from numjet.lax.axes import as_axis
 from numjet.lax.elementwise import arithmetic, compare, convert
 from numjet.lax.indexing import slicing
@@ -51,10 +52,10 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
     if prepend is not None or append is not None:
         a = concatenate([p for p in parts if p is not None], axis=dim)
     size = a.shape[dim]
-    for _ in range(min(n, size)):
+    for _ in range(n if isinstance(size, Dimension) else min(n, size)):
         size = a.shape[dim]
-        after = slicing.slice_in_dim(a, min(1, size), size, axis=dim)
-        before = slicing.slice_in_dim(a, 0, max(size - 1, 0), axis=dim)
+        after = slicing.slice_in_dim(a, smallest(1, size), size, axis=dim)
+        before = slicing.slice_in_dim(a, 0, largest(size - 1, 0), axis=dim)
         a = compare.ne(after, before) if a.dtype == np.bool_ else arithmetic.sub(after, before)
     return a
 

@@ -1,0 +1,97 @@
+"""Calls of functions with data-dependent shapes: what their programs return besides the results, and what is made of it."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from numjet import _native
+from numjet.api.dynamic import rules as rules
+from numjet.api.dynamic.program import Program
+from numjet.api.dynamic.trace import PaddedTracer, PaddingTrace
+from numjet.control.custom.custom_jvp import custom_jvp
+from numjet.core.aval import ShapedArray
+from numjet.core.stage import StageTrace
+from numjet.core.trace import current_trace, set_trace
+from numjet.foundation.dimension import Dimension, computed_sizes
+from numjet.foundation.record import Record
+from numjet.runtime import dispatch
+
+
+class Trimming(Record):
+    """What follows the padded results of a program: the values of its sizes, then the number of the check that failed.
+
+    shapes: those of the results, with sizes as expressions. names: the expressions whose values are returned.
+    """
+    shapes: tuple[tuple[Any, ...], ...]
+    sizes: tuple[Any, ...]
+    messages: tuple[str, ...]
+
+    def trimmed(self, outs: Sequence[Any]) -> list[Any]:
+        """The results with their true shapes. ValueError if a check failed."""
+        count = len(self.shapes)
+        if self.messages and (failed := int(outs[-1])):
+            raise ValueError(self.messages[failed - 1])
+        values = {size: int(n) for size, n in zip(self.sizes, outs[count:], strict=False)}
+        return [_cut(x, shape, values) for x, shape in zip(outs[:count], self.shapes, strict=True)]
+
+    def why_not_nested(self, name: str) -> str:
+        """Why the program cannot be part of another one; empty if it can."""
+        if self.sizes:
+            return (f"{name} returns an array whose size is computed when the program runs, and is called in another "
+                    "transformation, which must know it. Make the outermost function jit(..., dynamic_shapes=True), which the "
+                    "functions that it calls follow, or return a result of known size (a sum, nonzero(size=...)).")
+        return (f"{name} has sizes that are checked when the program runs, and is called in another transformation, where "
+                f"nobody looks at the checks: {self.messages[0]} Bound the size, jnp.minimum(n, 1000), or make the outermost "
+                "function jit(..., dynamic_shapes=True).")
+
+
+def _cut(x: Any, shape: tuple[Any, ...], values: dict[Any, int]) -> Any:
+    """A padded result without its padding."""
+    if not any(isinstance(n, Dimension) for n in shape):
+        return x
+    true = tuple(values[n] if isinstance(n, Dimension) else n for n in shape)
+    part = np.asarray(x)[tuple(slice(n) for n in true)]
+    return dispatch.as_array(np.ascontiguousarray(part), ShapedArray(true, x.aval.dtype, x.aval.weak_type))
+
+
+def active() -> bool:
+    """Whether a function with data-dependent shapes is being traced."""
+    return computed_sizes.maker is not None
+
+
+def padded(fun: Callable[..., Sequence[Any]], limit: int | None, found: list[Trimming]) -> Callable[..., list[Any]]:
+    """A flat function whose arrays may have computed sizes as one whose results are padded, followed by what `Trimming` says.
+
+    limit: the bound of sizes that have none. found: gets a Trimming, if something follows.
+    """
+    def run(*args: Any) -> list[Any]:
+        parent = current_trace()
+        assert isinstance(parent, StageTrace)
+        program = Program(limit)
+        program.trace = trace = PaddingTrace(parent, program)
+        try:
+            with set_trace(trace), _native.Scope(computed_sizes, "maker", program):
+                outs = fun(*args)
+        finally:
+            trace.valid = False
+        shapes = tuple(x.aval.shape if isinstance(x, PaddedTracer) else () for x in outs)
+        sizes = tuple(dict.fromkeys(n for s in shapes for n in s if isinstance(n, Dimension)))
+        extra = [trace.size(n) for n in sizes] + [trace.code()] * bool(program.messages)
+        if extra:
+            found.append(Trimming(shapes, sizes, tuple(program.messages)))
+        return [*(_not_derived(trace.unpack(x)) if program.scope.abouts else x for x in outs), *extra]
+    return run
+
+
+@custom_jvp
+def _not_derived(x: Any) -> Any:
+    """A result of a padded program. Its derivative would see the padding, so it is taken of the function inside."""
+    return x
+
+
+@_not_derived.defjvp
+def _refused(primals: Any, tangents: Any) -> Any:
+    raise NotImplementedError("Differentiation of a compiled function with computed sizes: its arrays have padding, on which a "
+                              "derivative may be infinite. Differentiate inside of jit: jit(grad(f), dynamic_shapes=True).")
