@@ -8,8 +8,8 @@ from typing import Any
 from numjet.control.call.body_tracing import returned_ref, where
 from numjet.core.refs import Ref
 from numjet.core.snapshots import frozen
-from numjet.core.stage import DebugInfo
-from numjet.core.trace import aval_of, is_array_like
+from numjet.core.stage import DebugInfo, StageTrace
+from numjet.core.trace import aval_of, current_trace, is_array_like
 from numjet.foundation.config import config
 from numjet.foundation.source import of_function
 from numjet.foundation.tree import PyTreeDef, keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
@@ -202,4 +202,6 @@ def flatten_result(out: Any, store: list[PyTreeDef], fun: Callable[..., Any], ki
             at = f" at output component {keystr(path)}" if path else ""
             raise TypeError(f"function {of_function(fun)} returned a value of type {type(leaf)}{at}, which is not a "
                             "valid JAX type: expected arrays, scalars or pytrees of them.")
+    if isinstance(current_trace(), StageTrace):  # which takes snapshots, one for each array
+        return [leaf for _, leaf in paths]
     return [frozen(leaf) for _, leaf in paths]

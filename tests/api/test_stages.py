@@ -132,3 +132,12 @@ def test_eval_shape_says_out_shardings():
     s = nj.sharding.SingleDeviceSharding(nj.devices()[0])
     assert nj.jit(lambda x: {"a": x * 2}, out_shardings=s).eval_shape(np.arange(8))["a"].sharding == s
     assert nj.jit(lambda x: x).eval_shape(1.0).sharding is None
+
+
+def test_a_numpy_array_that_is_read_and_returned_is_one_constant():
+    c = np.ones(3, np.float32)
+    closed = nj.make_jaxpr(lambda: (jnp.array(c), jnp.sum(c), c, c))()
+    assert len(closed.consts) == 1
+    first, second = nj.jit(lambda: (c, c))()
+    c[:] = 5
+    assert first.tolist() == second.tolist() == [1, 1, 1]
