@@ -55,6 +55,7 @@ else:
 autograph = lazy_import.Module("numjet.api.autograph.function")
 dynamic = lazy_import.Module("numjet.api.dynamic.call")
 key_reuse = lazy_import.Module("numjet.api.key_reuse")
+hooks.set_key_use(lambda op, args, params: key_reuse.use_by_operation(op, args, params))
 placement = lazy_import.Module("numjet.api.sharding.placement")
 sharding = lazy_import.Module("numjet.lax.sharding")
 

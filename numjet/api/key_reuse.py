@@ -14,7 +14,7 @@ import numpy as np
 from numjet.api.stages import make_jaxpr
 from numjet.core.ir import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, subjaxprs
 from numjet.core.op import Op
-from numjet.core.trace import Array
+from numjet.core.trace import Array, aval_of
 from numjet.foundation import dtypes
 from numjet.foundation.config import Override
 from numjet.foundation.errors import KeyReuseError
@@ -344,6 +344,19 @@ def use_arguments(signature: KeyReuseSignature, values: Sequence[Any]) -> None:
         value = values[sink.idx]
         if isinstance(value, Array) and value.size:
             key_marks.consume_array(value, f"jit-compiled function at index {sink.idx}")
+
+
+def use_by_operation(op: Op, args: Sequence[Any], params: dict[str, Any]) -> Callable[[Sequence[Any]], None]:
+    """Marks the arrays that an operation with programs uses, as it runs outside of programs; returns what marks its results.
+    KeyReuseError if one was used before, or if the programs use one twice."""
+    if key_marks.is_silent():
+        return lambda outs: None
+    operands = [Var(aval_of(x)) for x in args]
+    out = op.abstract(*[v.aval for v in operands], **params)
+    signature = _of_equation(JaxprEqn(op, operands, [Var(a) for a in (out if op.multiple else [out])], params))
+    whole = KeyReuseSignature(*(s for s in signature.of(Sink) if s.mask is True))  # of a slice, nobody knows what was used
+    use_arguments(whole, args)
+    return lambda outs: mark_results(signature, args, outs)
 
 
 def mark_results(signature: KeyReuseSignature, values: Sequence[Any], outs: Sequence[Any]) -> None:

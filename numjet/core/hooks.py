@@ -1,5 +1,5 @@
 """Late-bound slots between layers: `evaluate`, `evaluate_own`, `host_array`, `literal_array` and `user_value` (set by
-runtime), `simplify` (set by api), `vary` (set by lax), `methods` (set by numpy)."""
+runtime), `simplify` and `key_use` (set by api), `vary` (set by lax), `methods` (set by numpy)."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -30,6 +30,20 @@ def set_evaluate_own(fn: Callable[[Any, Sequence[Any], dict[str, Any]], Any]) ->
 
 def _no_arrays(x: Any, aval: Any) -> Any:
     raise RuntimeError("no backend is loaded to make arrays; `import numjet` loads one")
+
+
+def _unused(op: Any, args: Sequence[Any], params: dict[str, Any]) -> Callable[[Any], None]:
+    return lambda outs: None
+
+
+key_use: Callable[[Any, Sequence[Any], dict[str, Any]], Callable[[Any], None]] = _unused
+"""key_use(op, args, params): looks, before an operation with programs runs, for random keys that it uses a second time; returns
+a function that marks its results."""
+
+
+def set_key_use(fn: Callable[[Any, Sequence[Any], dict[str, Any]], Callable[[Any], None]]) -> None:
+    global key_use
+    key_use = fn
 
 
 host_array: Callable[[Any, Any], Any] = _no_arrays

@@ -20,6 +20,7 @@ from numjet.core.nan_checks import check_value
 from numjet.core.op import Missing, Op, replaced
 from numjet.core.trace import Tracer, aval_of, escaped
 from numjet.core.walk import first_mesh
+from numjet.foundation import dtypes
 from numjet.foundation.config import config
 from numjet.runtime import dispatch
 from numjet.runtime.device import CPU, choose, devices_of_mesh, elsewhere, other_platforms
@@ -91,6 +92,15 @@ def _evaluate_new(op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
     if not isinstance(op, Op):  # a user's primitive: its own function evaluates it
         return op.evaluate(args, params)
     dispatch.check_execution(op.name)
+    if not config.debug_key_reuse or not (op.programs or any(dtypes.is_key(aval_of(x).dtype) for x in args)):
+        return _run(op, args, params)
+    mark = hooks.key_use(op, args, params)
+    out = _run(op, args, params)
+    mark(out if op.multiple else [out])
+    return out
+
+
+def _run(op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
     if op.mesh is not None or elsewhere():
         mesh = _mesh(op, params)
         device = choose(args, f"jitted computation {op.name}", None if mesh is None else devices_of_mesh(mesh))

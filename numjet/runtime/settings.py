@@ -17,16 +17,17 @@ def _read() -> tuple[int, bool]:
 
 
 def fast_paths_allowed() -> bool:
-    """Whether fast paths in NumPy may be used for arrays of the host: it is the default device, and neither jax_debug_nans
-    nor jax_debug_infs nor jax_disable_jit nor jax_no_execution is set, and no operation is evaluated by a user's function.
+    """Whether fast paths in NumPy may be used for arrays of the host: it is the default device, none of the flags
+    jax_debug_nans, jax_debug_infs, jax_debug_key_reuse, jax_disable_jit and jax_no_execution is set, and no operation is
+    evaluated by a user's function.
 
     >>> fast_paths_allowed()
     True
     """
     token = config.token
     if token.plain is None:
-        token.plain = not (config.debug_nans or config.debug_infs or config.disable_jit or config.no_execution
-                           or default_elsewhere())
+        token.plain = not (config.debug_nans or config.debug_infs or config.debug_key_reuse or config.disable_jit
+                           or config.no_execution or default_elsewhere())
     return token.plain and not replaced
 
 

@@ -132,3 +132,29 @@ def test_signatures():
     assert hash(Sink(0)) == hash(Sink(0, True))
     with pytest.raises(ValueError, match="immutable"):
         Sink(0).idx = 1
+
+
+@pytest.mark.parametrize("number", range(len(GOOD)))
+def test_keys_used_once_operation_by_operation(number):
+    with nj.debug_key_reuse(True):
+        nj.block_until_ready(GOOD[number](random.key(number)))
+
+
+@pytest.mark.parametrize("number", range(len(BAD)))
+def test_keys_used_twice_operation_by_operation(number):
+    with nj.debug_key_reuse(True), pytest.raises(KeyReuseError):
+        BAD[number][0](random.key(number))
+
+
+@pytest.mark.parametrize("wrap", [nj.vmap, lambda f: nj.vmap(nj.jit(f)), lambda f: lambda ks: lax.map(f, ks),
+                                  lambda f: nj.vmap(lambda k: nj.grad(lambda x, k: x * f(k))(1.0, k))])
+def test_batches_of_keys_outside_of_jit(wrap):
+    once = lambda k: random.normal(k)
+    twice = lambda k: random.normal(k) + random.uniform(k)
+    with nj.debug_key_reuse(True):
+        wrap(once)(random.split(random.key(0), 3))
+        with pytest.raises(KeyReuseError):
+            wrap(twice)(random.split(random.key(1), 3))
+        with pytest.raises(KeyReuseError):
+            keys = random.split(random.key(2), 3)
+            wrap(once)(keys), wrap(once)(keys)

@@ -11,8 +11,10 @@ import weakref
 from collections.abc import Iterator
 from typing import Any
 
+from numjet.core.lanes import ends
 from numjet.core.op import SCALARS, ZERO, Missing, Op
-from numjet.core.trace import EVAL, Array, current_trace
+from numjet.core.stage import StageTrace
+from numjet.core.trace import EVAL, Array, Trace, Tracer, current_trace
 from numjet.core.traits import EXACT
 from numjet.foundation.config import config
 from numjet.foundation.errors import KeyReuseError
@@ -76,8 +78,22 @@ def marked(key: Any, kind: str) -> Any:
     far as is known now."""
     if _state.silent:
         return key
-    if current_trace() is not EVAL:
+    behind = [value for value, _ in ends(key)]
+    if not _runs_now(current_trace()) or any(isinstance(value, Tracer) for value in behind):
         return random_mark_p.bind(key, kind=kind, mask=None)
-    if isinstance(key, Array):
-        consume_array(key, f"{kind if config.disable_jit else 'jit-compiled function'} at index 0")
+    for value in behind:
+        if isinstance(value, Array):
+            consume_array(value, f"{kind if config.disable_jit else 'jit-compiled function'} at index 0")
     return key
+
+
+def is_silent() -> bool:
+    """Whether nothing is marked now."""
+    return _state.silent > 0
+
+
+def _runs_now(trace: Trace | None) -> bool:
+    """Whether operations are evaluated, perhaps under vmap or grad, and not written down."""
+    while trace is not None and trace is not EVAL and not isinstance(trace, StageTrace):
+        trace = getattr(trace, "parent", None)
+    return trace is EVAL
