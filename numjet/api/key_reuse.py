@@ -354,8 +354,10 @@ def use_by_operation(op: Op, args: Sequence[Any], params: dict[str, Any]) -> Cal
     operands = [Var(aval_of(x)) for x in args]
     out = op.abstract(*[v.aval for v in operands], **params)
     signature = _of_equation(JaxprEqn(op, operands, [Var(a) for a in (out if op.multiple else [out])], params))
-    whole = KeyReuseSignature(*(s for s in signature.of(Sink) if s.mask is True))  # of a slice, nobody knows what was used
-    use_arguments(whole, args)
+    parts = [s for s in signature.of(Sink) if s.mask is not True]  # for these, arrays remember nothing
+    for sink in parts:
+        key_marks.check_array(args[sink.idx], f"{op.name} at index {sink.idx}")
+    use_arguments(KeyReuseSignature(*(s for s in signature.of(Sink) if s.mask is True)), args)
     return lambda outs: mark_results(signature, args, outs)
 
 

@@ -42,10 +42,15 @@ def is_consumed(key: Any) -> bool:
 
 def consume_array(key: Any, what: str) -> None:
     """Marks a key outside of programs as used. KeyReuseError if it was already."""
+    check_array(key, what)
+    mark_array(key)
+
+
+def check_array(key: Any, what: str) -> None:
+    """KeyReuseError if a key outside of programs was used."""
     if is_consumed(key):
         raise KeyReuseError(f"Previously-consumed key passed to {what}. Split the key, and use each part once; "
                             "random.clone(key) allows to use it again.")
-    mark_array(key)
 
 
 def mark_array(key: Any) -> None:
