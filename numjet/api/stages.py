@@ -19,7 +19,7 @@ from numjet.core.aval import ShapedArray
 from numjet.core.ir import ClosedJaxpr
 from numjet.core.named_axes import with_named_axes
 from numjet.core.stage import trace_with_refs
-from numjet.core.trace import aval_of, current_trace, is_array_like
+from numjet.core.trace import Array, aval_of, current_trace, is_array_like
 from numjet.foundation import dtypes, source
 from numjet.foundation.dimension import Dimension
 from numjet.foundation.tree import PyTreeDef, tree_flatten, tree_map, tree_unflatten
@@ -49,13 +49,14 @@ class ShapeDtypeStruct:
 
     @staticmethod
     def like(x: Any) -> ShapeDtypeStruct:
-        """The shape, dtype and weak type of an array.
+        """The shape, dtype and weak type of an array, and its sharding if it is committed to that.
 
         >>> import numjet as nj
         >>> nj.ShapeDtypeStruct.like(nj.numpy.ones((2, 3)))
         ShapeDtypeStruct(shape=(2, 3), dtype=float32)
         """
-        return struct(abstract(x))
+        found = struct(abstract(x))
+        return found.update(sharding=x.sharding) if type(x) is Array and x.committed else found
 
     def update(self, **changes: Any) -> ShapeDtypeStruct:
         """A copy with some fields changed."""

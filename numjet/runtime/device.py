@@ -30,6 +30,10 @@ class Device(Record):
     device_kind: str = "cpu"
     process_index: int = 0
 
+    def memory_stats(self) -> dict[str, int] | None:
+        """None: nobody counts what a device's memory holds."""
+        return None
+
     def __repr__(self) -> str:
         return f"{_NAMES[self.platform]}Device(id={self.id})"
 

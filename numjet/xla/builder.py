@@ -321,6 +321,8 @@ class Builder:
         operands = [*order, *args]
         attrs = {"has_side_effect": True, "operand_layouts": _layouts([v.aval for v in operands]),
                  "result_layouts": _layouts(results)}
+        if self.partitions is not None and self.shards is None:  # shards call each for itself, whole programs once
+            attrs["sdy.sharding"] = self.partitions.on_first(max(1, len(results)))
         config = {"index": f"{len(self.callbacks)} : ui64"}
         self.callbacks.append(HostCall(fun, tuple(v.aval for v in args), tuple(outs), ordered))
         found = self.custom_call(target, operands, results, config=config, attrs=attrs)

@@ -124,7 +124,7 @@ def _context() -> tuple[Any, ModuleType]:
     registry, context = ir.DialectRegistry(), ir.Context()
     locks.import_module("jaxlib.mlir._mlir_libs._jax_mlir_ext").register_dialects(registry)
     context.append_dialect_registry(registry)
-    for dialect in ("stablehlo", "chlo"):
+    for dialect in ("stablehlo", "chlo", "sdy"):
         locks.import_module(f"jaxlib.mlir.dialects.{dialect}").register_dialect(context)
     context.load_all_available_dialects()
     return context, ir

@@ -22,6 +22,7 @@ class Partitions:
         self._own = AbstractMesh((len(self.devices),), ("_0",)) if mesh is None else mesh
         self._numbers = {d: k for k, d in enumerate(self.devices)}
         self._meshes: dict[tuple[Any, ...], str] = {}
+        self._first: str | None = None
         self.lines: list[str] = []
 
     def mesh(self, mesh: Mesh | AbstractMesh) -> str:
@@ -63,6 +64,13 @@ class Partitions:
     def axis(self, name: Any) -> str:
         """An axis name in the text."""
         return axis_text(name)
+
+    def on_first(self, count: int) -> str:
+        """The attribute of an operation with `count` results that the first device runs."""
+        if self._first is None:
+            self._first = "@first"
+            self.lines.append(f"  sdy.mesh {self._first} = <[], device_ids=[0]>")
+        return f"#sdy.sharding_per_value<[{', '.join([f'<{self._first}, []>'] * count)}]>"
 
     def attribute(self, sharding: NamedSharding, ndim: int) -> str:
         """The attribute of a value's sharding."""

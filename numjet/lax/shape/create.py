@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from numjet import _native
 from numjet.core.aval import ShapedArray
 from numjet.core.op import ZERO, Missing, Op, Samples
 from numjet.core.trace import aval_of
@@ -15,7 +16,7 @@ from numjet.lax.axes import as_shape
 from numjet.lax.elementwise.convert import constant, convert_dtype
 from numjet.lax.operands import real_dtype
 from numjet.lax.shape.rearrange import filled
-from numjet.lax.templates import NUMBER, kind_of
+from numjet.lax.templates import NUMBER, call, kind_of
 
 # ------------------------------------------------------------------------------------------------ constants
 
@@ -34,24 +35,43 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None
     """An array of `shape` that holds the scalar `fill_value` everywhere.
 
     dtype: default the dtype of the value; a Python scalar then gives a weakly typed array.
-    TypeError when the value is no scalar or the shape holds negative numbers. sharding: only None.
+    TypeError when the value is no scalar or the shape holds negative numbers. sharding: over several devices, or None.
 
     >>> full((2,), 3.0)
     Array([3., 3.], dtype=float32, weak_type=True)
     """
-    if sharding is not None:
-        raise NotImplementedError(f"full: expected sharding=None, got {sharding!r}; place the result with device_put.")
     shape = _check_shape(shape, "broadcast_in_dim")
     if type(fill_value) is not int and aval_of(fill_value).shape:
         raise TypeError("full must be called with scalar fill_value, got fill_value.shape "
                         f"{aval_of(fill_value).shape}.")
     weak = dtype is None and dtypes.is_weakly_typed(fill_value)
     wanted = aval_of(fill_value).dtype if dtype is None else dtypes.check_user_dtype(dtype, "full")
-    return _fill(shape, convert_dtype(fill_value, wanted, weak))
+    return _divided("full", _fill(shape, convert_dtype(fill_value, wanted, weak)), sharding)
+
+
+def _divided(op: str, x: Any, sharding: Any) -> Any:
+    """An array that was made, divided over devices."""
+    if sharding is None:
+        return x
+    if getattr(sharding, "num_devices", 1) == 1:
+        raise NotImplementedError(f"{op}: expected a sharding over several devices, got {sharding!r}; place the result with "
+                                  "device_put.")
+    sharding.check_compatible_aval(aval_of(x).shape)
+    return call("sharding_constraint", x, sharding=sharding)
+
+
+def _beside(made: Any, x: Any) -> Any:
+    """An array that was made where another is committed to: on its device of the host, or divided as it is."""
+    if type(x) is not _native.Array or type(made) is not _native.Array or not x.committed:
+        return made
+    if x._remote is None:
+        return made if x.device == made.device else _native.rewrap(made, device=x.device, committed=True)
+    same = hasattr(x.device, "num_devices") and x.shape == made.shape
+    return call("sharding_constraint", made, sharding=x.device) if same else made
 
 
 def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Any = None, sharding: Any = None) -> Any:
-    """As `full`, with the shape and dtype of the array x unless others are given.
+    """As `full`, with the shape and dtype of the array x unless others are given, on the devices that x is committed to.
 
     >>> import numpy as np
     >>> full_like(np.zeros(2, np.int32), 7)
@@ -59,15 +79,14 @@ def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Any = None, sha
     """
     aval = x.aval if hasattr(x, "aval") else aval_of(x)  # x may be a ShapeDtypeStruct
     weak = dtype is None and aval.weak_type
-    if sharding is not None:
-        raise NotImplementedError(f"full_like: expected sharding=None, got {sharding!r}; use device_put.")
     shape = aval.shape if shape is None else _check_shape(shape, "broadcast_in_dim")
     if dtype is None and dtypes.is_key(aval.dtype):
         return _fill(shape, constant(np.full((), fill_value, aval.dtype)))
     if type(fill_value) is not int and aval_of(fill_value).shape:
         raise TypeError(f"full_like takes a scalar fill_value, got fill_value.shape {aval_of(fill_value).shape}.")
     wanted = aval.dtype if dtype is None else dtypes.check_user_dtype(dtype, "full_like")
-    return _fill(shape, convert_dtype(fill_value, wanted, weak))
+    made = _fill(shape, convert_dtype(fill_value, wanted, weak))
+    return _beside(made, x) if sharding is None else _divided("full_like", made, sharding)
 
 
 def zeros_like_array(x: Any) -> Any:

@@ -4,6 +4,7 @@ import pytest
 
 import numjet as nj
 import numjet.numpy as jnp
+from numjet import lax
 from numjet.sharding import Mesh, NamedSharding, PartitionSpec as P, SingleDeviceSharding
 
 MESH = Mesh(np.array(nj.devices()).reshape(4, 2), ("x", "y"))
@@ -174,3 +175,52 @@ def test_stages_know_the_shardings():
     assert compiled.memory_analysis().argument_size_in_bytes > 0
     one = nj.jit(lambda x: x).lower(WHOLE).compile()
     assert one.input_shardings[0][0] == SingleDeviceSharding(nj.devices()[0]) == one.output_shardings
+
+
+def test_callbacks_run_once_for_a_program_and_once_for_each_shard(capfd):
+    x, seen = nj.device_put(WHOLE, over("x", "y")), []
+
+    def doubled(value):
+        seen.append(value.shape)
+        return value * 2
+    call = lambda x: nj.pure_callback(doubled, nj.ShapeDtypeStruct(x.shape, x.dtype), x)
+    assert (nj.jit(lambda x: call(x) + 1)(x) == WHOLE * 2 + 1).all() and seen == [(8, 8)]
+    shards = nj.jit(nj.shard_map(call, mesh=MESH, in_specs=P("x", "y"), out_specs=P("x", "y"), check_vma=False))
+    assert (shards(x) == WHOLE * 2).all() and seen[1:] == [(2, 4)] * 8
+
+    def printing(x):
+        nj.debug.print("first {}", x.sum(), ordered=True)
+        nj.debug.print("second {}", x[0, 1], ordered=True)
+        return x + 1
+    nj.jit(printing)(x).block_until_ready()
+    nj.effects_barrier()
+    assert capfd.readouterr().out.split() == ["first", "2016.0", "second", "1.0"]
+
+
+LIBRARY = {
+    "solve": lambda s, x: jnp.linalg.solve(s, x), "cholesky": lambda s, x: jnp.linalg.cholesky(s),
+    "sort": lambda s, x: jnp.sort(x, 0), "fft": lambda s, x: jnp.fft.fft(x, axis=0),
+    "take": lambda s, x: x[jnp.array([3, 1, 7])], "cumsum": lambda s, x: jnp.cumsum(x, 1),
+    "scatter": lambda s, x: x.at[jnp.array([1, 2])].add(1.0), "argmax": lambda s, x: jnp.argmax(x, 0),
+    "random": lambda s, x: x + nj.random.normal(nj.random.key(0), x.shape), "roll": lambda s, x: jnp.roll(x, 3, 0),
+    "pad": lambda s, x: jnp.pad(x, 1), "concatenate": lambda s, x: jnp.concatenate([x, x[:3]]),
+    "while": lambda s, x: lax.while_loop(lambda c: (c ** 2).sum() < 1e6, lambda c: c * 1.5, x + 1),
+}
+
+
+def test_functions_of_divided_arrays():
+    small = np.cos(WHOLE)
+    s = (small @ small.T + 8 * np.eye(8)).astype(np.float32)
+    every = nj.jit(lambda s, x: {name: fun(s, x) for name, fun in LIBRARY.items()})
+    expected = every(s, small)
+    found = every(nj.device_put(s, over("x", "y")), nj.device_put(small, over("y", "x")))
+    for name, value in found.items():
+        np.testing.assert_allclose(value, expected[name], rtol=1e-4, atol=1e-5, err_msg=name)
+
+
+def test_arrays_are_made_beside_others():
+    x, y = nj.device_put(WHOLE, over("x")), nj.device_put(np.ones(3), nj.devices()[4])
+    assert lax.full_like(x, 2.0).sharding == over("x") and lax.full((8, 8), 1.0, sharding=over("y")).sharding == over("y")
+    assert lax.full_like(y, 1).devices() == lax.full_like(y, 1, shape=()).devices() == {nj.devices()[4]}
+    assert nj.ShapeDtypeStruct.like(x).sharding == over("x") and nj.ShapeDtypeStruct.like(jnp.ones(2)).sharding is None
+    assert nj.devices()[1].memory_stats() is None
