@@ -8,7 +8,9 @@ from numjet.scipy.special.elliptic import (
     ellipe as ellipe, ellipeinc as ellipeinc, ellipk as ellipk, ellipkinc as ellipkinc, ellipkm1 as ellipkm1,
     elliprd as elliprd, elliprf as elliprf,
 )
-from numjet.scipy.special.error_functions import dawsn as dawsn, erfcx as erfcx, fresnel as fresnel, wofz as wofz
+from numjet.scipy.special.error_functions import (
+    dawsn as dawsn, erfcx as erfcx, fresnel as fresnel, voigt_profile as voigt_profile, wofz as wofz,
+)
 from numjet.scipy.special.gamma_family import (
     bernoulli as bernoulli, beta as beta, betainc as betainc, betaln as betaln, comb as comb, digamma as digamma,
     factorial as factorial, gamma as gamma, gammainc as gammainc, gammaincc as gammaincc, gammaln as gammaln,
@@ -19,6 +21,11 @@ from numjet.scipy.special.integrals import (
 )
 from numjet.scipy.special.lambert import (
     cosm1 as cosm1, exprel as exprel, lambertw as lambertw, log_expit as log_expit, wrightomega as wrightomega,
+)
+from numjet.scipy.special.polynomials import (
+    eval_chebyt as eval_chebyt, eval_chebyu as eval_chebyu, eval_gegenbauer as eval_gegenbauer,
+    eval_genlaguerre as eval_genlaguerre, eval_hermite as eval_hermite, eval_hermitenorm as eval_hermitenorm,
+    eval_laguerre as eval_laguerre, eval_legendre as eval_legendre,
 )
 from numjet.scipy.special.probability import (
     boxcox as boxcox, boxcox1p as boxcox1p, entr as entr, erf as erf, erfc as erfc, erfinv as erfinv, expit as expit,

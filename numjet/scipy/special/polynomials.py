@@ -1,0 +1,125 @@
+"""Orthogonal polynomials of integer degree, by their recurrences: DLMF, section 18.9.
+
+Each is P[k+1] = (a[k] x + b[k]) P[k] - c[k] P[k-1]; derivatives of any order are those of the recurrence.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import numjet.numpy as jnp
+from numjet.control.loops.while_loop import fori_loop
+from numjet.core.trace import Tracer
+from numjet.numpy.core.promotion import array_arg
+from numjet.scipy.special.gamma_family import floats
+
+Step = Callable[[Any], tuple[Any, Any, Any]]  # k -> (a, b, c)
+
+
+def _degree(name: str, n: Any) -> Any:
+    """Degrees as integers. TypeError for others."""
+    given = jnp.asarray(array_arg(name, n))
+    if not jnp.issubdtype(given.dtype, jnp.integer):
+        raise TypeError(f"{name}: the degree must be integers, got {given.dtype.name}; real degrees are not there")
+    return given
+
+
+def _evaluated(n: Any, one: Any, first: Any, x: Any, step: Step) -> Any:
+    """The polynomial of degree n: by the recurrence up to the largest of the degrees; NaN for negative ones."""
+    def body(k: Any, state: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
+        before, now, out = state
+        a, b, c = step(jnp.astype(k, x.dtype))
+        new = (a * x + b) * now - c * before
+        return now, new, jnp.where(n == k + 1, new, out)
+    start = jnp.where(n == 0, one, jnp.where(n == 1, first, jnp.nan))
+    most = jnp.max(n, initial=1)
+    return fori_loop(1, most if isinstance(most, Tracer) else int(most), body, (one, first, start))[2]
+
+
+def _polynomial(name: str, n: Any, args: tuple[Any, ...], recurrence: Callable[..., tuple[Any, Step]]) -> Any:
+    """The polynomial with these parameters and argument; recurrence(x, *parameters) -> (that of degree 1, the step)."""
+    degree = _degree(name, n)
+    found = floats(name, *args)
+    dtype = found[0].dtype
+    wide = [v.astype(np.float32) if dtype.itemsize == 2 else v for v in found]
+    degree, *wide = jnp.broadcast_arrays(degree, *wide)
+    *parameters, x = wide
+    first, step = recurrence(x, *parameters)
+    return _evaluated(degree, jnp.ones_like(x), first, x, step).astype(dtype)
+
+
+def eval_legendre(n: Any, x: Any) -> Any:
+    """Legendre's polynomial P_n(x). n: integers (TypeError for others), which broadcast against x; NaN for negative ones.
+
+    >>> float(eval_legendre(2, 0.5))
+    -0.125
+    """
+    return _polynomial("eval_legendre", n, (x,), lambda x: (x, lambda k: ((2 * k + 1) / (k + 1), 0, k / (k + 1))))
+
+
+def eval_chebyt(n: Any, x: Any) -> Any:
+    """Chebyshev's polynomial of the first kind T_n(x); n as of eval_legendre.
+
+    >>> float(eval_chebyt(2, 0.5))
+    -0.5
+    """
+    return _polynomial("eval_chebyt", n, (x,), lambda x: (x, lambda k: (2, 0, 1)))
+
+
+def eval_chebyu(n: Any, x: Any) -> Any:
+    """Chebyshev's polynomial of the second kind U_n(x); n as of eval_legendre.
+
+    >>> float(eval_chebyu(2, 0.5))
+    0.0
+    """
+    return _polynomial("eval_chebyu", n, (x,), lambda x: (2 * x, lambda k: (2, 0, 1)))
+
+
+def eval_hermite(n: Any, x: Any) -> Any:
+    """Hermite's polynomial H_n(x), of physicists; n as of eval_legendre.
+
+    >>> float(eval_hermite(2, 0.5))
+    -1.0
+    """
+    return _polynomial("eval_hermite", n, (x,), lambda x: (2 * x, lambda k: (2, 0, 2 * k)))
+
+
+def eval_hermitenorm(n: Any, x: Any) -> Any:
+    """Hermite's polynomial He_n(x), of probability theory; n as of eval_legendre.
+
+    >>> float(eval_hermitenorm(2, 0.5))
+    -0.75
+    """
+    return _polynomial("eval_hermitenorm", n, (x,), lambda x: (x, lambda k: (1, 0, k)))
+
+
+def eval_laguerre(n: Any, x: Any) -> Any:
+    """Laguerre's polynomial L_n(x); n as of eval_legendre.
+
+    >>> float(eval_laguerre(2, 0.5))
+    0.125
+    """
+    return _polynomial("eval_laguerre", n, (x,), lambda x: (
+        1 - x, lambda k: (-1 / (k + 1), (2 * k + 1) / (k + 1), k / (k + 1))))
+
+
+def eval_genlaguerre(n: Any, alpha: Any, x: Any) -> Any:
+    """The generalized polynomial of Laguerre L_n^(alpha)(x); n as of eval_legendre.
+
+    >>> float(eval_genlaguerre(2, 1.0, 0.5))
+    1.625
+    """
+    return _polynomial("eval_genlaguerre", n, (alpha, x), lambda x, a: (
+        1 + a - x, lambda k: (-1 / (k + 1), (2 * k + 1 + a) / (k + 1), (k + a) / (k + 1))))
+
+
+def eval_gegenbauer(n: Any, alpha: Any, x: Any) -> Any:
+    """Gegenbauer's polynomial C_n^(alpha)(x); n as of eval_legendre.
+
+    >>> float(eval_gegenbauer(2, 1.0, 0.5))
+    0.0
+    """
+    return _polynomial("eval_gegenbauer", n, (alpha, x), lambda x, a: (
+        2 * a * x, lambda k: (2 * (k + a) / (k + 1), 0, (k + 2 * a - 1) / (k + 1))))

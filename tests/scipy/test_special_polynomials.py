@@ -1,0 +1,58 @@
+"""Orthogonal polynomials and Voigt's profile of numjet.scipy.special against SciPy and mpmath."""
+from __future__ import annotations
+
+import mpmath
+import numpy as np
+import pytest
+import scipy.special as oracle
+
+import numjet as nj
+import numjet.numpy as jnp
+from numjet.foundation.config import enable_x64
+from numjet.scipy import special
+from numjet.testing.records import check_function
+
+NAMES = {"eval_legendre": (), "eval_chebyt": (), "eval_chebyu": (), "eval_hermite": (), "eval_hermitenorm": (),
+         "eval_laguerre": (), "eval_genlaguerre": (0.7,), "eval_gegenbauer": (1.3,)}
+DEGREES = np.array([0, 1, 2, 3, 7, 20])
+POINTS = np.linspace(-1.2, 1.2, 25)[:, None]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_polynomials(name):
+    function, exact, parameters = getattr(special, name), getattr(oracle, name), NAMES[name]
+    with enable_x64(True):
+        got = nj.jit(lambda x: function(DEGREES, *parameters, x))(POINTS)
+        want = exact(DEGREES, *parameters, POINTS)
+        np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-13 * abs(want).max(0).max())
+        traced = nj.jit(lambda n, x: function(n, *parameters, x))(DEGREES, POINTS)
+        np.testing.assert_allclose(traced, got, rtol=1e-13)
+        check_function(lambda *xs: [function(4, *xs)], [np.float64(x) for x in (*parameters, 0.3)], 2, name)
+        assert jnp.isnan(function(-1, *parameters, 0.3))
+        slope = nj.vmap(nj.grad(lambda x, n: function(n, *parameters, x)), (None, 0))(0.3, DEGREES[:3])
+        np.testing.assert_allclose(slope[:2], [0, exact(1, *parameters, 1.0) - exact(1, *parameters, 0.0)], atol=1e-12)
+    single = function(DEGREES, *parameters, POINTS.astype(np.float32))
+    assert single.dtype == jnp.float32
+    np.testing.assert_allclose(single, want, rtol=1e-3, atol=1e-5 * abs(want).max())
+    with pytest.raises(TypeError, match="degree must be integers"):
+        function(0.5, *parameters, 1.0)
+
+
+def voigt(x, sigma, gamma):
+    z = (mpmath.mpf(x) + 1j * mpmath.mpf(gamma)) / (mpmath.mpf(sigma) * mpmath.sqrt(2))
+    w = mpmath.exp(-z * z) * mpmath.erfc(-1j * z)
+    return w.real / (mpmath.mpf(sigma) * mpmath.sqrt(2 * mpmath.pi))
+
+
+def test_voigt_profile():
+    rng = np.random.default_rng(0)
+    x, sigma, gamma = rng.uniform(-6, 6, 100), 10 ** rng.uniform(-1, 1, 100), 10 ** rng.uniform(-2, 1, 100)
+    with enable_x64(True):
+        got = nj.jit(special.voigt_profile)(x, sigma, gamma)
+        with mpmath.workdps(80):
+            want = [float(voigt(*map(float, v))) for v in zip(x, sigma, gamma, strict=True)]
+        np.testing.assert_allclose(got, want, rtol=1e-13)
+        for args in [(0.3, 0.0, 1.0), (0.3, 1.0, 0.0), (0.0, 0.0, 0.0), (1.0, 0.0, 0.0), (np.nan, 1.0, 1.0), (9.0, 1.0, 1.0)]:
+            np.testing.assert_allclose(special.voigt_profile(*args), oracle.voigt_profile(*args), rtol=1e-13)
+        check_function(lambda *xs: [special.voigt_profile(*xs)], [np.float64(v) for v in (0.3, 1.1, 0.6)], 2, "voigt_profile")
+    np.testing.assert_allclose(special.voigt_profile(*(v.astype(np.float32) for v in (x, sigma, gamma))), want, rtol=1e-4)
