@@ -38,6 +38,21 @@ class _Axes:
     explicit_axes = property(lambda self: self._axes_of(AxisType.Explicit))
     manual_axes = property(lambda self: self._axes_of(AxisType.Manual))
 
+    @property
+    def are_all_axes_auto(self) -> bool:
+        """Whether there are axes, all of them Auto."""
+        return set(self.axis_types) == {AxisType.Auto}
+
+    @property
+    def are_all_axes_explicit(self) -> bool:
+        """Whether there are axes, all of them Explicit."""
+        return set(self.axis_types) == {AxisType.Explicit}
+
+    @property
+    def are_all_axes_manual(self) -> bool:
+        """Whether there are axes, all of them Manual."""
+        return set(self.axis_types) == {AxisType.Manual}
+
     def _axes_of(self, kind: AxisType) -> tuple[Any, ...]:
         return tuple(n for n, t in zip(self.axis_names, self.axis_types, strict=True) if t is kind)
 
