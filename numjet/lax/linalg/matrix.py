@@ -10,6 +10,7 @@ from numjet.core.aval import ShapedArray
 from numjet.core.trace import aval_of
 from numjet.foundation import dtypes
 from numjet.lax.contraction.dot import dot_general_p
+from numjet.lax.contraction.precision import Precision
 from numjet.lax.elementwise.arithmetic import add_p, div_p, mul_p
 from numjet.lax.elementwise.compare import eq_p, gt_p
 from numjet.lax.elementwise.convert import as_dtype, cast, conj_p, real_p
@@ -25,6 +26,7 @@ from numjet.lax.templates import call, kind_of
 
 DTYPES = ("float32", "float64", "complex64", "complex128")
 _INDEX = np.dtype(np.int32)
+_EXACT = (Precision.HIGHEST, Precision.HIGHEST)  # accelerators round the operands of other products to fewer digits
 
 
 # -------------------------------------------------------------------------------------------- checks
@@ -46,10 +48,10 @@ def check_matrix(name: str, x: ShapedArray, position: int = 0, *, square: bool =
 # -------------------------------------------------------------------------------------------- products and transposes
 
 def matmul(x: Any, y: Any) -> Any:
-    """Products of matrices; all other axes are equal."""
+    """Products of matrices, in full precision on every device; all other axes are equal."""
     n = aval_of(x).ndim
     batch = tuple(range(n - 2))
-    return dot_general_p.bind(x, y, dimension_numbers=(((n - 1,), (n - 2,)), (batch, batch)), precision=None,
+    return dot_general_p.bind(x, y, dimension_numbers=(((n - 1,), (n - 2,)), (batch, batch)), precision=_EXACT,
                               preferred_element_type=aval_of(x).dtype)
 
 

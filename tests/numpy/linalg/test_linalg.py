@@ -4,6 +4,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import numjet as nj
 import numjet.numpy as jnp
 from numjet import grad, hessian, jit, numpy_dtype_promotion, numpy_rank_promotion, vmap
 from numjet.foundation.config import enable_x64
@@ -214,3 +215,10 @@ def test_packed_qr(shape):
     packed, taus = jnp.linalg.qr(a, mode="raw")
     q = linalg.ormqr(packed.mT, taus, jnp.broadcast_to(jnp.eye(shape[-2]), (*shape[:-2], shape[-2], shape[-2])))
     np.testing.assert_allclose(q, jnp.linalg.qr(a, mode="complete").Q, atol=1e-5)
+
+
+def test_products_in_derivative_rules_have_full_precision():
+    a = np.eye(3, dtype=np.float32) * 2
+    for fun, args in ((jnp.linalg.cholesky, (a,)), (nj.lax.linalg.triangular_solve, (a, a))):
+        text = str(nj.make_jaxpr(lambda *xs, f=fun: nj.jvp(f, xs, xs))(*args))
+        assert text.count("dot_general[") == text.count("Precision.HIGHEST, Precision.HIGHEST") > 0
