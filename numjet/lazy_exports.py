@@ -31,6 +31,7 @@ from numjet.experimental.sparse_derivatives.derivatives import (
 )
 from numjet.foundation.config import (
     allow_f16_reductions as allow_f16_reductions,
+    array_garbage_collection_guard as array_garbage_collection_guard,
     check_tracer_leaks as check_tracer_leaks,
     enable_checks as enable_checks,
     enable_custom_prng as enable_custom_prng,

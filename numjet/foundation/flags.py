@@ -185,6 +185,8 @@ FLAGS: tuple[Flag, ...] = (
          options=("xla_force_host_platform_device_count",)),
     Flag("jax_cpu_enable_async_dispatch", parse_bool, True, "Large CPU programs run on another thread, after the call."),
     _traced("jax_disable_jit", parse_bool, False, "Transformed functions run operation by operation."),
+    Flag("jax_array_garbage_collection_guard", one_of("allow", "log"), "allow",
+         "Whether arrays that the garbage collector frees are logged; 'fatal' is not supported."),
     Flag("jax_transfer_guard", one_of(*_GUARDS), None, "What happens on implicit transfers.", optional=True),
     Flag("jax_transfer_guard_host_to_device", one_of(*_GUARDS), None, "The same from the host to a device.", optional=True),
     Flag("jax_transfer_guard_device_to_device", one_of(*_GUARDS), None, "The same between devices.", optional=True),

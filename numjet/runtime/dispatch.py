@@ -17,7 +17,7 @@ from numjet.core.trace import EVAL, Tracer, aval_of, current_trace, escaped
 from numjet.foundation import events, lazy_import
 from numjet.foundation.config import config
 from numjet.foundation.memo import Memo
-from numjet.runtime import backends, compiler_options, verification
+from numjet.runtime import backends, compiler_options, gc_guard as gc_guard, verification
 from numjet.runtime.device import CPU, Device, default_device
 from numjet.runtime.settings import fast_paths_allowed
 

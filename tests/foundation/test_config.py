@@ -148,6 +148,7 @@ def test_settings_have_no_truth_value():
 
 def test_every_setting_overrides_its_own_flag():
     samples = {"jax_default_device": "cpu", "jax_default_matmul_precision": "high", "jax_transfer_guard": "log"}
+    samples |= {"jax_array_garbage_collection_guard": "log"}
     samples |= {f"jax_transfer_guard_{way}": "log" for way in ("host_to_device", "device_to_device", "device_to_host")}
     samples |= {"jax_numpy_rank_promotion": "warn", "jax_numpy_dtype_promotion": "strict"}
     samples |= {"jax_default_prng_impl": "rbg", "jax_legacy_prng_key": "warn", "jax_traceback_filtering": "off"}
@@ -238,8 +239,9 @@ def test_trace_token_is_the_same_exactly_for_the_same_values():
 
 def test_flags_that_do_not_change_programs_leave_the_token():
     base = config.token
+    strings = {"numjet_tiers": "one", "jax_array_garbage_collection_guard": "log"}
     for flag in FLAGS:
-        other = {bool: True, str: "one" if flag.name == "numjet_tiers" else "off", int: 7}.get(type(flag.default))
+        other = {bool: True, str: strings.get(flag.name, "off"), int: 7}.get(type(flag.default))
         if other is None or flag.traces or flag.fixed or flag.parse is parse_off or other == flag.default:
             continue
         if flag.parse(other) == other and flag.name != "jax_transfer_guard":

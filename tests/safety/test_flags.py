@@ -29,7 +29,8 @@ SAMPLES = {
     "jax_numpy_rank_promotion": "warn", "jax_numpy_dtype_promotion": "strict", "jax_default_matmul_precision": "high",
     "jax_default_prng_impl": "rbg", "jax_legacy_prng_key": "error", "jax_explicit_x64_dtypes": "error",
     "jax_default_device": "cpu", "jax_platforms": "cpu", "jax_platform_name": "cpu",
-    **dict.fromkeys(GUARDS, "log"), "jax_traceback_filtering": "off", "jax_compilation_cache_dir": "/nowhere",
+    **dict.fromkeys([*GUARDS, "jax_array_garbage_collection_guard"], "log"),
+    "jax_traceback_filtering": "off", "jax_compilation_cache_dir": "/nowhere",
     "numjet_dump": "", "numjet_num_threads": 1, "numjet_cache": "0", "numjet_tiers": "one",
     "numjet_instruction_set": "baseline", "numjet_mesh": make_mesh((1,), ("x",)),
 }
