@@ -114,6 +114,7 @@ LAZY = {
     "numjet/cpu/ir/printer.py": ["json"],
     "numjet/cpu/native_code/object_cache.py": ["hashlib"],  # for the cache on disk
     "numjet/core/transfers.py": ["logging"],
+    "numjet/runtime/gc_guard.py": ["logging"],
     "numjet/experimental/sparse/linalg.py": ["scipy.sparse", "scipy.sparse.linalg"],
     "numjet/experimental/sparse_derivatives/values.py": ["scipy.sparse"],
     "numjet/foundation/events.py": ["logging"],

@@ -18,7 +18,9 @@ _before: list[int] = []
 
 def _on_collection(phase: str, info: dict[str, Any]) -> None:
     if phase == "start":
-        _before[:] = [len(_native.live_arrays())] if config.array_garbage_collection_guard == "log" else []
+        # A collection may begin while a new thread gets its flags, one by one.
+        logs = config.__dict__.get("array_garbage_collection_guard") == "log"
+        _before[:] = [len(_native.live_arrays())] if logs else []
     elif _before:
         freed = _before.pop() - len(_native.live_arrays())
         if freed > 0:
