@@ -127,6 +127,7 @@ LAZY = {
     "numjet/numpy/__init__.py": ["numjet.numpy.lazy_exports"],
     "numjet/numpy/contraction/einsum.py": ["opt_einsum"],
     "numjet/numpy/core/dlpack.py": ["ctypes"],
+    "numjet/numpy/core/arrays.py": ["numjet.lax.sharding"],
     "numjet/numpy/core/methods.py": ["numjet.numpy.core.namespace_info", "numjet.numpy.core.numpy_protocols",
                                      "numjet.numpy.core.printing", "numjet.api.sharding.shards"],
     "numjet/numpy/indexing/subscript.py": ["numjet.numpy.indexing.large"],

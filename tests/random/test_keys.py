@@ -211,3 +211,14 @@ def test_arrays_of_keys_are_compared(equal_nan):
     keys = random.split(random.key(1))
     assert jnp.array_equal(keys, random.split(random.key(1)), equal_nan=equal_nan)
     assert not jnp.array_equal(keys, random.split(random.key(2)), equal_nan=equal_nan)
+
+
+def test_out_sharding_of_new_arrays():
+    sharding = nj.sharding.NamedSharding(nj.make_mesh((1,), ("x",)), nj.sharding.PartitionSpec("x"))
+    for make in (lambda **k: jnp.ones((4, 2), **k), lambda **k: jnp.arange(4, **k), lambda **k: jnp.full((4,), 2.0, **k)):
+        out = make(out_sharding=sharding)
+        assert out.tolist() == make().tolist() and out.sharding.is_equivalent_to(sharding, out.ndim)
+    logits = jnp.ones((4, 3), out_sharding=sharding)
+    assert random.categorical(random.key(0), logits, shape=(4,), out_sharding=sharding).shape == (4,)
+    with pytest.raises(ValueError, match="got both"):
+        jnp.ones(3, device=nj.devices()[0], out_sharding=sharding)

@@ -10,7 +10,7 @@ from numjet import _native
 from numjet.api.transfer import device_put
 from numjet.core.aval import ShapedArray
 from numjet.core.trace import EVAL, Array, Tracer, aval_of, current_trace
-from numjet.foundation import dtypes, source
+from numjet.foundation import dtypes, lazy_import, source
 from numjet.lax.elementwise import convert
 from numjet.lax.shape import join, rearrange
 from numjet.numpy.core import dlpack
@@ -18,6 +18,7 @@ from numjet.numpy.core.promotion import array_arg, broadcast_to
 from numjet.runtime import dispatch
 
 _PYTHON_SCALARS = frozenset((bool, int, float, complex))
+sharding = lazy_import.Module("numjet.lax.sharding")
 _INTEGRAL = frozenset(dtypes.INTEGRAL)
 _COMPLEX = frozenset(dtypes.COMPLEX)
 
@@ -25,10 +26,12 @@ _COMPLEX = frozenset(dtypes.COMPLEX)
 # -------------------------------------------------------------------------------------------- placement
 
 def to_device(name: str, x: Any, device: Any = None, out_sharding: Any = None) -> Any:
-    """x on a device (None: its own). NotImplementedError for shardings of results."""
-    if out_sharding is not None:
-        raise NotImplementedError(f"jnp.{name}: expected out_sharding=None, got {out_sharding!r}: use device_put")
-    return x if device is None else device_put(x, device)
+    """x on a device (None: its own), or distributed as `out_sharding` says. ValueError for both."""
+    if out_sharding is None:
+        return x if device is None else device_put(x, device)
+    if device is not None:
+        raise ValueError(f"jnp.{name}: expected a device or an out_sharding, got both")
+    return sharding.with_sharding_constraint(x, out_sharding)
 
 
 def on_device_of(x: Any, like: Any) -> Any:
