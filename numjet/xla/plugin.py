@@ -81,7 +81,7 @@ def _enough_threads(devices: int) -> Iterator[None]:
     if devices == 1 or name in os.environ:
         yield
         return
-    os.environ[name] = str((os.cpu_count() or 1) + 3 * devices)
+    os.environ[name] = str((os.cpu_count() or 1) + 8 * devices)  # each may wait in several programs at once
     try:
         yield
     finally:
