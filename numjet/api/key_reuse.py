@@ -20,7 +20,7 @@ from numjet.foundation.config import Override
 from numjet.foundation.errors import KeyReuseError
 from numjet.lax.elementwise.bits import bitcast_convert_type_p
 from numjet.lax.elementwise.compare import eq_p, ne_p
-from numjet.lax.elementwise.convert import convert_element_type_p
+from numjet.lax.elementwise.convert import convert_element_type_p, copy_p
 from numjet.lax.indexing.dynamic_slicing import dynamic_slice_p, dynamic_update_slice_p
 from numjet.lax.indexing.gather import gather_p
 from numjet.lax.rng import key_marks
@@ -122,7 +122,7 @@ class KeyReuseSignature:
 _FORWARD = KeyReuseSignature(Forward(0, 0))
 key_reuse_signatures: dict[Op, KeyReuseSignature] = {
     **dict.fromkeys((broadcast_in_dim_p, convert_element_type_p, reshape_p, squeeze_p, transpose_p, rev_p, dynamic_slice_p,
-                     gather_p), _FORWARD),
+                     gather_p, copy_p), _FORWARD),
     dynamic_update_slice_p: KeyReuseSignature(Sink(1), Forward(0, 0)),
     bitcast_convert_type_p: KeyReuseSignature(Source(0)),  # words to keys; keys to words use nothing
     eq_p: KeyReuseSignature(), ne_p: KeyReuseSignature(),

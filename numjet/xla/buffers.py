@@ -83,9 +83,13 @@ def _sharding_class() -> type:
 
 @functools.cache
 def place(platform: str, number: int) -> tuple[Any, Any]:
-    """jaxlib's device and sharding for a device of ours."""
-    device = next(d for d in plugin.client(platform).devices() if d.id == number)
-    return device, _sharding_class()(device)
+    """jaxlib's device and sharding for a device of ours. RuntimeError for one that is not there."""
+    found = {d.id: d for d in plugin.client(platform).devices()}
+    if number not in found:
+        count = f"{len(found)} device{'s' * (len(found) > 1)}"
+        raise RuntimeError(f"device {number} of a mesh or placement does not exist: platform {platform} has {count}. For more "
+                           "devices of the CPU set jax_num_cpu_devices before the first array is made.")
+    return found[number], _sharding_class()(found[number])
 
 
 def stored(aval: ShapedArray) -> ShapedArray:

@@ -82,7 +82,7 @@ def test_return_weak_type_flag_is_an_alias():
 @pytest.mark.parametrize(
     "operands, text",
     [
-        (("float8_e4m3fn", "float32"), r"float8_e4m3fn.*float32.*8-bit and smaller floats.*astype\('float32'\)"),
+        (("float8_e4m3fn", "float32"), r"float8_e4m3fn.*float32.*8-bit floats.*astype\('float32'\)"),
         (("int4", "uint8"), r"int4.*uint8.*2-bit and 4-bit integers.*astype\('int32'\)"),
         (("float8_e4m3fn", 1j), "Python complex"),
     ],

@@ -166,7 +166,7 @@ def export_native(fun: Callable[..., Any], *, name: str | None = None,
     >>> import numjet as nj, numjet.numpy as jnp
     >>> from numjet import export
     >>> library = export.export_native(lambda x, y: x @ y, name="product")(jnp.ones((2, 3)), jnp.ones(3))
-    >>> print(library.header.splitlines()[11])
+    >>> print(next(line for line in library.header.splitlines() if line.startswith("int64_t")))
     int64_t product(const float* x, const float* y, float* out);
     """
     check_callable(fun)
