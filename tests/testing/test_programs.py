@@ -18,6 +18,9 @@ NEVER = {
     "custom_lin": "stands between linearization and transposition only",
     "ffi_call": "calls a function in C by its address, which a program as text does not have",
     "check": "stands in functions that checkify takes, and nowhere in what is compiled",
+    "dce_sink": "keeps a value that nothing reads, and has no result",
+    "pvary": "stands in functions of shards only",
+    "sharding_constraint": "places a value on the devices of a mesh",
     "name": "a mark, which the simplifier takes away; it has samples, so it is drawn by records",
 }
 

@@ -52,7 +52,7 @@ def test_arguments_on_two_devices_raise(xla, cpu):
     y = nj.device_put(np.ones(3, np.float32), cpu)
     with pytest.raises(ValueError, match=r"incompatible devices for jitted computation .*argument first of shape f32\[3\]"):
         nj.jit(lambda first, second: first + second)(x, y)
-    with pytest.raises(ValueError, match=r"incompatible devices for add"):
+    with pytest.raises(ValueError, match=r"incompatible devices for jitted computation add"):
         x + y
 
 

@@ -42,8 +42,8 @@ def test_deleted_arrays(xla):
     x = nj.device_put(ONES, xla)
     x.delete()
     x.delete()
-    assert x.is_deleted() and "deleted" in repr(x)
-    for use in (lambda: x + 1, x.block_until_ready, x.unsafe_buffer_pointer, lambda: nj.jit(jnp.sin)(x)):
+    assert x.is_deleted()
+    for use in (lambda: repr(x), lambda: x + 1, x.block_until_ready, x.unsafe_buffer_pointer, lambda: nj.jit(jnp.sin)(x)):
         with pytest.raises(RuntimeError, match="Array has been deleted"):
             use()
 

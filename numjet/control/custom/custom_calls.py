@@ -461,7 +461,9 @@ class CustomCalls:
             rules = self.batched(batch, dims, **call.rules)
             outs = self.apply(Call(lambda *xs: batch.run(call.fun, xs, dims), rules, call.name, call.symbolic_zeros), vals)
             batch.within = None  # the staged operation outlives the trace
-            mapped = batch.mapped[:len(outs)] or [True] * len(outs)
+            # The cotangent of one result for all elements would reach the backward rule as that of the first element.
+            alike = self.kind == "custom_jvp" or all(d is None for d in dims)
+            mapped = (batch.mapped if alike else [])[:len(outs)] or [True] * len(outs)
             outs = _first_rows(outs, mapped)
         return [trace.pack(o, 0 if m else None) for o, m in zip(outs, mapped, strict=True)]
 

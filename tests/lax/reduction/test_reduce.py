@@ -186,7 +186,7 @@ def test_derivatives_and_batches_of_a_general_reduction():
     (lambda: lax.reduce(X, np.zeros(3, np.float32), lax.add, (0,)), ValueError, "non-scalar initial value"),
     (lambda: lax.reduce((X, X[0]), (0.0, 0.0), lambda a, b: a, (0,)), ValueError, "equal shapes"),
     (lambda: lax.reduce(X, 0.0, lambda a, b: lax.gt(a, b), (0,)), TypeError, "must return scalars of the dtypes"),
-    (lambda: lax.reduce(X, 0.0, lambda a, b: (a, b), (0,)), TypeError, "structure of the operands"),
+    (lambda: lax.reduce(X, 0.0, lambda a, b: (a, b), (0,)), ValueError, "same tree structure as the operands"),
     (lambda: lax.reduce(X, 0.0, lax.add, (0, 0)), ValueError, "duplicate value"),
     (lambda: lax.reduce(X, 0.0, lax.add, (5,)), ValueError, "out-of-bounds"),
     (lambda: lax.reduce(X, np.int32(0), lax.sub, (0,)), TypeError, "same dtypes as their initial values"),
