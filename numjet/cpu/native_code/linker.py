@@ -22,7 +22,9 @@ class _Generation:
     close it before them.)"""
 
     def __init__(self, machine: binding.TargetMachine):
-        self.linker = [binding.create_lljit_compiler(machine, use_jit_link=False)]
+        # JITLink lays out each object in one piece. RuntimeDyld maps its sections one by one, and aborts the process where the
+        # system puts them more than 2 GiB apart, as it may beside XLA's reservations.
+        self.linker = [binding.create_lljit_compiler(machine, use_jit_link=True)]
         self.taken = 0
         self.alive: set[int] = set()
         self.retired = False
