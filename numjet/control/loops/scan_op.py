@@ -63,7 +63,7 @@ def _eager(*args: Any, jaxpr: ClosedJaxpr, length: int, reverse: bool, num_const
         outs = eval_closed(jaxpr, *consts, *carry, *[x[i] for x in xs])
         carry = outs[:num_carry]
         for stack, y, a in zip(stacks, outs[num_carry:], avals, strict=True):
-            stack[i] = np.asarray(y, a.dtype)
+            stack[i] = np.asarray(getattr(y, "_value", y), a.dtype)  # keys have no other conversion
     return [*carry, *stacks]
 
 
