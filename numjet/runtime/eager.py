@@ -210,7 +210,7 @@ def to_numpy(x: Any, aval: ShapedArray) -> np.ndarray:
 
 def _wrap(op: Op, result: Any, aval: ShapedArray) -> Any:
     """An Array of an immutable NumPy result."""
-    value = np.asarray(result)
+    value = np.asarray(result._value if type(result) is _native.Array else result)
     if value.dtype != aval.dtype or value.shape != aval.shape:
         raise _unlike(op, value, aval)
     if config.debug_nans or config.debug_infs:
