@@ -5,8 +5,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from numjet.api.arguments import check_callable
-from numjet.api.jit import jit
+from numjet.api.jit import with_stages
 from numjet.core.compile_report import CompileReport
 from numjet.runtime import backends
 
@@ -24,8 +23,7 @@ def explain(fun: Callable[..., Any]) -> Callable[..., CompileReport]:
     >>> [loop.fuses for loop in report.loops], [o.fate for o in report.operations]
     ([('sin', 'mul')], ['fused', 'fused', 'registers'])
     """
-    check_callable(fun)
-    jitted = fun if hasattr(fun, "trace") and hasattr(fun, "lower") else jit(fun)
+    jitted = with_stages(fun)
 
     @functools.wraps(fun, assigned=("__module__", "__name__", "__qualname__"), updated=())
     def explained(*args: Any, **kwargs: Any) -> CompileReport:

@@ -564,6 +564,12 @@ def _jitted(fun: Callable[..., Any], options: dict[str, Any]) -> Any:
     return _add_stages(jitted, state)
 
 
+def with_stages(fun: Callable[..., Any]) -> Any:
+    """The function if it has the stages of a jitted one, else the jitted function. TypeError for what cannot be called."""
+    check_callable(fun)
+    return fun if hasattr(fun, "trace") and hasattr(fun, "lower") else jit(fun)
+
+
 def _reduced(jitted: Any) -> Any:
     """For pickle and copy: the name of a function that is decorated where it is defined, else the function and options."""
     found: Any = sys.modules.get(jitted.__module__)

@@ -7,8 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from numjet.api.aot import Compiled
-from numjet.api.arguments import check_callable
-from numjet.api.jit import jit
+from numjet.api.jit import with_stages
 from numjet.core.profile_report import Measured, Profile
 from numjet.foundation import events
 from numjet.runtime import backends, dispatch
@@ -35,10 +34,9 @@ def profile(fun: Callable[..., Any], *, seconds: float = 0.5) -> Callable[..., P
     >>> {s.what for s in found.statements} >= {"whole program"}
     True
     """
-    check_callable(fun)
     if seconds < 0:
         raise ValueError(f"profile: seconds must not be negative, got {seconds}")
-    jitted = fun if hasattr(fun, "trace") and hasattr(fun, "lower") else jit(fun)
+    jitted = with_stages(fun)
 
     @functools.wraps(fun, assigned=("__module__", "__name__", "__qualname__"), updated=())
     def profiled(*args: Any, **kwargs: Any) -> Profile:

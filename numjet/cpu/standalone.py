@@ -9,12 +9,13 @@ import numpy as np
 from numjet.core.ir import ClosedJaxpr
 from numjet.cpu.codegen import llvm
 from numjet.cpu.compiler import optimized
-from numjet.cpu.ir.nodes import CALLBACK, Call
+from numjet.cpu.ir.nodes import CALLBACK, KERNEL_STATUS, Call
 from numjet.cpu.ir.traversal import walk
 from numjet.cpu.kernels import blas, lapack
 from numjet.cpu.native_code import jit
 from numjet.foundation.record import Record
 
+NO_MEMORY = KERNEL_STATUS + 1   # the status of a kernel without memory
 KERNELS = Path(__file__).parents[1] / "libnumjet_kernels.a"
 
 

@@ -14,30 +14,9 @@ from numjet.foundation import tree
 from numjet.numpy.core.promotion import array_arg, promote_dtypes_inexact
 from numjet.scipy.integrate import adjoint
 from numjet.scipy.integrate.step_control import error_ratio, first_size, next_size
+from numjet.scipy.integrate.steps import QUARTIC, RK45, weighted
 
-# Dormand, Prince 1980, "A family of embedded Runge-Kutta formulae". The last stage is the next step's first one.
-_NODES = np.array([1 / 5, 3 / 10, 4 / 5, 8 / 9, 1.0, 1.0])
-_STAGES = np.array([
-    [1 / 5, 0, 0, 0, 0, 0, 0],
-    [3 / 40, 9 / 40, 0, 0, 0, 0, 0],
-    [44 / 45, -56 / 15, 32 / 9, 0, 0, 0, 0],
-    [19372 / 6561, -25360 / 2187, 64448 / 6561, -212 / 729, 0, 0, 0],
-    [9017 / 3168, -355 / 33, 46732 / 5247, 49 / 176, -5103 / 18656, 0, 0],
-    [35 / 384, 0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84, 0],
-])
-_SOLUTION = np.array([35 / 384, 0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84, 0])
-_ERROR = _SOLUTION - np.array([5179 / 57600, 0, 7571 / 16695, 393 / 640, -92097 / 339200, 187 / 2100, 1 / 40])
-# Shampine 1986, "Some practical Runge-Kutta formulas": the solution in the middle of a step
-_MIDDLE = np.array([6025192743 / 30085553152, 0, 51252292925 / 65400821598, -2691868925 / 45128329728,
-                    187940372067 / 1594534317056, -1776094331 / 19743644256, 11237099 / 235043384]) / 2
-# Coefficients, highest first, of the quartic in (t - start) / step with given y0, y1, middle, step f0, step f1
-_QUARTIC = np.array([
-    [-8, -8, 16, -2, 2],
-    [18, 14, -32, 5, -3],
-    [-11, -5, 16, -4, 1],
-    [0, 0, 0, 1, 0],
-    [1, 0, 0, 0, 0],
-])
+_SOLUTION = RK45.stages[-1]  # the last stage is the next step's first one
 _ORDER = 5
 
 
@@ -65,10 +44,6 @@ Field = Callable[..., Any]
 
 # -------------------------------------------------------------------------------------------- one step
 
-def _combine(weights: np.ndarray, rows: Any) -> Any:
-    return jnp.tensordot(jnp.asarray(weights, rows.dtype), rows, 1, precision="highest")
-
-
 def _stages(fun: Field, y: Any, slope: Any, t: Any, dt: Any) -> Any:
     """The seven slopes of a step."""
     step = dt.astype(y.dtype)
@@ -77,7 +52,7 @@ def _stages(fun: Field, y: Any, slope: Any, t: Any, dt: Any) -> Any:
         row, node, index = part
         return k.at[index].set(fun(y + step * jnp.tensordot(row, k, 1, precision="highest"), t + dt * node)), None
     k = jnp.zeros((7, y.size), y.dtype).at[0].set(slope)
-    return scan(stage, k, (jnp.asarray(_STAGES, y.dtype), jnp.asarray(_NODES, t.dtype), jnp.arange(1, 7)))[0]
+    return scan(stage, k, (jnp.asarray(RK45.stages, y.dtype), jnp.asarray(RK45.nodes, t.dtype), jnp.arange(1, 7)))[0]
 
 
 def _step(fun: Field, s: _State, options: _Options) -> _State:
@@ -85,10 +60,10 @@ def _step(fun: Field, s: _State, options: _Options) -> _State:
     dt = jnp.minimum(s.dt, options.hmax).astype(s.t.dtype)
     k = _stages(fun, s.y, s.slope, s.t, dt)
     h = dt.astype(s.y.dtype)
-    y = s.y + h * _combine(_SOLUTION, k)
-    ratio = error_ratio(h * _combine(_ERROR, k), s.y, y, options.rtol, options.atol)
-    middle = s.y + h * _combine(_MIDDLE, k)
-    quartic = _combine(_QUARTIC, jnp.stack([s.y, y, middle, h * k[0], h * k[-1]]))
+    y = s.y + h * weighted(_SOLUTION, k)
+    ratio = error_ratio(h * weighted(RK45.error, k), s.y, y, options.rtol, options.atol)
+    middle = s.y + h * weighted(RK45.middle, k)
+    quartic = weighted(QUARTIC, jnp.stack([s.y, y, middle, h * k[0], h * k[-1]]))
     size = next_size(dt, ratio, _ORDER)
     accepted = _State(y, k[-1], s.t + dt, size, s.t, quartic)
     return tree.tree_map(lambda new, old: jnp.where(ratio <= 1, new, old), accepted, s._replace(dt=size))

@@ -52,7 +52,43 @@ def wait_for_effects() -> None:
             running.popleft().block_until_ready()
 
 
-class Executable:
+class LoadedProgram:
+    """What programs for one device and for several have in common: XLA runs them, and tells of them.
+
+    module: the program as text, with its callbacks. loaded: XLA's executable. `_handlers` make jaxlib's arrays of the results.
+    """
+
+    module: Module
+    loaded: Any
+    _handlers: list[Any]
+
+    def _execute(self, given: list[Any]) -> list[Any]:
+        if not self.module.callbacks:
+            return self.loaded.execute_sharded(given).consume_with_handlers(self._handlers)
+        started = self.loaded.execute_sharded(given, with_tokens=True)
+        running.append(started.consume_token())
+        return started.consume_with_handlers(self._handlers)
+
+    def cost_analysis(self) -> dict[str, float]:
+        """XLA's estimates for one device: flops, bytes accessed, and so on."""
+        return dict(self.loaded.cost_analysis())
+
+    def memory_stats(self) -> dict[str, int]:
+        """XLA's memory plan, in bytes."""
+        found = self.loaded.get_compiled_memory_stats()
+        kinds = ("argument", "output", "alias", "temp", "generated_code")
+        names = [f"{side}{kind}_size_in_bytes" for side in ("", "host_") for kind in kinds]
+        sizes = {name: getattr(found, name) for name in names}
+        new = sizes["output_size_in_bytes"] - sizes["alias_size_in_bytes"] + sizes["temp_size_in_bytes"]
+        return {**sizes, "workspace_size_in_bytes": 0, "extra_memory_in_bytes": new}
+
+    @property
+    def text(self) -> str:
+        """The program of each device, after XLA's optimisations, as HLO."""
+        return self.loaded.get_hlo_text()
+
+
+class Executable(LoadedProgram):
     """A program compiled for one device. Takes Arrays, moves those on other devices, and gives Arrays."""
 
     def __init__(self, module: Module, loaded: Any, closed: ClosedJaxpr, device: Any, name: str):
@@ -83,13 +119,6 @@ class Executable:
         return [_native.from_remote(buffers.Remote(r, a), a, self.device, stays)
                 for r, a in zip(results, self.out_avals, strict=True)]
 
-    def _execute(self, given: list[Any]) -> list[Any]:
-        if not self.module.callbacks:
-            return self.loaded.execute_sharded(given).consume_with_handlers(self._handlers)
-        started = self.loaded.execute_sharded(given, with_tokens=True)
-        running.append(started.consume_token())
-        return started.consume_with_handlers(self._handlers)
-
     def _buffer(self, array: Any, aval: ShapedArray, donated: bool) -> Any:
         """The array's buffer; for donation a copy where another handle refers to the same buffer."""
         shared = donated and _native.shares_remote(array)
@@ -97,24 +126,6 @@ class Executable:
         if remote is not None and array.device == self.device and not shared:
             return remote.buffer
         return buffers.put(array._value, aval, self.device).buffer
-
-    def cost_analysis(self) -> dict[str, float]:
-        """XLA's estimates: flops, bytes accessed, and so on."""
-        return dict(self.loaded.cost_analysis())
-
-    def memory_stats(self) -> dict[str, int]:
-        """XLA's memory plan, in bytes."""
-        found = self.loaded.get_compiled_memory_stats()
-        kinds = ("argument", "output", "alias", "temp", "generated_code")
-        names = [f"{side}{kind}_size_in_bytes" for side in ("", "host_") for kind in kinds]
-        sizes = {name: getattr(found, name) for name in names}
-        new = sizes["output_size_in_bytes"] - sizes["alias_size_in_bytes"] + sizes["temp_size_in_bytes"]
-        return {**sizes, "workspace_size_in_bytes": 0, "extra_memory_in_bytes": new}
-
-    @property
-    def text(self) -> str:
-        """The program after XLA's optimisations, as HLO."""
-        return self.loaded.get_hlo_text()
 
 
 def host_function(call: HostCall) -> Callable[..., tuple[np.ndarray, ...]]:

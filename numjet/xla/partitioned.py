@@ -15,13 +15,13 @@ from numjet.core.sharding.mesh import Mesh
 from numjet.core.sharding.partition_spec import PartitionSpec
 from numjet.core.sharding.shardings import NamedSharding
 from numjet.xla import buffers, layouts, libraries, plugin, sharded
-from numjet.xla.backend import Executable as SingleExecutable, host_function, running
+from numjet.xla.backend import LoadedProgram, host_function
 from numjet.xla.lower import Module, lower
 
 _executables: weakref.WeakSet[Executable] = weakref.WeakSet()
 
 
-class Executable:
+class Executable(LoadedProgram):
     """A program compiled for several devices. Takes Arrays, distributes those that are not, and gives Arrays."""
 
     def __init__(self, module: Module, loaded: Any, closed: ClosedJaxpr, over: Distribution, name: str,
@@ -71,13 +71,6 @@ class Executable:
         return [_native.from_remote(sharded.Sharded(sharded.ordered(r, a, s, order, devices_of(s)), a, s), a, s, True)
                 for r, a, s in zip(results, self.out_avals, self.out_shardings, strict=True)]
 
-    def _execute(self, given: list[Any]) -> list[Any]:
-        if not self.module.callbacks:
-            return self.loaded.execute_sharded(given).consume_with_handlers(self._handlers)
-        started = self.loaded.execute_sharded(given, with_tokens=True)
-        running.append(started.consume_token())
-        return started.consume_with_handlers(self._handlers)
-
     def _buffer(self, array: Any, sharding: Any) -> Any:
         """jaxlib's array of an input, distributed as the program takes it."""
         remote = array._remote
@@ -85,17 +78,6 @@ class Executable:
                 remote.sharding is not sharding and not remote.sharding.is_equivalent_to(sharding, array.ndim)):
             remote = sharded.put(array, sharding)._remote
         return sharded.ordered(remote.buffer, remote.aval, remote.sharding, devices_of(remote.sharding), self.over.devices)
-
-    def cost_analysis(self) -> dict[str, float]:
-        """XLA's estimates for one device: flops, bytes accessed, and so on."""
-        return dict(self.loaded.cost_analysis())
-
-    memory_stats = SingleExecutable.memory_stats
-
-    @property
-    def text(self) -> str:
-        """The program of each device, after XLA's optimisations, as HLO."""
-        return self.loaded.get_hlo_text()
 
 
 def compile_program(closed: ClosedJaxpr, name: str, donated: Sequence[bool], over: Distribution, host: Any,

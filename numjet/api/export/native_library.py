@@ -11,8 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from numjet.api.arguments import check_callable
-from numjet.api.jit import jit
+from numjet.api.jit import with_stages
 from numjet.core.aval import ShapedArray
 from numjet.foundation.record import Record
 from numjet.runtime import backends
@@ -88,7 +87,7 @@ class NativeLibrary(Record):
 
     def _glue(self, place: Path) -> str:
         """The C++ source of the exported functions; constants are files in `place`."""
-        p, name = self.program, self.name
+        p, name, no_memory = self.program, self.name, backends.load_standalone().NO_MEMORY
         constants = []
         for k, (symbol, data) in enumerate(p.constants.items()):
             (place / f"{k}.bin").write_bytes(data.tobytes())
@@ -110,16 +109,12 @@ class NativeLibrary(Record):
             '#define EXPORT extern "C" __attribute__((visibility("default")))',
             f"EXPORT {self._declaration()} {{", f"  void* ins[] = {{{ins}}};", f"  void* outs[] = {{{outs}}};",
             "  int64_t info[8] = {};", "  void* scratch = nullptr;",
-            f"  if ({p.scratch_bytes} && posix_memalign(&scratch, 64, {max(p.scratch_bytes, 64)})) return {_NO_MEMORY};",
+            f"  if ({p.scratch_bytes} && posix_memalign(&scratch, 64, {max(p.scratch_bytes, 64)})) return {no_memory};",
             "  const int64_t status = program(ins, outs, scratch, info);", "  free(scratch);", "  return status;", "}",
             f"EXPORT const char* {name}_message(int64_t status) {{",
-            f'  return status == 0 ? "done" : status == {_NO_MEMORY} ? "out of memory" : status > {_KERNELS}',
+            f'  return status == 0 ? "done" : status == {no_memory} ? "out of memory" : status > {no_memory}',
             '    ? "a kernel failed" : "a check of the program failed";', "}",
             f"EXPORT void {name}_set_threads(int count) {{ nj::set_thread_count(count < 1 ? 1 : count); }}", ""])
-
-
-_KERNELS = 1 << 32   # numjet.cpu.ir.nodes.KERNEL_STATUS; 1 above it: out of memory
-_NO_MEMORY = _KERNELS + 1
 
 
 def _blas_prefix(routines: Sequence[tuple[int, int, str]]) -> str:
@@ -169,12 +164,11 @@ def export_native(fun: Callable[..., Any], *, name: str | None = None,
     >>> print(next(line for line in library.header.splitlines() if line.startswith("int64_t")))
     int64_t product(const float* x, const float* y, float* out);
     """
-    check_callable(fun)
     if instruction_set not in INSTRUCTION_SETS:
         raise ValueError(f"instruction_set must be one of {', '.join(INSTRUCTION_SETS)}, got {instruction_set!r}")
     if not sys.platform.startswith("linux"):
         raise NotImplementedError("export_native writes shared libraries for Linux only")
-    jitted = fun if hasattr(fun, "trace") and hasattr(fun, "lower") else jit(fun)
+    jitted = with_stages(fun)
 
     @functools.wraps(fun, assigned=("__module__", "__qualname__"), updated=())
     def exported(*args: Any, **kwargs: Any) -> NativeLibrary:

@@ -77,6 +77,16 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None, inplac
     return rearrange.reshape(out, original) if out.size == prod(original) else out
 
 
+def _masked(name: str, first: str, inplace: bool, array: Any, mask: Any, values: Any) -> tuple[Any, Any, Any]:
+    """The array, the mask as booleans, and the values in one row. first: the parameter that the array is."""
+    _refuse_inplace(name, inplace)
+    check_arraylike(name, array, mask, values)
+    array, mask = to_array(array), truth(to_array(mask))
+    if array.size != mask.size:
+        raise ValueError(f"{name}: {first} and mask must be the same size, got {array.size} and {mask.size}")
+    return array, mask, ravel(to_array(values))
+
+
 def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Any:
     """A copy of arr in which the elements where `mask` is true are vals, in order, repeated when shorter.
 
@@ -86,11 +96,7 @@ def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Any:
     >>> place(jnp.arange(4), jnp.array([True, False, True, True]), jnp.array([7, 8]), inplace=False).tolist()
     [7, 1, 8, 7]
     """
-    _refuse_inplace("place", inplace)
-    check_arraylike("place", arr, mask, vals)
-    arr, mask, vals = to_array(arr), truth(to_array(mask)), ravel(to_array(vals))
-    if arr.size != mask.size:
-        raise ValueError(f"place: arr and mask must be the same size, got {arr.size} and {mask.size}")
+    arr, mask, vals = _masked("place", "arr", inplace, arr, mask, vals)
     if not vals.size:
         raise ValueError("Cannot place values from an empty array")
     if not arr.size:
@@ -109,11 +115,7 @@ def putmask(a: Any, mask: Any, values: Any, *, inplace: bool = True) -> Any:
     >>> putmask(jnp.arange(4), jnp.array([True, False, True, True]), jnp.array([7, 8]), inplace=False).tolist()
     [7, 1, 7, 8]
     """
-    _refuse_inplace("putmask", inplace)
-    check_arraylike("putmask", a, mask, values)
-    a, mask, values = to_array(a), truth(to_array(mask)), ravel(to_array(values))
-    if a.size != mask.size:
-        raise ValueError(f"putmask: a and mask must be the same size, got {a.size} and {mask.size}")
+    a, mask, values = _masked("putmask", "a", inplace, a, mask, values)
     if not a.size or not values.size:
         return a
     repeated = convert.convert_element_type(resize(values, a.size), a.dtype)

@@ -36,13 +36,14 @@ class Method(NamedTuple):
     jacobians: int
 
 
-def _weighted(weights: np.ndarray, rows: Any) -> Any:
+def weighted(weights: np.ndarray, rows: Any) -> Any:
+    """Sums of rows, with each row of the weights."""
     return jnp.tensordot(jnp.asarray(weights, rows.dtype), rows, 1, precision="highest")
 
 
 # -------------------------------------------------------------------------------------------- Runge-Kutta
 
-class _Tableau(NamedTuple):
+class Tableau(NamedTuple):
     """Coefficients: nodes and rows of the stages behind the first, the last of which is at the solution; weights of the error
     and of the solution in the middle of the step."""
 
@@ -52,8 +53,9 @@ class _Tableau(NamedTuple):
     middle: np.ndarray
 
 
-# The quartic with given values at start, end and middle, and slopes times the step at start and end.
-_QUARTIC = np.array([
+# Coefficients, highest first, of the quartic in the share of the step with given values at start, end and middle, and slopes
+# times the step at start and end.
+QUARTIC = np.array([
     [-8, -8, 16, -2, 2],
     [18, 14, -32, 5, -3],
     [-11, -5, 16, -4, 1],
@@ -75,7 +77,7 @@ def _hermite_middle(weights: np.ndarray) -> np.ndarray:
 
 # P. Bogacki and L. F. Shampine, "A 3(2) pair of Runge-Kutta formulas" (1989)
 _RK23_STAGES = _square([[1 / 2], [0, 3 / 4], [2 / 9, 1 / 3, 4 / 9]])
-_RK23 = _Tableau(np.array([1 / 2, 3 / 4, 1]), _RK23_STAGES, _RK23_STAGES[-1] - np.array([7 / 24, 1 / 4, 1 / 3, 1 / 8]),
+_RK23 = Tableau(np.array([1 / 2, 3 / 4, 1]), _RK23_STAGES, _RK23_STAGES[-1] - np.array([7 / 24, 1 / 4, 1 / 3, 1 / 8]),
                  _hermite_middle(_RK23_STAGES[-1]))
 
 # J. R. Dormand and P. J. Prince, "A family of embedded Runge-Kutta formulae" (1980); the middle: L. F. Shampine, "Some
@@ -85,7 +87,7 @@ _RK45_STAGES = _square([
     [9017 / 3168, -355 / 33, 46732 / 5247, 49 / 176, -5103 / 18656],
     [35 / 384, 0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84],
 ])
-_RK45 = _Tableau(
+RK45 = Tableau(
     np.array([1 / 5, 3 / 10, 4 / 5, 8 / 9, 1, 1]), _RK45_STAGES,
     _RK45_STAGES[-1] - np.array([5179 / 57600, 0, 7571 / 16695, 393 / 640, -92097 / 339200, 187 / 2100, 1 / 40]),
     np.array([6025192743 / 30085553152, 0, 51252292925 / 65400821598, -2691868925 / 45128329728, 187940372067 / 1594534317056,
@@ -114,13 +116,13 @@ def _tsit5_middle() -> np.ndarray:
     ])
 
 
-_TSIT5 = _Tableau(
+_TSIT5 = Tableau(
     np.array([0.161, 0.327, 0.9, 0.9800255409045097, 1, 1]), _TSIT5_STAGES,
     np.array([-0.00178001105222577714, -0.0008164344596567469, 0.007880878010261995, -0.1447110071732629, 0.5823571654525552,
               -0.45808210592918697, 0.015151515151515152]), _tsit5_middle())
 
 
-def _runge_kutta(tableau: _Tableau) -> Callable[..., Step]:
+def _runge_kutta(tableau: Tableau) -> Callable[..., Step]:
     def step(fun: Field, y: Any, slope: Any, t: Any, dt: Any) -> Step:
         h = dt.astype(y.dtype)
         slopes, end = [slope], y
@@ -129,9 +131,9 @@ def _runge_kutta(tableau: _Tableau) -> Callable[..., Step]:
             end = y + h * sum((c * k for c, k in known[1:]), known[0][0] * known[0][1])
             slopes.append(fun(end, t + dt * node))
         k = jnp.stack(slopes)
-        middle = y + h * _weighted(tableau.middle, k)
-        quartic = _weighted(_QUARTIC, jnp.stack([y, end, middle, h * k[0], h * k[-1]]))
-        return Step(end, k[-1], h * _weighted(tableau.error, k), quartic)
+        middle = y + h * weighted(tableau.middle, k)
+        quartic = weighted(QUARTIC, jnp.stack([y, end, middle, h * k[0], h * k[-1]]))
+        return Step(end, k[-1], h * weighted(tableau.error, k), quartic)
     return step
 
 
@@ -158,22 +160,22 @@ def _rosenbrock(fun: Field, y: Any, slope: Any, t: Any, dt: Any) -> Step:
     at_start = [lu_solve(factors, slope + h * _D[0] * by_t)]
     stages, point = at_start, y
     for i in range(5):
-        mixed = _weighted(_C[i, :i + 1], jnp.stack(stages)) / h
+        mixed = weighted(_C[i, :i + 1], jnp.stack(stages)) / h
         if i < 4:
-            point = y + _weighted(_A[i, :i + 1], jnp.stack(stages))
+            point = y + weighted(_A[i, :i + 1], jnp.stack(stages))
         else:
             point = point + stages[-1]
         right = fun(point, t + dt * _C_NODES[i]) + mixed
         stages.append(lu_solve(factors, right + h * _D[i + 1] * by_t if i < 3 else right))
     end = point + stages[-1]
-    second, third = _weighted(_DENSE, jnp.stack(stages[:5]))
+    second, third = weighted(_DENSE, jnp.stack(stages[:5]))
     quartic = jnp.stack([jnp.zeros_like(y), -third, third - second, end - y + second, y])
     return Step(end, fun(end, t + dt), stages[-1], quartic)
 
 
 METHODS = {
     "RK23": Method(_runge_kutta(_RK23), 3, 3, 0),
-    "RK45": Method(_runge_kutta(_RK45), 5, 6, 0),
+    "RK45": Method(_runge_kutta(RK45), 5, 6, 0),
     "Tsit5": Method(_runge_kutta(_TSIT5), 5, 6, 0),
     "Rodas4": Method(_rosenbrock, 4, 6, 1),
 }
