@@ -20,10 +20,11 @@ def run_python(tmp_path):
 
 
 @pytest.fixture
-def run_as_jax(run_python):
-    """Runs a program after `import numjet.as_jax`; returns what it printed."""
+def run_as_jax(run_python, tmp_path):
+    """Runs a program after `import numjet.as_jax`; returns what it printed. It is a file, as libraries look up its source."""
     def run(program):
-        done = run_python("-c", "import numjet.as_jax\n" + textwrap.dedent(program))
+        (tmp_path / "program.py").write_text("import numjet.as_jax\n" + textwrap.dedent(program), encoding="utf8")
+        done = run_python("program.py")
         assert done.returncode == 0, done.stderr
         return done.stdout
     return run
