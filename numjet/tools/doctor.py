@@ -14,7 +14,7 @@ import platform
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -94,7 +94,7 @@ def changed_flags() -> Iterator[Row]:
 
 # ---------------------------------------------------------------------------------------------------- checks
 
-def close(actual: object, expected: object, tolerance: float = 1e-5) -> bool:
+def close(actual: Any, expected: Any, tolerance: float = 1e-5) -> bool:
     return bool(np.allclose(np.asarray(actual), expected, rtol=tolerance, atol=tolerance))
 
 
