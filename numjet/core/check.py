@@ -21,8 +21,8 @@ def check_jaxpr(jaxpr: Jaxpr | ClosedJaxpr) -> None:
     """Raises JaxprTypeError, with the equation and the user's line, if a program is not well formed.
 
     Checked are: inputs, constants and results are bound once; a variable is read after it is bound; literals are scalars
-    of their type; results have the types, weakness aside, that the operation gives for operands and parameters; effects
-    are those of the equations; constants have the types of their variables; all of this for inner programs, too.
+    of their type; results have the types, weakness and what varies over axes of a mesh aside, that the operation gives for
+    operands and parameters; effects are those of the equations; constants have the types of their variables; all of this for inner programs, too.
 
     >>> import numjet as nj
     >>> check_jaxpr(nj.make_jaxpr(lambda x: x + 1)(2.0))
@@ -127,7 +127,7 @@ class _Checker:
         if len(got) != len(want):
             raise self.error(f"the equation has {len(got)} results, the operation gives {len(want)}", eqn)
         for n, (g, w) in enumerate(zip(got, want, strict=True)):
-            if g is not w and _strong(g) != _strong(w):
+            if g is not w and _compared(g) != _compared(w):
                 raise self.error(f"result {n} is bound as {g!r}, but the operation gives {w!r}", eqn)
 
     def error(self, what: str, eqn: JaxprEqn | None = None) -> JaxprTypeError:
@@ -141,9 +141,10 @@ class _Checker:
                                       where, program))
 
 
-def _strong(aval: Any) -> Any:
-    """The type without weakness, which decides promotions of what is traced next: rules may drop it from a program."""
-    return aval.update(weak_type=False) if getattr(aval, "weak_type", False) else aval
+def _compared(aval: Any) -> Any:
+    """The type without what only matters to what is traced next, and is not told by operations' rules: its weakness, and the
+    axes of a mesh over which it varies."""
+    return aval.update(weak_type=False, vma=frozenset()) if isinstance(aval, ShapedArray) else aval
 
 
 def _literal_problem(a: Literal) -> str | None:

@@ -266,8 +266,8 @@ class HloBuilder(Protocol):
         """A call of a function that the backend knows by name (typed FFI); config: the attributes it takes."""
         ...
     def callback(self, fun: Callable[..., Sequence[np.ndarray]], args: Sequence[Any], outs: Sequence[ShapedArray], *,
-                 ordered: bool = False) -> list[Any]:
-        """Calls the Python function fun(*ndarrays) -> ndarrays of exactly the avals `outs`."""
+                 ordered: bool = False, partitioned: bool = False) -> list[Any]:
+        """Calls the Python function fun(*ndarrays) -> ndarrays of exactly the avals `outs`, or of parts of them."""
         ...
     def scalars(self, shape: Sequence[int]) -> Any:
         """A ScalarBuilder that works element by element on tensors of that shape; its constants have the shape, too."""

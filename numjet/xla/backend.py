@@ -132,8 +132,11 @@ def host_function(call: HostCall) -> Callable[..., tuple[np.ndarray, ...]]:
     """A callback for XLA, which passes arrays of the device's buffers."""
     def run(*given: np.ndarray) -> tuple[np.ndarray, ...]:
         token, args = (given[:1], given[1:]) if call.ordered else ((), given)
+        avals = call.in_avals
+        if call.partitioned:
+            avals = tuple(a.update(shape=np.shape(x)[:a.ndim]) for x, a in zip(args, avals, strict=True))
         try:
-            outs = call.fun(*[buffers.from_stored(np.asarray(x), a) for x, a in zip(args, call.in_avals, strict=True)])
+            outs = call.fun(*[buffers.from_stored(np.asarray(x), a) for x, a in zip(args, avals, strict=True)])
         except JaxRuntimeError as error:
             buffers.failed_calls.append(error)
             raise

@@ -23,6 +23,8 @@ _REDUCERS = {"add": "stablehlo.add", "mul": "stablehlo.multiply", "max": "stable
              "and": "stablehlo.and", "or": "stablehlo.or", "xor": "stablehlo.xor"}
 
 
+_ORDER_OF_DEVICES = ("The following ordered effects are not supported for more than 1 device: calls of a function by each device "
+                     "for its part, as devices run when they can.")
 _SHORT = frozenset({"stablehlo.optimization_barrier"})  # written without quotes, with the types of the operands
 
 
@@ -313,18 +315,22 @@ class Builder:
         return self.op("stablehlo.custom_call", operands, out, attrs=given)
 
     def callback(self, fun: Callable[..., Sequence[np.ndarray]], args: Sequence[Value], outs: Sequence[ShapedArray], *,
-                 ordered: bool = False) -> list[Value]:
-        """Calls fun(*ndarrays) -> ndarrays of the avals `outs`; ordered calls in the order of the program."""
+                 ordered: bool = False, partitioned: bool = False) -> list[Value]:
+        """Calls fun(*ndarrays) -> ndarrays of the avals `outs`; ordered calls in the order of the program; partitioned: each
+        device calls it with its part of the values."""
+        by_part = partitioned and self.partitions is not None and self.shards is None
+        if by_part and ordered:
+            raise ValueError(f"{_ORDER_OF_DEVICES} Leave out ordered=True or partitioned=True.")
         order = [self._ordering_token()] if ordered else []
         results = [ShapedArray(v.shape, v.dtype) for v in order] + list(outs)
-        target = "xla_ffi_python_cpu_callback" if self.platform == "cpu" else "xla_ffi_python_gpu_callback"
+        target = f"xla_ffi_{'partitioned_' if by_part else ''}python_{'cpu' if self.platform == 'cpu' else 'gpu'}_callback"
         operands = [*order, *args]
         attrs = {"has_side_effect": True, "operand_layouts": _layouts([v.aval for v in operands]),
                  "result_layouts": _layouts(results)}
-        if self.partitions is not None and self.shards is None:  # shards call each for itself, whole programs once
+        if self.partitions is not None and self.shards is None and not partitioned:  # shards call each for itself, others once
             attrs["sdy.sharding"] = self.partitions.on_first(max(1, len(results)))
         config = {"index": f"{len(self.callbacks)} : ui64"}
-        self.callbacks.append(HostCall(fun, tuple(v.aval for v in args), tuple(outs), ordered))
+        self.callbacks.append(HostCall(fun, tuple(v.aval for v in args), tuple(outs), ordered, by_part))
         found = self.custom_call(target, operands, results, config=config, attrs=attrs)
         if ordered:
             self.token, *found = found
@@ -393,11 +399,13 @@ def _layouts(avals: Sequence[ShapedArray]) -> str:
 
 @dataclass
 class HostCall:
-    """A Python function that the program calls. An ordered one takes and gives a counter before all else."""
+    """A Python function that the program calls. An ordered one takes and gives a counter before all else, a partitioned one
+    the parts of the values that a device has."""
     fun: Callable[..., Sequence[np.ndarray]]
     in_avals: tuple[ShapedArray, ...]
     out_avals: tuple[ShapedArray, ...]
     ordered: bool
+    partitioned: bool = False
 
 
 class Region:

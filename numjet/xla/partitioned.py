@@ -49,6 +49,8 @@ class Executable(LoadedProgram):
 
     def _results(self) -> tuple[Any, ...]:
         """The shardings of the results: those asked for, where any is, else those that XLA chose."""
+        if not self.out_avals:  # XLA names a sharding for the empty tuple, too
+            return ()
         wanted = self.over.outs or (None,) * len(self.out_avals)
         chosen = self.loaded.get_output_shardings() or [None] * len(self.out_avals)
         found = [layouts.sharding_of(c, a.ndim, self.over.devices, self.over.mesh) if w is None else w

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 from typing import Any
 
 import numpy as np
@@ -239,3 +240,14 @@ def test_options_may_come_in_a_call_of_their_own(capsys: pytest.CaptureFixture[s
             call()
     with pytest.raises(TypeError, match="lacks its first argument"):
         nj.debug.print(ordered=True)()
+
+
+def test_log_hands_lines_to_the_handlers(caplog: pytest.LogCaptureFixture) -> None:
+    nj.jit(nj.vmap(lambda x: nj.debug.log("x={} {y}", x, y=2 * x)))(np.arange(2))
+    nj.debug.log(partitioned=True)("now {}", 1)
+    nj.effects_barrier()
+    assert sorted(r.getMessage() for r in caplog.records) == ["now 1", "x=0 0", "x=1 2"]
+    assert {(r.name, r.levelname, os.path.basename(r.pathname)) for r in caplog.records} == {
+        ("numjet.debug", "INFO", os.path.basename(__file__))}
+    with pytest.raises(TypeError, match=r'debug.log expects a format string.*write debug.log\("{}", value\)'):
+        nj.debug.log(3)

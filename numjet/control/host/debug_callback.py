@@ -48,7 +48,7 @@ def debug_op(name: str, params: tuple[str, ...], ordered: Callable[[dict[str, An
     return op
 
 
-debug_callback_p = debug_op("debug_callback", ("callback", "effect"), lambda p: p["effect"].ordered)
+debug_callback_p = debug_op("debug_callback", ("callback", "effect", "partitioned"), lambda p: p["effect"].ordered)
 
 
 class Observer(HostFunction):
@@ -82,7 +82,8 @@ def with_options(name: str, call: Callable[..., Any], args: Sequence[Any], kwarg
     return second
 
 
-def debug_callback(callback: Callable[..., Any] | None = None, *args: Any, ordered: bool = False, **kwargs: Any) -> Any:
+def debug_callback(callback: Callable[..., Any] | None = None, *args: Any, ordered: bool = False,
+                   partitioned: bool = False, **kwargs: Any) -> Any:
     """Calls a Python function with the values that its arguments have when the program runs.
 
     It is never removed as dead code, and its result is ignored. Under grad it sees the primal values, under vmap it is
@@ -92,9 +93,12 @@ def debug_callback(callback: Callable[..., Any] | None = None, *args: Any, order
       callback: function of Arrays (in the structure of args and kwargs); its result is ignored. Without it, the options
         alone are given, and the result takes the rest: debug.callback(ordered=True)(callback, x).
       args, kwargs: pytrees; leaves that are no arrays or numbers reach the function as they are.
-      ordered: keep the order of the program. Here calls always do.
+      ordered: keep the order of the program. On one device calls always do.
+      partitioned: in a program over several devices, each calls the function with its part of the arguments; without it, one
+        call gets the whole.
 
     Raises:
+      ValueError: for ordered and partitioned calls on several devices, and for ordered calls of the shards of a shard_map.
       TypeError: when callback is not callable.
       JaxRuntimeError: when results of the program are waited for or at effects_barrier(), if the function raised (its
         exception is the cause).
@@ -109,8 +113,10 @@ def debug_callback(callback: Callable[..., Any] | None = None, *args: Any, order
     (2.0, [2.0])
     """
     if callback is None:
-        return with_options("debug_callback", debug_callback, args, kwargs, ordered=ordered)
+        return with_options("debug_callback", debug_callback, args, kwargs, ordered=ordered,
+                            partitioned=partitioned)
     check_callable("debug.callback", callback)
     called, arrays = observer("debug.callback", callback, args, kwargs)
-    debug_callback_p.bind(*arrays, callback=called, effect=effects.ORDERED_DEBUG if ordered else effects.DEBUG)
+    debug_callback_p.bind(*arrays, callback=called, effect=effects.ORDERED_DEBUG if ordered else effects.DEBUG,
+                          partitioned=bool(partitioned))
     return None

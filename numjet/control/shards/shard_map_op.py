@@ -27,6 +27,7 @@ from numjet.control.call.jaxpr_transforms import (
     without_consts,
 )
 from numjet.core.aval import ShapedArray
+from numjet.core.effects import ORDERED_DEBUG
 from numjet.core.ir import ClosedJaxpr, JaxprEqn
 from numjet.core.named_axes import checked_axes, with_checked_axes, with_named_axes
 from numjet.core.op import Missing, Op, Undefined
@@ -253,9 +254,18 @@ def _counted_axes(jaxpr: ClosedJaxpr) -> tuple[Any, ...]:
     return tuple({eqn.params["axis_name"]: None for eqn in all_eqns(jaxpr.jaxpr) if eqn.primitive.name == "axis_index"})
 
 
+def _check_order(jaxpr: ClosedJaxpr, mesh: Any) -> None:
+    """ValueError where the prints of shards shall have an order, as nothing orders what devices do."""
+    if mesh.size > 1 and ORDERED_DEBUG in jaxpr.effects:
+        raise ValueError("The following ordered effects are not supported for more than 1 device: "
+                         f"[{ORDERED_DEBUG}]. Each of the {mesh.size} devices of a shard_map or pmap runs its part when it can: "
+                         "leave out ordered=True, or print outside of the mapped function.")
+
+
 def _hlo(b: Any, *args: Any, jaxpr: ClosedJaxpr, mesh: Any, in_specs: Specs, out_specs: Specs, manual_axes: frozenset[Any],
          check_vma: bool) -> list[Any]:
     """A manual computation of the dialect sdy. A shard's number along an axis is its part of 0, 1, 2, ..."""
+    _check_order(jaxpr, mesh)
     partitions, outer = b.partitions, b.shards
     counted = _counted_axes(jaxpr)
     own = [a for a in counted if a in manual_axes]

@@ -200,3 +200,30 @@ def test_pmap_is_over_the_first_devices():
         f(np.ones((9, 1)), 1.0)
     with pytest.raises(ValueError, match="pmap got inconsistent sizes"):
         nj.pmap(lambda a, b: a + b)(np.ones(2), np.ones(3))
+
+
+def test_checks_of_types_leave_out_what_varies():
+    with nj.enable_checks(True):
+        body = lambda x: lax.axis_index("x") * 1.0 + x + lax.psum(x, "x")
+        f = nj.jit(nj.shard_map(body, mesh=nj.make_mesh((8,), ("x",)), in_specs=P("x"), out_specs=P("x")))
+        np.testing.assert_array_equal(f(np.ones(8, np.float32)), np.arange(8) + 9.0)
+
+
+def test_programs_without_results_and_ordered_prints_of_shards(capfd):
+    nj.pmap(lambda x: nj.debug.print("{}", x))(np.arange(8))
+    nj.effects_barrier()
+    assert sorted(capfd.readouterr().out.split()) == [*"01234567"]
+    with pytest.raises(ValueError, match="ordered effects are not supported for more than 1 device.*leave out ordered"):
+        nj.pmap(lambda x: nj.debug.print("{}", x, ordered=True))(np.arange(8))
+
+
+def test_partitioned_prints_and_callbacks_get_parts(capfd):
+    sharding, seen = NamedSharding(nj.make_mesh((2,), ("x",)), P("x")), []
+    x, y = nj.device_put(np.arange(4).reshape(2, 2), sharding), nj.device_put(np.arange(6, 10).reshape(2, 2), sharding)
+    nj.jit(nj.vmap(lambda x, y: nj.debug.print("{} {}", x, y, partitioned=True), (0, 1)))(x, y)
+    nj.debug.callback(lambda v: seen.append(v.tolist()), x * 2, partitioned=True)
+    nj.effects_barrier()
+    assert sorted(capfd.readouterr().out.splitlines()) == ["[0 1] [6]", "[0 1] [8]", "[2 3] [7]", "[2 3] [9]"]
+    assert sorted(seen) == [[[0, 2]], [[4, 6]]]
+    with pytest.raises(ValueError, match="ordered effects are not supported.*Leave out ordered"):
+        nj.jit(lambda x: nj.debug.print("{}", x, ordered=True, partitioned=True))(x)
