@@ -309,12 +309,16 @@ class VJP(Partial):
 
     A pytree of the residuals: `args_res`, a list with one entry per argument, its arrays that the backward pass reads, and
     NotNeeded() in place of the others; `opaque_residuals`, the values that the forward pass computed. Entries of args_res
-    may be taken out and put back, to free memory in between.
+    may be taken out and put back, to free memory in between, one by one or all: f_vjp.args_res = [None, None].
     """
 
     @property
     def args_res(self) -> list[Any]:
         return self.args[0]
+
+    @args_res.setter
+    def args_res(self, entries: Sequence[Any]) -> None:
+        self.args[0][:] = entries
 
     @property
     def opaque_residuals(self) -> list[Any]:

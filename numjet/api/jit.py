@@ -8,6 +8,7 @@ import warnings
 import weakref
 from collections import Counter
 from collections.abc import Callable, Sequence
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from numjet import _native
@@ -62,6 +63,9 @@ sharding = lazy_import.Module("numjet.lax.sharding")
 _OWN_REFERENCES = 3  # Python's, to the value of a mutable reference that nobody else holds: its slot, a list, an argument
 _TRACES_PER_FUNCTION = 4096
 _BYTES_PER_FUNCTION = 1 << 28
+
+
+_traces_of: weakref.WeakKeyDictionary[FunctionType, dict[Any, Memo[Traced]]] = weakref.WeakKeyDictionary()  # by options
 
 
 class Traced(Fields):
@@ -149,8 +153,19 @@ class Jitted:
         self.device = _pinned(options["device"], options["backend"])
         self.shardings = options.get("shardings")
         self.native: Callable[[], Any] = lambda: None  # the function that calls this one, if it lives
-        self.traces: Memo[Traced] = Memo("traces of a function", _TRACES_PER_FUNCTION, _BYTES_PER_FUNCTION)
-        self.rotations = 0
+        self.traces = self._traces()
+        self.rotations = self.traces.rotations
+
+    def _traces(self) -> Memo[Traced]:
+        """The cache of the function's traces: one for all that `jit` returns for it with the same options, as in a loop that
+        calls jit(f)(x). It lives as long as the function. Callable objects may be equal at a cost, or hold what changes: what
+        `jit` returns for them has a cache of its own, as have functions with shardings."""
+        new = lambda: Memo[Traced]("traces of a function", _TRACES_PER_FUNCTION, _BYTES_PER_FUNCTION)
+        if type(self.fun) is not FunctionType or self.shardings is not None or self.options.get("compiler_options"):
+            return new()
+        key = (self.static_nums, self.static_names, self.donate_nums, self.donate_names, self.keep_unused, self.inline,
+               self.device, self.dynamic_shapes)
+        return _traces_of.setdefault(self.fun, {}).setdefault(key, new())
 
     def _forget_native(self) -> None:
         """Drops native cache entries when programs are dropped here; those in use are fetched from here again, and so count

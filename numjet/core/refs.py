@@ -33,6 +33,7 @@ class AbstractRef(Record):
     ndim = property(lambda self: self.inner_aval.ndim)
     size = property(lambda self: self.inner_aval.size)
     weak_type = property(lambda self: self.inner_aval.weak_type)
+    sharding = property(lambda self: self.inner_aval.sharding)
 
     def str_short(self) -> str:
         return f"Ref{{{self.inner_aval.str_short()}}}"

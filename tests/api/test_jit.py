@@ -2,6 +2,7 @@
 import copy
 import inspect
 import warnings
+import weakref
 from functools import partial
 
 import numpy as np
@@ -451,3 +452,24 @@ def test_options_without_a_function_make_a_decorator():
         return x
     assert f(jnp.ones(2), 3).tolist() == [3, 3]
     assert copy.copy(f) is f
+
+
+def test_functions_are_traced_once_however_often_they_are_jitted():
+    seen = []
+
+    def f(x, n=2):
+        seen.append(n)
+        return x * n
+    assert [nj.jit(f)(k).item() for k in range(3)] == [0, 2, 4] and seen == [2]
+    assert nj.jit(f, static_argnames="n")(1, n=5) == 5 == nj.jit(f, static_argnums=1)(1, n=5) and seen == [2, 5]
+    nj.jit(f).clear_cache()
+    assert nj.jit(f)(3) == 6 and seen == [2, 5, 2]
+
+
+def test_traces_that_jitted_objects_share_die_with_the_function():
+    def made():
+        def f(x):
+            return jnp.sin(x)
+        nj.jit(f)(1.0)
+        return weakref.ref(f)
+    assert made()() is None

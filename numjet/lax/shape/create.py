@@ -65,7 +65,7 @@ def _beside(made: Any, x: Any) -> Any:
     if type(x) is not _native.Array or type(made) is not _native.Array or not x.committed:
         return made
     if x._remote is None:
-        return made if x.device == made.device else _native.rewrap(made, device=x.device, committed=True)
+        return _native.rewrap(made, device=x.device, committed=True)
     same = hasattr(x.device, "num_devices") and x.shape == made.shape
     return call("sharding_constraint", made, sharding=x.device) if same else made
 
