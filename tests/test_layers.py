@@ -107,7 +107,7 @@ LAZY = {
     "numjet/experimental/__init__.py": ["numjet.experimental.lazy_exports"],
     "numjet/control/custom/custom_vjp.py": ["numjet.control.custom.remat_opt"],
     "numjet/control/host/breakpoint.py": ["pdb"],
-    "numjet/control/host/debug_print.py": ["numjet.control.host.format_check"],
+    "numjet/control/host/debug_print.py": ["logging", "numjet.control.host.format_check"],
     "numjet/control/loops/scan_op.py": ["numjet.control.simplify.loops"],
     "numjet/foundation/absl_flags.py": ["absl.app", "absl.flags"],
     "numjet/control/loops/while_op.py": ["numjet.control.simplify.loops", "numjet.control.loops.while_reverse"],
