@@ -22,7 +22,8 @@ def check_jaxpr(jaxpr: Jaxpr | ClosedJaxpr) -> None:
 
     Checked are: inputs, constants and results are bound once; a variable is read after it is bound; literals are scalars
     of their type; results have the types, weakness and what varies over axes of a mesh aside, that the operation gives for
-    operands and parameters; effects are those of the equations; constants have the types of their variables; all of this for inner programs, too.
+    operands and parameters; effects are those of the equations; constants have the types of their variables; all of this
+    for inner programs, too.
 
     >>> import numjet as nj
     >>> check_jaxpr(nj.make_jaxpr(lambda x: x + 1)(2.0))

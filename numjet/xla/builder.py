@@ -23,8 +23,8 @@ _REDUCERS = {"add": "stablehlo.add", "mul": "stablehlo.multiply", "max": "stable
              "and": "stablehlo.and", "or": "stablehlo.or", "xor": "stablehlo.xor"}
 
 
-_ORDER_OF_DEVICES = ("The following ordered effects are not supported for more than 1 device: calls of a function by each device "
-                     "for its part, as devices run when they can.")
+_ORDER_OF_DEVICES = ("The following ordered effects are not supported for more than 1 device: calls of a function by each "
+                     "device for its part, as devices run when they can.")
 _SHORT = frozenset({"stablehlo.optimization_barrier"})  # written without quotes, with the types of the operands
 
 

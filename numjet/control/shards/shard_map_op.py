@@ -258,8 +258,8 @@ def _check_order(jaxpr: ClosedJaxpr, mesh: Any) -> None:
     """ValueError where the prints of shards shall have an order, as nothing orders what devices do."""
     if mesh.size > 1 and ORDERED_DEBUG in jaxpr.effects:
         raise ValueError("The following ordered effects are not supported for more than 1 device: "
-                         f"[{ORDERED_DEBUG}]. Each of the {mesh.size} devices of a shard_map or pmap runs its part when it can: "
-                         "leave out ordered=True, or print outside of the mapped function.")
+                         f"[{ORDERED_DEBUG}]. Each of the {mesh.size} devices of a shard_map or pmap runs its part when it "
+                         "can: leave out ordered=True, or print outside of the mapped function.")
 
 
 def _hlo(b: Any, *args: Any, jaxpr: ClosedJaxpr, mesh: Any, in_specs: Specs, out_specs: Specs, manual_axes: frozenset[Any],

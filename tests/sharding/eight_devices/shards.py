@@ -213,7 +213,7 @@ def test_programs_without_results_and_ordered_prints_of_shards(capfd):
     nj.pmap(lambda x: nj.debug.print("{}", x))(np.arange(8))
     nj.effects_barrier()
     assert sorted(capfd.readouterr().out.split()) == [*"01234567"]
-    with pytest.raises(ValueError, match="ordered effects are not supported for more than 1 device.*leave out ordered"):
+    with pytest.raises(ValueError, match=r"ordered effects are not supported for more than 1 device.*leave out ordered"):
         nj.pmap(lambda x: nj.debug.print("{}", x, ordered=True))(np.arange(8))
 
 
@@ -225,5 +225,5 @@ def test_partitioned_prints_and_callbacks_get_parts(capfd):
     nj.effects_barrier()
     assert sorted(capfd.readouterr().out.splitlines()) == ["[0 1] [6]", "[0 1] [8]", "[2 3] [7]", "[2 3] [9]"]
     assert sorted(seen) == [[[0, 2]], [[4, 6]]]
-    with pytest.raises(ValueError, match="ordered effects are not supported.*Leave out ordered"):
+    with pytest.raises(ValueError, match=r"ordered effects are not supported.*Leave out ordered"):
         nj.jit(lambda x: nj.debug.print("{}", x, ordered=True, partitioned=True))(x)
