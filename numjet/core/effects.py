@@ -38,6 +38,7 @@ IO = _NamedEffect("IO")
 ORDERED_IO = _NamedEffect("OrderedIO", True)
 DEBUG = _NamedEffect("Debug")
 ORDERED_DEBUG = _NamedEffect("OrderedDebug", True)
+SIZES = _NamedEffect("Sizes")  # of what names and checks computed sizes in the body of a loop: it may be repeated
 
 
 def ordered(effects: Iterable[Effect]) -> bool:

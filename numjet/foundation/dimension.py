@@ -40,6 +40,10 @@ class Dimension:
         """The minimum of both, as an expression where the order is not known."""
         raise NotImplementedError
 
+    def variables(self) -> set[str]:
+        """The names of the variables in the size."""
+        raise NotImplementedError
+
 
 def as_size(n: Any) -> Any:
     """A size as an int or a symbolic dimension; a traced integer where sizes may be computed. TypeError for anything else.
@@ -81,6 +85,17 @@ def is_empty(n: Any) -> bool:
 def is_symbolic(sizes: Iterable[Any]) -> bool:
     """Whether a symbolic dimension is among the sizes."""
     return any(isinstance(n, Dimension) for n in sizes)
+
+
+def variables_in(value: Any) -> set[str]:
+    """The names of the variables of sizes in a value: a size, or tuples and lists with sizes in them.
+
+    >>> variables_in((2, 3))
+    set()
+    """
+    if isinstance(value, Dimension):
+        return value.variables()
+    return set().union(*map(variables_in, value)) if isinstance(value, (tuple, list)) else set()
 
 
 def largest(a: Any, b: Any) -> Any:

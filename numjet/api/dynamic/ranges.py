@@ -6,12 +6,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import inf, prod, trunc
+from typing import Any
 
 import numpy as np
 
 from numjet.core.ir import Atom, JaxprEqn, Literal
 from numjet.core.stage import StageTrace
 from numjet.foundation import dtypes
+from numjet.foundation.dimension import Dimension, computed_sizes
 
 Range = tuple[float, float]
 _DEPTH = 100  # equations behind a value that are looked at
@@ -30,6 +32,11 @@ def range_of(trace: StageTrace, atom: Atom, depth: int = _DEPTH) -> Range:
     return (low, high) if least <= low <= high <= most else (least, most)  # else it may wrap
 
 
+def _most(n: Any) -> int:
+    """The most that a size can be."""
+    return computed_sizes.maker.bound(n) if isinstance(n, Dimension) else n
+
+
 def _of_dtype(dtype: np.dtype) -> Range:
     if dtype.kind == "b":
         return 0, 1
@@ -46,16 +53,15 @@ def _times(x: Range, y: Range) -> Range:
 def _sum(eqn: JaxprEqn, of: Sequence[Range]) -> Range:
     aval = eqn.invars[0].aval
     count = prod(aval.shape[a] for a in eqn.params["axes"])
-    return _times(of[0], (count, count))
+    return _times(of[0], (0 if isinstance(count, Dimension) else count, _most(count)))
 
 
 def _cumsum(eqn: JaxprEqn, of: Sequence[Range]) -> Range:
-    n = eqn.invars[0].aval.shape[eqn.params["axis"]]
-    return _times(of[0], (1, n))
+    return _times(of[0], (1, _most(eqn.invars[0].aval.shape[eqn.params["axis"]])))
 
 
 def _argument(eqn: JaxprEqn, of: Sequence[Range]) -> Range:
-    return 0, eqn.invars[0].aval.shape[eqn.params["axes"][0]] - 1
+    return 0, _most(eqn.invars[0].aval.shape[eqn.params["axes"][0]]) - 1
 
 
 def _remainder(eqn: JaxprEqn, of: Sequence[Range]) -> Range:

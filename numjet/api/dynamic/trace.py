@@ -12,29 +12,24 @@ from typing import Any
 import numpy as np
 
 from numjet.api.dynamic.arrays import INT32, below, chosen, positions, remainder
-from numjet.api.dynamic.ranges import range_of
+from numjet.control.checks.size_ops import check_sizes_p
 from numjet.core.aval import ShapedArray
-from numjet.core.ir import Atom, Jaxpr, Literal, Var, subjaxprs
+from numjet.core.ir import Jaxpr, subjaxprs
 from numjet.core.op import Op
-from numjet.core.stage import StageTrace, StageTracer
+from numjet.core.stage import StageTrace
 from numjet.core.trace import Trace, Tracer, aval_of, set_trace
-from numjet.core.traits import KEEPS_APART
 from numjet.core.walk import all_eqns, eval_closed
 from numjet.foundation import source
 from numjet.foundation.dimension import Dimension, is_symbolic
 from numjet.foundation.symbolic.dims import Operation
 from numjet.lax.elementwise.arithmetic import add_p, div_p, mul_p, sub_p
 from numjet.lax.elementwise.bitwise import and_p
-from numjet.lax.elementwise.compare import eq_p, ge_p, le_p, max_p, min_p, select_n_p
+from numjet.lax.elementwise.compare import eq_p, ge_p, max_p, min_p, select_n_p
 from numjet.lax.elementwise.convert import convert_element_type
 from numjet.lax.shape.dimension import dim_as_value_p
-from numjet.transforms.jvp import JVPTracer
-from numjet.transforms.value_numbering import atom_key, params_key
-from numjet.transforms.vmap import BatchTracer
 
 Rule = Callable[..., Any]
 RULES: dict[str, Rule] = {}
-_MOST = 2 ** 31 - 1
 
 
 def rule(*names: str) -> Callable[[Rule], Rule]:
@@ -68,23 +63,20 @@ class PaddedTracer(Tracer):
 class PaddingTrace(Trace):
     """Applies the rule of every operation that touches an array with computed sizes; all else goes to the parent."""
 
-    __slots__ = ("codes", "dims", "expected", "numbers", "parent", "program", "seen", "sizes", "table", "values")
+    __slots__ = ("codes", "expected", "parent", "program", "sizes", "values")
 
-    def __init__(self, parent: StageTrace, program: Any):
+    def __init__(self, parent: StageTrace, program: Any, values: dict[str, Any] | None = None):
+        """values: those of variables that the program around this one computes."""
         super().__init__()
         self.parent, self.program = parent, program
-        self.values: dict[str, Any] = {}  # of variables
+        self.values: dict[str, Any] = dict(values or {})  # of variables; arrays hold one per iteration of a loop that ended
         self.sizes: dict[Any, Any] = {}  # of expressions
         self.codes: list[Any] = []  # of checks: 0, or the number of the one that failed
-        self.dims: dict[Any, Any] = {}  # of sizes, by their value numbers and bounds
-        self.table: dict[Any, int] = {}  # value numbering
-        self.numbers: dict[Var, int] = {}
-        self.seen = 0
         self.expected: set[tuple[Any, str]] = set()
 
     # -- operations
     def process(self, op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
-        if not any(type(a) is PaddedTracer for a in args) and not _mentions_sizes(op, params):
+        if not any(type(a) is PaddedTracer for a in args) and not mentions_sizes(op, params):
             with set_trace(self.parent):
                 return op.bind(*args, **params)
         if op is dim_as_value_p:
@@ -166,81 +158,30 @@ class PaddingTrace(Trace):
             total = term if total is None else add_p.bind(total, term)
         return total
 
+    def _variable(self, name: str) -> Any:
+        value = self.values.get(name)
+        if value is None or aval_of(value).shape:
+            raise NotImplementedError(
+                f"The size {name} is computed in the body of a loop or a branch, and may be another one in each iteration; its "
+                f"number is asked for outside{here()}. {self.program.scope.legend((name,))}Return what has a known size "
+                "from the body: a sum, jnp.where(mask, x, 0) in the place of x[mask], or nonzero(size=...).")
+        return value
+
+    def bind_size(self, dim: Any, value: Any) -> None:
+        """Says which number a variable is from here on."""
+        self.values[str(dim)] = convert_element_type(value, INT32)
+        self.sizes.clear()
+
     def _factor(self, factor: Any) -> Any:
         if not isinstance(factor, Operation):
-            return self.values[factor]
+            return self._variable(factor)
         a, b = map(self.size, factor.args)
         if factor.name in ("max", "min"):
             return (max_p if factor.name == "max" else min_p).bind(a, b)
         rest = remainder(a, b)
         return rest if factor.name == "mod" else div_p.bind(sub_p.bind(a, rest), b)
 
-    def new_size(self, n: Any, about: str, bound: int | None) -> Any:
-        """See program.Program.new_size."""
-        value = self._base(n, about)
-        if not isinstance(value, Tracer):
-            return int(value)
-        low, high = range_of(self.parent, self.parent.atom(value))
-        bound = int(high) if bound is None else min(bound, int(high))
-        with set_trace(self.parent):
-            return self._size(value, low, bound, about)
-
-    def _size(self, value: Any, low: float, bound: int, about: str) -> Any:
-        limit = self.program.default_bound
-        unbounded = bound >= _MOST
-        if unbounded and limit is None:
-            raise ValueError(f"The size is not bounded: {about}. Memory is reserved for the largest array, so bound the "
-                             "number, jnp.minimum(n, 1000), or give all such sizes a bound that is checked when the program "
-                             "runs: jit(f, dynamic_shapes=1000).")
-        most = limit if unbounded and limit is not None else bound
-        key = self._number(self.parent.atom(value)), most
-        if key not in self.dims:
-            if low < 0:
-                self.check(ge_p.bind(value, spread_like(0, value)), f"A size is negative: {about}.")
-            if unbounded:
-                self.check(le_p.bind(value, spread_like(most, value)),
-                           f"A size is above the bound {most} of jit(..., dynamic_shapes={most}): {about}.")
-            self.dims[key] = made = self.program.scope.new(most, about) if most else 0
-            if most:
-                self.values[str(made)] = convert_element_type(value, INT32)
-        return self.dims[key]
-
-    def _base(self, n: Any, about: str) -> Any:
-        """A number as the parent sees it: without the tangents and batches of transformations within the function."""
-        while type(n) is JVPTracer:
-            n = n.primal
-        if type(n) is BatchTracer:
-            raise NotImplementedError(
-                f"Under vmap a size would differ from element to element: {about}. Apply vmap to the function with dynamic "
-                "shapes, vmap(jit(f, dynamic_shapes=True)), where f's results have known shapes.")
-        if isinstance(n, Tracer) and not (type(n) is StageTracer and n._trace is self.parent):
-            raise NotImplementedError(
-                f"A size is computed within the body of a loop, a branch or a function with rules of its own: {about}. Compute "
-                "it in front of that, or make the body jit(body, dynamic_shapes=True), if its results have known shapes.")
-        return n
-
-    def _number(self, atom: Atom) -> Any:
-        """A value number: equal for variables that equal expressions compute."""
-        eqns = self.parent.eqns
-        while self.seen < len(eqns):
-            eqn = eqns[self.seen]
-            self.seen += 1
-            apart = eqn.effects or eqn.primitive.traits & KEEPS_APART
-            key = id(eqn) if apart else (eqn.primitive, params_key(eqn.params), tuple(map(self._key, eqn.invars)))
-            for k, v in enumerate(eqn.outvars):
-                self.numbers[v] = self.table.setdefault((key, k), len(self.table))
-        return self._key(atom)
-
-    def _key(self, atom: Atom) -> Any:
-        return atom_key(atom) if isinstance(atom, Literal) else self.numbers.get(atom, atom)
-
     # -- checks
-    def require(self, holds: Any, message: str) -> None:
-        """See program.Program.require."""
-        value = self._base(holds, message)
-        with set_trace(self.parent):
-            self.check(value, message)
-
     def check(self, holds: Any, message: str) -> None:
         """Raises ValueError with the message after the program ran, unless a bool scalar holds."""
         self.program.messages.append(message)
@@ -296,8 +237,10 @@ def here() -> str:
 
 # ------------------------------------------------------------------------------------------------ what mentions sizes
 
-def _mentions_sizes(op: Op, params: dict[str, Any]) -> bool:
-    """Whether parameters hold computed sizes."""
+def mentions_sizes(op: Op, params: dict[str, Any]) -> bool:
+    """Whether parameters hold computed sizes, or checks of such."""
+    if op is check_sizes_p:
+        return True
     if op.programs:
         return any(_program_mentions(j) for j in subjaxprs(params))
     return any(map(_holds_size, params.values()))
@@ -313,7 +256,7 @@ def _program_mentions(jaxpr: Jaxpr) -> bool:
     if any(is_symbolic(v.aval.shape) for v in (*jaxpr.invars, *jaxpr.constvars)):
         return True
     return any(is_symbolic(v.aval.shape) for e in all_eqns(jaxpr) for v in e.outvars) or any(
-        _mentions_sizes(e.primitive, e.params) for e in jaxpr.eqns)
+        mentions_sizes(e.primitive, e.params) for e in jaxpr.eqns)
 
 
 def _inlined(op: Op, args: Sequence[Any], params: dict[str, Any]) -> tuple[Any, ...] | None:

@@ -18,6 +18,7 @@ from numjet.core.trace import Tracer, aval_of, is_array_like
 from numjet.core.walk import eval_closed
 from numjet.foundation import source, tree
 from numjet.foundation.config import config
+from numjet.foundation.dimension import Dimension
 from numjet.lax.elementwise.compare import clamp, ne
 from numjet.lax.elementwise.convert import cast, convert_element_type_p
 
@@ -91,6 +92,8 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, o
     if not all(callable(b) for b in branches):
         raise TypeError("lax.switch: branches argument should be a sequence of callables.")
     operands = _only_operands("switch", operands, operand)
+    if isinstance(index, Dimension):
+        index = index.__jax_array__()
     _check_index(index)
     branches = list(branches)
     if not branches:

@@ -176,7 +176,7 @@ def _batch_as_select(
     size: int, args: Sequence[Any], dims: Sequence[int | None], branches: Branches, axis_name: Any
 ) -> tuple[list[Any], list[int | None]]:
     """With an index per element, all branches run and each element takes its own branch's results."""
-    refused = holds_effects(branches=branches) - {effects.DEBUG}  # a debug effect may happen for each branch
+    refused = holds_effects(branches=branches) - {effects.DEBUG, effects.SIZES}  # these may happen for each branch
     if refused:
         raise NotImplementedError(
             "IO effect not supported in vmap-of-cond: with a predicate per element all branches run, so branches with "

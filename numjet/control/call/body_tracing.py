@@ -29,6 +29,7 @@ from numjet.core.stage import DebugInfo, Touched, trace_to_closed, trace_with_re
 from numjet.core.trace import Tracer
 from numjet.foundation import dtypes, locks, source, tree
 from numjet.foundation.config import config
+from numjet.foundation.dimension import computed_sizes
 from numjet.foundation.record import Record
 from numjet.foundation.util import function_name
 
@@ -182,6 +183,8 @@ def _recall(fun: Any, key: Any) -> Body | None:
 
 def _keep(fun: Any, key: Any, body: Body) -> None:
     if type(fun) is not types.FunctionType or any(isinstance(c, Tracer) for c in body.consts):
+        return
+    if computed_sizes.maker is not None:  # sizes are those of the program that is being traced
         return
     used = _used_by(fun)
     if used is None:

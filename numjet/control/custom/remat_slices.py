@@ -15,6 +15,7 @@ from numjet.control.branches.cond_op import cond_p
 from numjet.control.branches.residuals import share_residuals
 from numjet.control.call.call import jit_p
 from numjet.control.call.jaxpr_transforms import Residual, Split
+from numjet.control.checks.size_ops import bind_size_p
 from numjet.control.loops.scan_op import scan_p
 from numjet.control.loops.scan_partial import invariant
 from numjet.core.ir import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
@@ -73,7 +74,10 @@ def slice_of(jaxpr: Jaxpr, wanted: Sequence[Atom], policy: Any, never: frozenset
     forward: list[JaxprEqn] = []
     for eqn in reversed(jaxpr.eqns):
         used = [v in needed for v in eqn.outvars]
-        twice = _run_twice(eqn, used, policy, never) if any(used) else _Twice(eqn, None, [])
+        if eqn.primitive is bind_size_p:  # both computations have arrays of this size
+            twice = _Twice(eqn, eqn, [])
+        else:
+            twice = _run_twice(eqn, used, policy, never) if any(used) else _Twice(eqn, None, [])
         forward.append(twice.first)
         kept += twice.direct
         if twice.again is None:

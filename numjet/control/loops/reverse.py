@@ -19,11 +19,13 @@ from numjet.control.loops.carries import backwards, fixpoint
 from numjet.control.loops.while_loop import while_loop
 from numjet.control.loops.while_op import COUNT, step_number
 from numjet.core.aval import ShapedArray
+from numjet.core.effects import SIZES
 from numjet.core.ir import ClosedJaxpr, Jaxpr
 from numjet.core.stage import hoist_consts, trace_to_closed
 from numjet.core.trace import aval_of
 from numjet.core.walk import eval_closed
 from numjet.foundation.config import config
+from numjet.foundation.dimension import Dimension, computed_sizes
 from numjet.foundation.record import Record
 from numjet.lax.elementwise.arithmetic import add, div, mul, sub
 from numjet.lax.elementwise.compare import eq, gt, lt, max as maximum, min as minimum, select
@@ -41,6 +43,10 @@ Backward = Callable[[Any, list[Any], list[Any]], list[Any]]  # (step, state in f
 def default_rows(state: Sequence[ShapedArray]) -> int:
     """How many states are stored within the memory that the flag loop_checkpoint_bytes allows; never fewer than a few."""
     size = sum(a.size * a.dtype.itemsize for a in state)
+    if isinstance(size, Dimension):
+        if computed_sizes.maker is None:
+            return _FEWEST
+        size = computed_sizes.maker.bound(size)
     return min(max(config.loop_checkpoint_bytes // max(size, 1), _FEWEST), _MOST)
 
 
@@ -142,6 +148,7 @@ def row(rows_of: Any, index: Any) -> Any:
 
 def check_repeatable(name: str, effects: frozenset[Any]) -> None:
     """NotImplementedError for a loop with side effects, which computing steps again would repeat."""
+    effects = effects - {SIZES}
     if effects:
         raise NotImplementedError(f"Reverse-mode differentiation of a {name} computes its steps again, which would repeat the "
                                   f"side effects in them: {sorted(map(repr, effects))}. Take callbacks and prints out of the "

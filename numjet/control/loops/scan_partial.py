@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from numjet.control.call.jaxpr_transforms import Flags, Split, cached_by_program, split_program
+from numjet.control.checks.size_ops import sizes_bound, sizes_named
 from numjet.control.loops.carries import fixpoint, forwards
 from numjet.core.ir import ClosedJaxpr, Jaxpr, Literal, Var
 from numjet.core.op import Op
@@ -109,8 +110,11 @@ class _ResidualSources:
 def invariant(jaxpr: Jaxpr, consts: Sequence[Var]) -> set[Var]:
     """The variables of a scan's body that are computed from constants alone."""
     found = set(consts)
+    own = sizes_bound(jaxpr)
     for eqn in jaxpr.eqns:
-        if not eqn.effects and all(isinstance(a, Literal) or a in found for a in eqn.invars):
+        if eqn.effects or not all(isinstance(a, Literal) or a in found for a in eqn.invars):
+            continue
+        if not own or not own & sizes_named(eqn):
             found.update(eqn.outvars)
     return found
 

@@ -174,6 +174,10 @@ class SymbolicDim(Dimension):
         self.scope.expect(self - 1)
         return True
 
+    def variables(self) -> set[str]:
+        """See Dimension."""
+        return variables_of(self)
+
     def is_empty(self) -> bool:
         """False. A computed size of 0 is an error when the program runs."""
         if self.scope.computed and not compare(self, 0, ">"):

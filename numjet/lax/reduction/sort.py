@@ -75,7 +75,7 @@ def _ordered_parts(x: np.ndarray) -> list[np.ndarray]:
 def take_along(x: Any, indices: Any, axis: int) -> Any:
     """x[..., indices[..., k, ...], ...] along `axis`; the indices are known to be in bounds."""
     shape = aval_of(x).shape
-    if not aval_of(x).size:
+    if 0 in shape:  # computed sizes may be 0, too: then nothing is taken
         return zeros_like_aval(aval_of(x).update(shape=aval_of(indices).shape))
     others = tuple(d for d in range(len(shape)) if d != axis)
     numbers = GatherDimensionNumbers(offset_dims=(), collapsed_slice_dims=(axis,), start_index_map=(axis,),
