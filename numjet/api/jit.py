@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import copyreg
 import functools
+import inspect
 import sys
 import warnings
 import weakref
@@ -54,6 +55,7 @@ else:
     aot = lazy_import.Module("numjet.api.aot")
     cache_misses = lazy_import.Module("numjet.api.cache_misses")
 autograph = lazy_import.Module("numjet.api.autograph.function")
+axes = lazy_import.Module("numjet.api.dynamic.axes")
 dynamic = lazy_import.Module("numjet.api.dynamic.call")
 key_reuse = lazy_import.Module("numjet.api.key_reuse")
 hooks.set_key_use(lambda op, args, params: key_reuse.use_by_operation(op, args, params))
@@ -532,7 +534,7 @@ def jit(fun: Callable[..., Any] | None = None, /, *, in_shardings: Any = None, o
         donate_argnums: int | Sequence[int] | None = None, donate_argnames: str | Sequence[str] | None = None,
         keep_unused: bool = False, device: Any = None, backend: str | None = None, inline: bool = False,
         compiler_options: dict[str, Any] | None = None, control_flow: bool = False,
-        dynamic_shapes: bool | int | None = None) -> Any:
+        dynamic_shapes: bool | int | None = None, dynamic_axes: Any = None) -> Any:
     """Compiles `fun` as a whole: traced once per signature (shapes, dtypes, structure, static values), it runs natively.
 
     Args:
@@ -547,6 +549,8 @@ def jit(fun: Callable[..., Any] | None = None, /, *, in_shardings: Any = None, o
       control_flow: Python's `if`, `while` and `for` of `fun` work on traced values: jit(autograph(fun)).
       dynamic_shapes: sizes of arrays may depend on values (x[x < 0], unique, arange(n)): docs/dynamic-shapes.md. A number is
         the bound of sizes that have none. Default: the flag numjet_dynamic_shapes, which is off.
+      dynamic_axes: one program for all sizes of some axes, named per positional argument, ({0: "batch"}, None), or by
+        parameter, {"x": {0: "batch <= 4096"}}: docs/dynamic-shapes.md.
     Returns:
       A function like `fun`, with `lower(*args)`, `trace(*args)`, `eval_shape(*args)` and `clear_cache()`.
     Raises:
@@ -563,6 +567,9 @@ def jit(fun: Callable[..., Any] | None = None, /, *, in_shardings: Any = None, o
                "device": device, "shardings": shardings, "control_flow": control_flow,
                "dynamic_shapes": _checked_dynamic(dynamic_shapes), "compiler_options": compiler_options,
                "out_shardings": out_shardings}
+    if dynamic_axes is not None:
+        make = functools.partial(_size_generic, spec=axes.Spec(dynamic_axes), options=options)
+        return make if fun is None else make(fun)
     return functools.partial(_jitted, options=options) if fun is None else _jitted(fun, options)
 
 
@@ -577,6 +584,23 @@ def _jitted(fun: Callable[..., Any], options: dict[str, Any]) -> Any:
         jitted.__signature__ = known
     jitted._jit_options = options
     return _add_stages(jitted, state)
+
+
+def _size_generic(fun: Callable[..., Any], spec: Any, options: dict[str, Any]) -> Any:
+    """The function that is compiled for many sizes. ValueError for options that hold for the padded arguments only."""
+    for name in ("donate_argnums", "donate_argnames", "shardings"):
+        if options[name] is not None:
+            raise ValueError(f"jit: dynamic_axes copies the arguments, so {name.replace('shardings', 'shardings over devices')} "
+                             "cannot be used beside it: leave one of them out")
+    plain = _jitted(fun, options)
+    named = autograph.autograph(fun) if options["control_flow"] else fun
+    nums, names = resolve_static(fun, options["static_argnums"], options["static_argnames"])
+    inner = {**options, "static_argnums": (1, *(n + axes.ADDED for n in nums)), "static_argnames": names, "control_flow": False,
+             "dynamic_shapes": options["dynamic_shapes"] or True}
+    known = signature(fun)
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    parameters = [] if known is None else [p.name for p in known.parameters.values() if p.kind in kinds]
+    return axes.generic(fun, spec, parameters, _jitted(axes.on_padded(named), inner), plain)
 
 
 def with_stages(fun: Callable[..., Any]) -> Any:

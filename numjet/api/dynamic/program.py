@@ -62,6 +62,14 @@ class Program:
         value, stage = self._staged(holds, message)
         self._check(stage)(value, f"{message}{here()}.")
 
+    def input_size(self, n: Any, most: int, name: str) -> Size:
+        """The size that an argument of the program is."""
+        assert self.trace is not None
+        dim = self.scope.new(most, f"the dynamic axis '{name}'")
+        with set_trace(self.trace.parent):
+            self.trace.bind_size(dim, n)
+        return dim
+
     def true_positions(self, mask: Any) -> tuple[Any, ...]:
         """The indices of the true elements of a traced mask, one vector per axis."""
         return selection.true_positions(mask)

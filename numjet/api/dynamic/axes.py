@@ -1,0 +1,211 @@
+"""Dynamic axes: one program for all sizes of some axes of the arguments (docs/dynamic-shapes.md).
+
+The arguments are copied to the front of arrays of a capacity, and the sizes are arguments of the program, in which they are
+computed sizes: rules of padding keep what lies behind the elements out of all values. The results are cut. So results are those
+of the same operations on the arrays themselves, and the program is compiled once per capacity.
+"""
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from numjet.api.dynamic.trace import PaddedTracer
+from numjet.core.aval import ShapedArray
+from numjet.core.trace import EVAL, Tracer, aval_of, current_trace
+from numjet.foundation import source, tree
+from numjet.foundation.config import config
+from numjet.foundation.dimension import computed_sizes
+from numjet.foundation.record import Record
+from numjet.foundation.util import function_name
+from numjet.runtime import dispatch
+
+LEAST_CAPACITY = 256
+_NAME = re.compile(r"\s*([A-Za-z_]\w*)\s*(?:<=\s*(\d+)\s*)?")
+
+
+class Axis(Record):
+    """An axis of an argument's array: its name, and the most elements, if the user says so."""
+
+    name: str
+    most: int | None
+
+
+def parsed(text: Any) -> Axis:
+    """`batch` or `batch <= 4096`. ValueError for anything else."""
+    found = _NAME.fullmatch(text) if isinstance(text, str) else None
+    if found is None or found[2] == "0":
+        raise ValueError(f"jit: dynamic_axes names axes as 'batch' or 'batch <= 4096', got {text!r}")
+    return Axis(found[1], None if found[2] is None else int(found[2]))
+
+
+class Spec:
+    """The option `dynamic_axes`: per positional argument, or by parameter name, {axis: name} or None, or a pytree of such."""
+
+    def __init__(self, given: Any):
+        if not isinstance(given, (tuple, list, dict)):
+            raise ValueError("jit: dynamic_axes is a tuple with an entry for each positional argument, or a dict by names of "
+                             f"parameters, whose entries are {{axis: name}} or None; got {given!r}")
+        self.by_name = _is_by_name(given)
+        self.entries: Any = dict(given) if self.by_name else tuple(given)
+        self.most: dict[str, int] = {}
+        for leaf in tree.tree_leaves(self.entries, is_leaf=_is_axes):
+            self._note(leaf)
+        if not self.names:
+            raise ValueError("jit: dynamic_axes names no axis: give an entry such as {0: 'batch'}")
+
+    names: tuple[str, ...] = ()
+
+    def _note(self, leaf: Any) -> None:
+        if not _is_axes(leaf):
+            raise ValueError(f"jit: an entry of dynamic_axes is {{axis: name}} or None, got {leaf!r}")
+        for text in leaf.values():
+            axis = parsed(text)
+            if axis.name not in self.names:
+                self.names = (*self.names, axis.name)
+            if axis.most is not None:
+                self.most[axis.name] = min(axis.most, self.most.get(axis.name, axis.most))
+
+    def of_leaves(self, args: Sequence[Any], kwargs: dict[str, Any], parameters: Sequence[str]) -> list[dict[int, str]]:
+        """For each leaf of (args, kwargs), the names of its dynamic axes."""
+        if self.by_name:
+            given = dict(zip(parameters, args, strict=False)) | kwargs
+            if unknown := [name for name in self.entries if name not in given and name not in parameters]:
+                raise ValueError(f"jit: dynamic_axes names the parameter '{unknown[0]}', which the function does not have")
+            found = [self.entries.get(name) for name in parameters[:len(args)]]
+            entries = [*found, *[None] * (len(args) - len(found))], {k: self.entries.get(k) for k in kwargs}
+        else:
+            if len(self.entries) > len(args):
+                raise ValueError(f"jit: dynamic_axes has {len(self.entries)} entries, and the function was called with "
+                                 f"{len(args)} positional arguments")
+            entries = [*self.entries, *[None] * (len(args) - len(self.entries))], dict.fromkeys(kwargs)
+        pairs = [*zip(args, entries[0], strict=True), *[(kwargs[k], entries[1][k]) for k in sorted(kwargs)]]
+        return [axes for x, entry in pairs for axes in _spread(entry, x)]
+
+
+def _is_by_name(given: Any) -> bool:
+    return isinstance(given, dict) and all(isinstance(k, str) for k in given)
+
+
+def _is_axes(x: Any) -> bool:
+    return isinstance(x, dict) and bool(x) and all(isinstance(k, int) for k in x)
+
+
+def _spread(entry: Any, x: Any) -> list[dict[int, str]]:
+    """The axes of every leaf of an argument: an entry stands for all leaves below it."""
+    if entry is None:
+        return [{}] * len(tree.tree_leaves(x))
+    if _is_axes(entry):
+        return [{axis: parsed(text).name for axis, text in entry.items()}] * len(tree.tree_leaves(x))
+    if isinstance(entry, dict) and isinstance(x, dict):
+        return [axes for key in sorted(x) for axes in _spread(entry.get(key), x[key])]
+    if isinstance(entry, (tuple, list)) and isinstance(x, (tuple, list)) and len(entry) == len(x):
+        return [axes for e, y in zip(entry, x, strict=True) for axes in _spread(e, y)]
+    raise ValueError(f"jit: the entry {entry!r} of dynamic_axes does not fit the argument {tree.tree_structure(x)}")
+
+
+class Sizes:
+    """The capacities of a function: they grow by powers of two where no bound is given."""
+
+    def __init__(self, spec: Spec):
+        self.spec = spec
+        self.capacity: dict[str, int] = dict(spec.most)
+
+    def of_call(self, leaves: Sequence[Any], axes: Sequence[dict[int, str]]) -> dict[str, int]:
+        """The size of each name. ValueError where two arrays disagree, or one is too large."""
+        found: dict[str, int] = {}
+        for x, own in zip(leaves, axes, strict=True):
+            shape = aval_of(x).shape if own else ()
+            for axis, name in own.items():
+                if not -len(shape) <= axis < len(shape):
+                    raise ValueError(f"jit: dynamic_axes names axis {axis} of an argument of shape {shape}")
+                if found.setdefault(name, shape[axis]) != shape[axis]:
+                    raise ValueError(f"The arguments disagree about the dynamic axis '{name}': it has {found[name]} elements in "
+                                     f"one array and {shape[axis]} in another. Axes of one name have one size.")
+        for name, n in found.items():
+            most = self.spec.most.get(name)
+            if most is not None and n > most:
+                raise ValueError(f"The dynamic axis '{name}' has {n} elements, more than '{name} <= {most}' in dynamic_axes.")
+            if n > self.capacity.get(name, -1):
+                self.capacity[name] = max(1 << (2 * n - 1).bit_length(), LEAST_CAPACITY)
+        return found
+
+
+def padded_leaf(x: Any, axes: dict[int, str], capacity: dict[str, int]) -> Any:
+    """A copy of an array at the front of one with the capacities; what lies behind it is zero."""
+    if not axes:
+        return x
+    aval = aval_of(x)
+    shape = list(aval.shape)
+    for axis, name in axes.items():
+        shape[axis] = capacity[name]
+    made = np.zeros(shape, aval.dtype)
+    made[tuple(map(slice, aval.shape))] = np.asarray(x)
+    return dispatch.as_array(made, aval.update(shape=tuple(shape)))
+
+
+class _Static(Record):
+    """What a program for many sizes is compiled for: the capacities, and the dynamic axes of all leaves."""
+
+    capacity: tuple[tuple[str, int], ...]
+    axes: tuple[tuple[tuple[int, str], ...], ...]
+
+
+def on_padded(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """The function (sizes, what is static, *padded arguments) -> results, for a jit with computed sizes."""
+    def run(numbers: Any, held: _Static, *args: Any, **kwargs: Any) -> Any:
+        maker = computed_sizes.maker
+        dims = {name: maker.input_size(n, most, name) for (name, most), n in zip(held.capacity, numbers, strict=True)}
+        leaves, structure = tree.tree_flatten((args, kwargs))
+        packed = [_retyped(maker.trace, x, own, dims) for x, own in zip(leaves, held.axes, strict=True)]
+        args, kwargs = tree.tree_unflatten(structure, packed)
+        return fun(*args, **kwargs)
+
+    run.__name__ = run.__qualname__ = function_name(fun)
+    return run
+
+
+ADDED = 2  # arguments that on_padded puts in front
+
+
+def generic(fun: Callable[..., Any], spec: Spec, parameters: Sequence[str], inner: Any, plain: Any) -> Callable[..., Any]:
+    """The function for all sizes.
+
+    inner: on_padded(fun), jitted. plain: the function jitted for known sizes, which traced calls and stages use.
+    """
+    sizes = Sizes(spec)
+
+    @functools.wraps(fun)
+    @source.api_boundary
+    def call(*args: Any, **kwargs: Any) -> Any:
+        leaves, structure = tree.tree_flatten((args, kwargs))
+        if current_trace() is not EVAL or config.disable_jit or any(isinstance(x, Tracer) for x in leaves):
+            return plain(*args, **kwargs)
+        axes = spec.of_leaves(args, kwargs, parameters)
+        found = sizes.of_call(leaves, axes)
+        given = [padded_leaf(x, own, sizes.capacity) for x, own in zip(leaves, axes, strict=True)]
+        args, kwargs = tree.tree_unflatten(structure, given)
+        held = _Static(tuple((name, sizes.capacity[name]) for name in found), tuple(tuple(own.items()) for own in axes))
+        return inner([np.int32(n) for n in found.values()], held, *args, **kwargs)
+
+    def clear_cache() -> None:
+        """Drops all traces and compiled programs of this function."""
+        inner.clear_cache()
+        plain.clear_cache()
+
+    call.trace, call.lower, call.eval_shape = plain.trace, plain.lower, plain.eval_shape  # type: ignore[attr-defined]
+    call.clear_cache = clear_cache  # type: ignore[attr-defined]
+    return call
+
+
+def _retyped(trace: Any, x: Any, axes: Sequence[tuple[int, str]], dims: dict[str, Any]) -> Any:
+    """A padded input as the array of dynamic size in it."""
+    if not axes:
+        return x
+    shape = list(x.aval.shape)
+    for axis, name in axes:
+        shape[axis] = dims[name]
+    return PaddedTracer(trace, x, ShapedArray(tuple(shape), x.aval.dtype, x.aval.weak_type))
