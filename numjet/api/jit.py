@@ -590,8 +590,9 @@ def _size_generic(fun: Callable[..., Any], spec: Any, options: dict[str, Any]) -
     """The function that is compiled for many sizes. ValueError for options that hold for the padded arguments only."""
     for name in ("donate_argnums", "donate_argnames", "shardings"):
         if options[name] is not None:
-            raise ValueError(f"jit: dynamic_axes copies the arguments, so {name.replace('shardings', 'shardings over devices')} "
-                             "cannot be used beside it: leave one of them out")
+            what = "shardings over devices" if name == "shardings" else name
+            raise ValueError(f"jit: dynamic_axes copies the arguments, so {what} cannot be used beside it: leave one of them "
+                             "out")
     plain = _jitted(fun, options)
     named = autograph.autograph(fun) if options["control_flow"] else fun
     nums, names = resolve_static(fun, options["static_argnums"], options["static_argnames"])

@@ -52,12 +52,11 @@ class Spec:
         self.by_name = _is_by_name(given)
         self.entries: Any = dict(given) if self.by_name else tuple(given)
         self.most: dict[str, int] = {}
+        self.names: tuple[str, ...] = ()
         for leaf in tree.tree_leaves(self.entries, is_leaf=_is_axes):
             self._note(leaf)
         if not self.names:
             raise ValueError("jit: dynamic_axes names no axis: give an entry such as {0: 'batch'}")
-
-    names: tuple[str, ...] = ()
 
     def _note(self, leaf: Any) -> None:
         if not _is_axes(leaf):
@@ -123,8 +122,8 @@ class Sizes:
                 if not -len(shape) <= axis < len(shape):
                     raise ValueError(f"jit: dynamic_axes names axis {axis} of an argument of shape {shape}")
                 if found.setdefault(name, shape[axis]) != shape[axis]:
-                    raise ValueError(f"The arguments disagree about the dynamic axis '{name}': it has {found[name]} elements in "
-                                     f"one array and {shape[axis]} in another. Axes of one name have one size.")
+                    raise ValueError(f"The arguments disagree about the dynamic axis '{name}': it has {found[name]} elements "
+                                     f"in one array and {shape[axis]} in another. Axes of one name have one size.")
         for name, n in found.items():
             most = self.spec.most.get(name)
             if most is not None and n > most:

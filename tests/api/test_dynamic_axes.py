@@ -1,0 +1,123 @@
+"""jit(dynamic_axes=): one program for all sizes of the named axes, with the results of programs for one size."""
+import numpy as np
+import pytest
+
+import numjet as nj
+import numjet.numpy as jnp
+from numjet import errors, lax
+from numjet.foundation import events
+
+BATCH = ({0: "batch"}, None)
+
+
+def normal(*shape):
+    return np.random.default_rng(sum(shape)).standard_normal(shape).astype(np.float32)
+
+
+def loss(w, x):
+    return jnp.mean(jnp.tanh(x @ w) ** 2)
+
+
+PROGRAMS = {
+    "network": lambda x, w: nj.nn.softmax(jnp.tanh(x @ w), axis=-1),
+    "gradient": lambda x, w: nj.value_and_grad(loss)(w, x),
+    "per example": lambda x, w: nj.vmap(nj.grad(loss), (None, 0))(w, x),
+    "reductions": lambda x, w: (x.sum(0), x.mean(), jnp.prod(x, 0), x.std(0) if x.ndim == 2 else 0, jnp.any(x > 2)),
+    "order": lambda x, w: (jnp.sort(x, 0), jnp.argsort(x, 0), x[::-1], jnp.cumsum(x, 0), jnp.concatenate([x, x[:1]])),
+    "gathers": lambda x, w: (x.at[jnp.array([0, -1])].add(1.0), x.T, x.reshape(-1), jnp.take(x, jnp.arange(2), 1)),
+    "loop": lambda x, w: lax.scan(lambda c, r: (jnp.tanh(c + r), c.sum()), jnp.zeros(5), x),
+    "carry": lambda x, w: lax.fori_loop(0, 3, lambda i, c: jnp.sin(c) + x, x),
+    "softmax over the batch": lambda x, w: nj.nn.softmax(x, axis=0),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_results_are_those_of_one_size(name):
+    run = PROGRAMS[name]
+    made, w = nj.jit(run, dynamic_axes=BATCH), normal(5, 3)
+    for n in (4, 1, 37):
+        x = normal(n, 5)
+        want, got = nj.jit(run)(x, w), made(x, w)
+        assert nj.tree.structure(want) == nj.tree.structure(got)
+        for a, b in zip(nj.tree.leaves(want), nj.tree.leaves(got), strict=True):
+            assert a.shape == b.shape and a.dtype == b.dtype
+            np.testing.assert_allclose(b, a, rtol=2e-5, atol=2e-6)
+
+
+def test_two_hundred_sizes_are_one_program():
+    made, w = nj.jit(lambda x, w: jnp.tanh(x @ w).sum(1), dynamic_axes=BATCH), normal(5, 3)
+    with events.counting() as grown:
+        for n in range(1, 201):
+            assert made(np.ones((n, 5), np.float32), w).shape == (n,)
+    assert grown["compile"] == 1 and grown["trace"] == 1
+
+
+def test_nothing_of_the_padding_is_seen():
+    """Zeros behind the elements would be infinities, or the largest or first of all."""
+    run = lambda x: (jnp.log(x).sum(), (1 / x).max(), x.min(), jnp.argmin(x), jnp.unique(x, size=2), (x ** -1).var())
+    for x in (np.full(3, 2.0, np.float32), np.arange(1.0, 9.0, dtype=np.float32)):
+        for a, b in zip(nj.jit(run)(x), nj.jit(run, dynamic_axes=({0: "n"},))(x), strict=True):
+            np.testing.assert_allclose(b, a, rtol=1e-6)
+    slope = nj.jit(nj.grad(lambda x: jnp.sqrt(x).sum()), dynamic_axes=({0: "n"},))
+    assert slope(np.full(3, 4.0, np.float32)).tolist() == [0.25] * 3
+
+
+def test_axes_by_parameter_and_in_trees():
+    run = lambda data, scale=1.0: data["x"] * scale + data["y"].sum(0, keepdims=True)
+    made = nj.jit(run, dynamic_axes={"data": {"x": {0: "n", 1: "m"}, "y": {-1: "m"}}})
+    with events.counting() as grown:
+        for n, m in ((2, 3), (5, 4), (1, 1)):
+            data = {"x": normal(n, m), "y": normal(3, m)}
+            np.testing.assert_allclose(made(data, scale=2.0), run(data, 2.0), rtol=1e-5, atol=1e-6)
+    assert grown["compile"] == 1
+
+
+def test_capacities_and_bounds():
+    grows = nj.jit(lambda x: x.sum(), dynamic_axes=({0: "n"},))
+    with events.counting() as grown:
+        for n in (1, 256, 257, 500, 1024):
+            assert grows(np.ones(n, np.float32)) == n
+    assert grown["compile"] == 2
+    bounded = nj.jit(lambda x: x.sum(), dynamic_axes=({0: "n <= 10"},))
+    assert bounded(np.ones(10)) == 10
+    with pytest.raises(ValueError, match="'n' has 11 elements, more than 'n <= 10'"):
+        bounded(np.ones(11))
+
+
+def test_static_arguments_and_transformations():
+    made = nj.jit(lambda x, kind: x.sum() if kind == "sum" else x.max(), static_argnums=1, dynamic_axes=({0: "n"},))
+    x = normal(4)
+    assert abs(made(x, "sum") - x.sum()) < 1e-6 and made(x, "max") == x.max()
+    square = nj.jit(lambda x: (x ** 2).sum(), dynamic_axes=({0: "n"},))
+    assert nj.grad(square)(x).tolist() == (2 * x).tolist()
+    assert nj.vmap(square)(x[:, None]).tolist() == (x ** 2).tolist()
+    assert square.lower(x).out_info.shape == () and square.eval_shape(x).shape == ()
+    square.clear_cache()
+
+
+@pytest.mark.parametrize(("axes", "args", "message"), [
+    (({0: "n"}, {0: "n"}), (np.ones(2), np.ones(3)), "disagree about the dynamic axis 'n': it has 2 elements.*and 3"),
+    (({1: "n"}, None), (np.ones(2), 1), r"names axis 1 of an argument of shape \(2,\)"),
+    (({0: "n"},) * 3, (np.ones(2), 1), "has 3 entries, and the function was called with 2"),
+    ({"z": {0: "n"}}, (np.ones(2), 1), "names the parameter 'z'"),
+    (({0: "n"}, {0: "n"}), (np.ones(2), {"a": (1, [2])}), "names axis 0 of an argument of shape"),
+    (([{0: "n"}], None), (np.ones(2), 1), "does not fit the argument"),
+])
+def test_arguments_that_do_not_fit(axes, args, message):
+    with pytest.raises(ValueError, match=message):
+        nj.jit(lambda x, y: x, dynamic_axes=axes)(*args)
+
+
+@pytest.mark.parametrize(("axes", "message"), [
+    (0, "a tuple with an entry for each positional argument"), (({0: "2 n"},), "names axes as 'batch'"),
+    ((None,), "names no axis"), (("n",), "is {axis: name} or None"), (({0: "n <= 0"},), "names axes as")])
+def test_specifications_that_are_none(axes, message):
+    with pytest.raises(ValueError, match=message):
+        nj.jit(lambda x: x, dynamic_axes=axes)
+    with pytest.raises(ValueError, match="donate_argnums cannot be used beside it"):
+        nj.jit(lambda x: x, dynamic_axes=({0: "n"},), donate_argnums=0)
+
+
+def test_python_cannot_ask_for_the_size():
+    with pytest.raises(errors.InconclusiveDimensionOperation, match="the dynamic axis 'n'"):
+        nj.jit(lambda x: x if x.shape[0] > 3 else -x, dynamic_axes=({0: "n"},))(np.ones(2))
