@@ -98,8 +98,9 @@ LAZY = {
     "numjet/__init__.py": ["numjet.lazy_exports"],
     "numjet/api/aot.py": ["numjet.api.costs", "numjet.core.sharding.shardings"],
     "numjet/api/grad.py": ["numjet.api.wanted_cotangents"],
-    "numjet/api/jit.py": ["numjet.api.autograph.function", "numjet.api.dynamic.call", "numjet.api.key_reuse",
-                          "numjet.api.sharding.placement", "numjet.lax.sharding", "numjet.api.aot", "numjet.api.cache_misses"],
+    "numjet/api/jit.py": ["numjet.api.autograph.function", "numjet.api.dynamic.axes", "numjet.api.dynamic.call",
+                          "numjet.api.key_reuse", "numjet.api.sharding.placement", "numjet.lax.sharding",
+                          "numjet.api.aot", "numjet.api.cache_misses"],
     "numjet/api/transfer.py": ["numjet.api.sharding.placement", "numjet.lax.sharding",
                                "traceback"],  # for errors nobody has seen at the end
     "numjet/control/__init__.py": ["numjet.control.lazy_exports"],

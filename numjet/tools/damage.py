@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import random
 import resource
 import subprocess
@@ -218,7 +217,7 @@ def run(kind: str, seed: int, start: int, stop: int) -> dict[str, Any]:
         note = Path(folder) / "number"
         command = [sys.executable, "-m", "numjet.tools.damage", "--worker", kind, str(seed), str(start), str(stop), str(note)]
         try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False, env={**os.environ})
+            done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
         except subprocess.TimeoutExpired:
             return {"found": {}, "wrong": [f"{kind} {_last(note)}: more than {SECONDS} s"]}
         if done.returncode:

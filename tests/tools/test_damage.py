@@ -38,3 +38,10 @@ print([text.split()[0] for text in found])
 def test_what_runs_code_is_reported():
     done = subprocess.run([sys.executable, "-c", WATCHED], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "['compile', 'exec', 'import']"
+
+
+def test_platforms_that_no_machine_has():
+    whole, *trees = damage.executables()[2]
+    forged = damage.files.sealed(whole[:8], whole[damage.HEAD:].replace(b"cpu", b"qpu", 1))
+    with pytest.raises(ValueError, match="compiled for 'qpu'"):
+        damage.serialize_executable.deserialize_and_load(forged, *trees)

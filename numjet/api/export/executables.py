@@ -85,7 +85,12 @@ def deserialize_and_load(serialized: bytes, in_tree: PyTreeDef, out_tree: PyTree
 def _device(platform: str, backend: str | None, given: Sequence[Any] | None) -> Device:
     """The device that a loaded program runs on."""
     if given is None:
-        return devices(backend or platform)[0]
+        try:
+            return devices(backend or platform)[0]
+        except RuntimeError as error:
+            if backend is not None:
+                raise
+            raise ValueError(f"deserialize_and_load: the function was compiled for {platform!r}: {error}") from error
     if len(given) != 1 or not isinstance(given[0], Device):
         raise ValueError(f"deserialize_and_load: a program runs on one device: execution_devices must hold one, got {given!r}")
     found: Device = given[0]
