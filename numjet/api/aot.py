@@ -81,6 +81,7 @@ class Signature(Record):
     out_avals: tuple[ShapedArray, ...]
     device: Any                        # or how several take the arguments and give the results
     refs: RefArguments = NONE
+    named: Any = None                  # the shardings over one device that jit was given
 
     @property
     def inputs_donated(self) -> list[bool]:
@@ -380,15 +381,25 @@ class Compiled(Stage):
         """(args, kwargs) with the sharding of each leaf; None for those that the program does not read."""
         call, kept = self.traced.call, self.traced.kept
         found: list[Any] = [None] * len(call.in_avals)
+        given = self._named(call.in_tree) if call.named is not None else [None] * len(found)
         for k, s in zip(kept, self._shardings("in", len(kept)), strict=True):
-            found[k] = s
+            found[k] = s if given[k] is None else given[k]
         return tree_unflatten(call.in_tree, found)
 
     @property
     def output_shardings(self) -> Any:
         """The result with the sharding of each leaf."""
         call = self.traced.call
-        return tree_unflatten(call.out_tree, self._shardings("out", call.out_tree.num_leaves)[:call.out_tree.num_leaves])
+        count = call.out_tree.num_leaves
+        found = self._shardings("out", count)[:count]
+        if call.named is not None:
+            found = [s if n is None else n for s, n in zip(found, call.named.labels(call.out_tree), strict=True)]
+        return tree_unflatten(call.out_tree, found)
+
+    def _named(self, tree: PyTreeDef) -> list[Any]:
+        """The in_shardings of jit over one device, for all leaves."""
+        args = tree_unflatten(tree, range(tree.num_leaves))[0]
+        return self.traced.call.named.of_arguments(args, {}, tree)
 
     def _shardings(self, side: str, count: int) -> list[Any]:
         device = self.traced.call.device

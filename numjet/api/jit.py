@@ -44,8 +44,8 @@ from numjet.foundation.memo import Memo
 from numjet.foundation.record import Fields
 from numjet.foundation.tree import PyTreeDef, tree_flatten, tree_leaves, tree_unflatten
 from numjet.foundation.util import function_name
-from numjet.runtime import dispatch
-from numjet.runtime.device import CPU, Device, choose, devices, devices_of_mesh, elsewhere
+from numjet.runtime import dispatch, one_device
+from numjet.runtime.device import CPU, Device, choose, devices, devices_of_mesh, elsewhere, labels_in_use
 from numjet.transforms.dce import dce_jaxpr
 from numjet.transforms.simplify import simplify
 
@@ -154,6 +154,7 @@ class Jitted:
         self.dynamic_shapes: bool | int | None = options.get("dynamic_shapes")
         self.device = _pinned(options["device"], options["backend"])
         self.shardings = options.get("shardings")
+        self.named = options.get("named")  # shardings over one device
         self.native: Callable[[], Any] = lambda: None  # the function that calls this one, if it lives
         self.traces = self._traces()
         self.rotations = self.traces.rotations
@@ -324,9 +325,27 @@ class Jitted:
             key_reuse.mark_results(traced.key_use(), values, outs)
         if traced.trimming is not None:
             return tree_unflatten(traced.out_tree, traced.trimming.trimmed(outs)), None
+        native = executable.native
+        labels = self._labels(traced, values, device, outs)
+        if labels is not None:
+            native = one_device.Labelling(native, labels)
+            outs = native.label(outs)
         plan = tuple(("out", k) for k in range(len(outs)))
-        entry = _native.Entry(executable.native, tuple(kept), tuple(donated), call.avals, traced.out_tree, plan)
+        entry = _native.Entry(native, tuple(kept), tuple(donated), call.avals, traced.out_tree, plan)
         return tree_unflatten(traced.out_tree, outs), entry
+
+    def _labels(self, traced: Traced, values: Sequence[Any], device: Any, outs: Sequence[Any]) -> list[Any] | None:
+        """The shardings that results on one device show, if any."""
+        if not isinstance(device, Device):
+            return None
+        if self.named is not None:
+            wanted = self.named.labels(traced.out_tree)
+            if any(wanted):
+                return wanted
+        label = one_device.label_of(values) if labels_in_use else None
+        if label is not None:
+            return one_device.labels_like(label, [x.shape for x in outs])
+        return None if self.device is None or self.options["backend"] is not None else [None] * len(outs)
 
     def _run_with_refs(self, executable: Any, kept: list[int], donated: list[bool], traced: Traced, call: Call,
                        device: Any) -> Any:
@@ -438,7 +457,8 @@ class Jitted:
         avals = tuple(joined(call.avals, [(i, ref.aval) for i, ref in call.refs]))
         donated = joined(self.donated(call), [(i, False) for i, _ in call.refs])
         signature = aot.Signature(self.name, call.in_tree, avals, donated, names, found.out_tree,
-                                  tuple(found.jaxpr.out_avals[:found.out_tree.num_leaves]), self.where(found, call), found.refs)
+                                  tuple(found.jaxpr.out_avals[:found.out_tree.num_leaves]), self.where(found, call), found.refs,
+                                  self.named)
         return aot.Traced(signature, ClosedJaxpr(found.jaxpr, found.consts), program, kept)
 
 
@@ -476,17 +496,17 @@ def _checked_dynamic(value: Any) -> bool | int | None:
         raise ValueError(f"jit: dynamic_shapes is True, False or a bound for sizes: {error}") from None
 
 
-def _placed(device: Any, in_shardings: Any, out_shardings: Any) -> tuple[Any, Any]:
-    """(the device that jit's arguments name, the shardings if they name several). Raises if device and shardings differ."""
+def _placed(device: Any, in_shardings: Any, out_shardings: Any) -> tuple[Any, Any, Any]:
+    """(the device that jit's arguments name, the shardings if they name several, the shardings if they name one). Raises if device and shardings differ."""
     if in_shardings is None and out_shardings is None:
-        return device, None
+        return device, None, None
     shardings = placement.Shardings(in_shardings, out_shardings)
     named = shardings.devices()
     if named is None:
-        return device, None
+        return device, None, None
     if device is not None and named != device:
         raise ValueError(f"jit: device={device} differs from the device of the shardings, {named}: leave one out")
-    return (named, None) if isinstance(named, Device) else (None, shardings)
+    return (named, None, shardings) if isinstance(named, Device) else (None, shardings, None)
 
 
 # Functions that empty the caches of each living jitted function.
@@ -561,10 +581,10 @@ def jit(fun: Callable[..., Any] | None = None, /, *, in_shardings: Any = None, o
     >>> print(nj.jit(lambda x: x * 2)(3))
     6
     """
-    device, shardings = _placed(device, in_shardings, out_shardings)
+    device, shardings, named = _placed(device, in_shardings, out_shardings)
     options = {"static_argnums": static_argnums, "static_argnames": static_argnames, "donate_argnums": donate_argnums,
                "donate_argnames": donate_argnames, "keep_unused": keep_unused, "inline": inline, "backend": backend,
-               "device": device, "shardings": shardings, "control_flow": control_flow,
+               "device": device, "shardings": shardings, "named": named, "control_flow": control_flow,
                "dynamic_shapes": _checked_dynamic(dynamic_shapes), "compiler_options": compiler_options,
                "out_shardings": out_shardings}
     if dynamic_axes is not None:

@@ -15,7 +15,7 @@ from numjet.foundation import lazy_import
 from numjet.foundation.dtypes import is_key
 from numjet.foundation.tree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 from numjet.foundation.tree.prefix import flatten_axes
-from numjet.runtime import dispatch
+from numjet.runtime import dispatch, one_device
 from numjet.runtime.backends import canonical, load_backend
 from numjet.runtime.device import (
     CPU,
@@ -63,6 +63,7 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
 
 
 def _put(x: Any, device: Any) -> Any:
+    given = device
     if device is not None and not (isinstance(device, Device) and device == CPU):
         device = placement.location("device_put", device)
     several = device is not None and not isinstance(device, Device)
@@ -73,7 +74,13 @@ def _put(x: Any, device: Any) -> Any:
     if device is None and isinstance(x, _native.Array):
         return x
     array = dispatch.as_array(x, None, default_device() if device is None else device, explicit=True)
-    return array if device is None else dispatch.move(array, device)
+    if device is None:
+        return array
+    label = None if several or isinstance(given, Device) else placement.label("device_put", given)
+    if label is not None and array.device == device:
+        return one_device.labelled(array, label)
+    moved = dispatch.move(array, device)
+    return moved if label is None else one_device.labelled(moved, label)
 
 
 def device_get(x: Any) -> Any:

@@ -9,7 +9,7 @@ from numjet import _native
 from numjet.foundation import lazy_import
 from numjet.foundation.config import config
 from numjet.foundation.record import Record
-from numjet.runtime import backends
+from numjet.runtime import backends, clients
 
 if TYPE_CHECKING:
     from numjet.core.sharding import distribution
@@ -34,6 +34,35 @@ class Device(Record):
         """None: nobody counts what a device's memory holds."""
         return None
 
+    host_id = property(lambda self: self.process_index)
+    task_id = property(lambda self: self.process_index)
+
+    @property
+    def client(self) -> clients.Client:
+        """The devices of its platform."""
+        return _client(self.platform)
+
+    @property
+    def local_hardware_id(self) -> int:
+        """Its number among the devices of its process."""
+        return [d for d in _devices(self.platform) if d.process_index == self.process_index].index(self)
+
+    def default_memory(self) -> clients.Memory:
+        """Its memory."""
+        return clients.Memory(self)
+
+    def addressable_memories(self) -> list[clients.Memory]:
+        """The memories that its programs read: its own."""
+        return [clients.Memory(self)]
+
+    def memory(self, kind: str) -> clients.Memory:
+        """The memory of a kind. ValueError for a kind other than "device"."""
+        return clients.memory_of(self, kind)
+
+    def live_buffers(self) -> list[Any]:
+        """The arrays on it alone that are alive and not deleted."""
+        return [x for x in _native.live_arrays() if x.device == self]
+
     def __repr__(self) -> str:
         return f"{_NAMES[self.platform]}Device(id={self.id})"
 
@@ -42,6 +71,15 @@ class Device(Record):
 
 
 CPU = Device("cpu")
+_process = [0]  # the number of this process
+
+
+def process_index() -> int:
+    """The number of this process among those of the program."""
+    return _process[0]
+
+
+labels_in_use: list[bool] = []  # not empty once an array of one device has the sharding of a mesh
 other_platforms: set[str] = set()  # those whose devices were listed
 
 
@@ -57,6 +95,11 @@ def _devices(platform: str) -> tuple[Device, ...]:
     found = tuple(Device(platform, *record) for record in backends.load_backend(platform).device_records(platform))
     other_platforms.add(platform)
     return found
+
+
+@functools.cache
+def _client(platform: str) -> clients.Client:
+    return clients.Client(platform, _devices(platform), process_index())
 
 
 def devices(backend: str | None = None) -> list[Device]:
@@ -92,8 +135,8 @@ def default_elsewhere() -> bool:
 
 
 def on_host(x: Any) -> bool:
-    """Whether an Array is in the host's memory, and on its first device."""
-    return not other_platforms or x.device is CPU
+    """Whether an Array is in the host's memory, and on its first device, without the sharding of a mesh."""
+    return (not other_platforms or x.device is CPU) and (not labels_in_use or x._sharding is None)
 
 
 def choose(values: Iterable[Any], what: str, given: Any = None, names: Sequence[str] = ()) -> Device | Several:
@@ -123,8 +166,8 @@ def choose(values: Iterable[Any], what: str, given: Any = None, names: Sequence[
 
 def devices_of_mesh(mesh: Any) -> Device | Several:
     """The devices of a mesh; of an abstract one, those of the mesh in use. ValueError where that is another."""
-    found = mesh if hasattr(mesh, "device_ids") else config.numjet_mesh
-    if found is None or not hasattr(found, "device_ids") or found.shape_tuple != mesh.shape_tuple:
+    found = config.numjet_mesh if mesh.is_abstract else mesh
+    if found is None or found.is_abstract or found.shape_tuple != mesh.shape_tuple:
         raise ValueError(f"{mesh} has no devices, and the mesh in use is {found}: set one of these axes with set_mesh")
     every = tuple(found.devices.flat)
     return every[0] if len(every) == 1 else distribution.Several(every, found)

@@ -17,7 +17,7 @@ from numjet.core.trace import EVAL, Tracer, aval_of, current_trace, escaped
 from numjet.foundation import events, lazy_import
 from numjet.foundation.config import config
 from numjet.foundation.memo import Memo
-from numjet.runtime import backends, compiler_options, gc_guard as gc_guard, verification
+from numjet.runtime import backends, compiler_options, gc_guard as gc_guard, one_device, verification
 from numjet.runtime.device import CPU, Device, default_device
 from numjet.runtime.settings import fast_paths_allowed
 
@@ -195,13 +195,37 @@ def copied(array: Any) -> Any:
 def move(array: Any, device: Any) -> Any:
     """The array on a device, or distributed by a sharding over several, committed."""
     if array.device == device:
+        if array._sharding is not None:
+            return one_device.labelled(array, None)
         return array if array.committed else _native.rewrap(array, committed=True)
+    if array._sharding is not None:
+        array = one_device.labelled(array, None)
     transfers.check("device_to_device", True, array.aval, device)
     if not isinstance(device, Device):
-        return backends.load_partitioned().put(array, device)
+        return _resharded(array, device) if _among_devices(array.device, device) else (
+            backends.load_partitioned().put(array, device))
     if device.platform == "cpu" and array._remote is None:
         return _native.rewrap(array, device=device, committed=True)
     return _placed(array._value, array.aval, device, True)
+
+
+def _among_devices(before: Any, after: Any) -> bool:
+    """Whether the devices that have an array exchange its parts for another sharding: they are the same."""
+    return not isinstance(before, Device) and set(distribution.devices_of(before)) == set(distribution.devices_of(after))
+
+
+def _resharded(array: Any, sharding: Any) -> Any:
+    """An array of several devices under another sharding over them: XLA's program of the identity moves its parts."""
+    if array.device.is_equivalent_to(sharding, array.ndim):
+        return backends.load_partitioned().put(array, sharding)
+    key = ("reshard", array.aval, array.device, sharding)
+    found = _operations.get(key)
+    if found is None:
+        over = distribution.Distribution(distribution.devices_of(sharding), (array.device,), (sharding,), sharding.mesh)
+        var = Var(array.aval)
+        found = compile_closed(ClosedJaxpr(Jaxpr([], [var], [var], [])), "reshard", device=over), {}
+        _operations.put(key, found, found[0].nbytes)
+    return found[0]([array])[0]
 
 
 def distributed(arrays: Sequence[Any], over: Several, outs: tuple[Any, ...] = ()) -> Distribution:

@@ -22,8 +22,8 @@ from numjet.core.trace import Tracer, aval_of, escaped
 from numjet.core.walk import first_mesh
 from numjet.foundation import dtypes
 from numjet.foundation.config import config
-from numjet.runtime import dispatch
-from numjet.runtime.device import CPU, choose, devices_of_mesh, elsewhere, other_platforms
+from numjet.runtime import dispatch, one_device
+from numjet.runtime.device import CPU, choose, devices_of_mesh, elsewhere, labels_in_use, other_platforms
 from numjet.runtime.eager_compile import Compiled, is_large
 from numjet.runtime.fp_errors import IGNORED, STATE
 from numjet.runtime.settings import fast_paths_allowed
@@ -42,6 +42,8 @@ def evaluate(op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
         return op.impl(*map(hooks.user_value, args), **params)
     if other_platforms and any(type(x) is Array and x.device is not CPU for x in args):
         return _evaluate_new(op, args, params)
+    if labels_in_use and any(type(x) is Array and x._sharding is not None for x in args):
+        return _labelled(op, args, params)
     try:
         if params:
             key = (op.abstract, config.token, *[x.aval for x in args], *_exact_items(params))
@@ -73,6 +75,18 @@ def evaluate(op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
     if type(out) is tuple:
         return [_array(op, r, aval) for r, aval in zip(result, out, strict=True)]
     return _array(op, result, out)
+
+
+def _labelled(op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
+    """As evaluate, with arguments that have shardings over one device."""
+    out = _evaluate_new(op, args, params)
+    label = one_device.label_of(args)
+    if label is None or not isinstance(op, Op):
+        return out
+    outs = out if op.multiple else [out]
+    found = [one_device.labelled(x, s) for x, s in zip(outs, one_device.labels_like(label, [x.shape for x in outs]),
+                                                       strict=True)]
+    return found if op.multiple else found[0]
 
 
 def _array(op: Op, result: Any, aval: ShapedArray) -> Any:

@@ -50,6 +50,12 @@ def location(what: str, placement: Any) -> Any:
     return found if isinstance(found, Device) else canonical(found)
 
 
+def label(what: str, given: Any) -> NamedSharding | None:
+    """The sharding that arrays show, for a placement on one device that has a mesh."""
+    found = resolved(what, given)
+    return found if isinstance(found, NamedSharding) else None
+
+
 def check_parts(what: str, sharding: Any, shape: Sequence[int]) -> None:
     """ValueError, naming `what`, where a sharding cannot divide an array of a shape evenly."""
     if not isinstance(sharding, NamedSharding):
@@ -98,6 +104,16 @@ class Shardings(Record):
         given = tuple(self.ins) if isinstance(self.ins, list) else self.ins
         return [None if s is None else resolved("jit in_shardings", s) for s in flatten_axes("jit in_shardings", tree, given)]
 
+    def labels(self, out_tree: PyTreeDef) -> list[NamedSharding | None]:
+        """The shardings over one device that results show: those of out_shardings, else those beside the arguments'."""
+        outs = [_with_mesh(s) for s in self.of_results(out_tree)]
+        if any(outs):
+            return outs
+        first = next((s for s in map(_resolved_in, tree_leaves(self.ins, is_leaf=_is_placement))
+                      if isinstance(s, NamedSharding)), None)
+        whole = None if first is None else NamedSharding(first.mesh, PartitionSpec())
+        return [whole] * out_tree.num_leaves
+
     def of_results(self, out_tree: PyTreeDef) -> list[Any]:
         """A sharding or None for each leaf of the result."""
         if self.outs is None:
@@ -106,9 +122,17 @@ class Shardings(Record):
         return [None if s is None else resolved("jit out_shardings", s) for s in given]
 
 
+def _with_mesh(sharding: Any) -> NamedSharding | None:
+    return sharding if isinstance(sharding, NamedSharding) else None
+
+
 def tree_structure_of(args: Sequence[Any]) -> PyTreeDef:
     """The structure of the tuple of positional arguments."""
     return _native.pytree_structure(tuple(args))
+
+
+def _resolved_in(sharding: Any) -> Any:
+    return resolved("jit in_shardings", sharding)
 
 
 def _is_placement(x: Any) -> bool:

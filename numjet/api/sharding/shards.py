@@ -34,7 +34,9 @@ class Shard(Record):
 
 def sharding_of(array: Any) -> Sharding:
     """How an array is distributed."""
-    return array.device if isinstance(array.device, Sharding) else SingleDeviceSharding(array.device)
+    if isinstance(array.device, Sharding):
+        return array.device
+    return SingleDeviceSharding(array.device) if array._sharding is None else array._sharding
 
 
 def parts_of(array: Any) -> list[Any]:
@@ -94,7 +96,7 @@ def make_array_from_callback(shape: Sequence[int], sharding: Sharding | Device, 
                              f"single device array shape {part.shape}: expected a part of shape {placed.shard_shape(shape)}, "
                              f"got {part.shape}")
     if isinstance(there, Device):
-        return device_put(parts[0], there)
+        return device_put(parts[0], sharding)
     aval = parts[0].aval.update(shape=tuple(shape))
     parts = [device_put(p, CPU) if isinstance(p.device, Sharding) else p for p in parts]
     return backends.load_partitioned().from_parts(parts, aval, there)
@@ -179,6 +181,6 @@ def make_array_from_single_device_arrays(shape: Sequence[int], sharding: Shardin
                              f"{part.aval.str_short()}")
     if isinstance(there, Device):
         (part,) = arrays
-        return part if part.committed else _native.rewrap(part, committed=True)
+        return device_put(part, sharding)
     on = {a.device: a for a in arrays}
     return backends.load_partitioned().from_parts([on[d] for d in wanted], arrays[0].aval.update(shape=tuple(shape)), there)

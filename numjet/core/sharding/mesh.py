@@ -29,6 +29,7 @@ class _Axes:
     axis_names: tuple[Any, ...]
     axis_sizes: tuple[int, ...]
     axis_types: tuple[AxisType, ...]
+    is_abstract = False
 
     shape_tuple = property(lambda self: tuple(zip(self.axis_names, self.axis_sizes, strict=True)))
     shape = property(lambda self: collections.OrderedDict(self.shape_tuple))
@@ -56,6 +57,11 @@ class _Axes:
     def _axes_of(self, kind: AxisType) -> tuple[Any, ...]:
         return tuple(n for n, t in zip(self.axis_names, self.axis_types, strict=True) if t is kind)
 
+    @property
+    def is_scalar(self) -> bool:
+        """Whether there are no axes, and one device."""
+        return not self.axis_names and self.size == 1
+
     def __repr__(self) -> str:
         return (f"{type(self).__name__}(axis_sizes={self.axis_sizes}, axis_names={self.axis_names}, "
                 f"axis_types={self.axis_types})")
@@ -63,6 +69,13 @@ class _Axes:
     def __str__(self) -> str:
         sizes = "".join(f"{name!r}: {size}, " for name, size in self.shape_tuple)
         return f"{type(self).__name__}({sizes}axis_types={self.axis_types})"
+
+
+def _of_devices(name: str) -> Any:
+    """A property that abstract meshes do not have."""
+    def get(self: Any) -> Any:
+        raise ValueError(f"AbstractMesh does not implement {name}")
+    return property(get, doc="ValueError: an abstract mesh has no devices.")
 
 
 class Mesh(_Axes):
@@ -93,6 +106,11 @@ class Mesh(_Axes):
     local_devices = property(lambda self: list(self.devices.flat))
     local_mesh = property(lambda self: self)
     is_multi_process = property(lambda self: False)
+
+    def update(self, devices: Any = None, axis_names: Any = None, axis_types: Any = None) -> Mesh:
+        """A copy with other devices, names or types."""
+        return Mesh(self.devices if devices is None else devices, self.axis_names if axis_names is None else axis_names,
+                    self.axis_types if axis_types is None else axis_types)
 
     @property
     def abstract_mesh(self) -> AbstractMesh:
@@ -134,6 +152,7 @@ class AbstractMesh(_Axes):
                              f"axis_names={self.axis_names}")
         self.axis_types = _types(axis_types, self.axis_names)
 
+    is_abstract = True
     abstract_mesh = property(lambda self: self)
     abstract_device = None
 
@@ -142,10 +161,14 @@ class AbstractMesh(_Axes):
         types = tuple(name_to_type.get(n, t) for n, t in zip(self.axis_names, self.axis_types, strict=True))
         return AbstractMesh(self.axis_sizes, self.axis_names, types)
 
-    @property
-    def devices(self) -> Any:
-        """ValueError: an abstract mesh has none."""
-        raise ValueError("AbstractMesh does not implement devices")
+    def update(self, axis_sizes: Any = None, axis_names: Any = None, axis_types: Any = None) -> AbstractMesh:
+        """A copy with other sizes, names or types."""
+        return AbstractMesh(self.axis_sizes if axis_sizes is None else axis_sizes,
+                            self.axis_names if axis_names is None else axis_names,
+                            self.axis_types if axis_types is None else axis_types)
+
+    devices, device_ids, is_multi_process, local_devices, local_mesh = map(_of_devices, (
+        "devices", "device_ids", "is_multi_process", "local_devices", "local_mesh"))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, AbstractMesh) and (self.shape_tuple, self.axis_types) == (other.shape_tuple, other.axis_types)

@@ -31,6 +31,7 @@ class Sharding:
         raise NotImplementedError
 
     addressable_devices = property(lambda self: self.device_set)
+    has_addressable_devices = property(lambda self: bool(self.addressable_devices))
     num_devices = property(lambda self: len(self.device_set))
     _device_assignment = property(lambda self: tuple(self.devices_indices_map(())), doc="The devices, in order.")
 
@@ -90,7 +91,7 @@ class SingleDeviceSharding(Record, Sharding):
         return hash(self.device)
 
     def __repr__(self) -> str:
-        return f"SingleDeviceSharding(device={self.device!r})"
+        return f"SingleDeviceSharding(device={self.device!r}, memory_kind=device)"
 
     _device_assignment = property(lambda self: (self.device,))
 
@@ -132,6 +133,11 @@ class NamedSharding(Sharding):
         return self._spec
 
     _device_assignment = property(lambda self: tuple(self.mesh.devices.flat))
+
+    @property
+    def replicated_axes(self) -> frozenset[Any]:
+        """The axes along which arrays are not divided: every device along them has a copy."""
+        return frozenset(self.mesh.axis_names) - set(axes_of(self.spec)) - self.spec.unreduced
 
     @property
     def device_set(self) -> frozenset[Any]:
