@@ -497,7 +497,8 @@ def _checked_dynamic(value: Any) -> bool | int | None:
 
 
 def _placed(device: Any, in_shardings: Any, out_shardings: Any) -> tuple[Any, Any, Any]:
-    """(the device that jit's arguments name, the shardings if they name several, the shardings if they name one). Raises if device and shardings differ."""
+    """(the device that jit's arguments name, the shardings if they name several devices, those if they name one). Raises if
+    device and shardings differ."""
     if in_shardings is None and out_shardings is None:
         return device, None, None
     shardings = placement.Shardings(in_shardings, out_shardings)

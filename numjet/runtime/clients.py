@@ -65,7 +65,8 @@ class Client:
         """The device with a number in this process. RuntimeError for one that is not there."""
         found = self.local_devices()
         if not 0 <= number < len(found):
-            raise RuntimeError(f"device {number} of this process does not exist: it has {len(found)} of platform {self.platform}")
+            raise RuntimeError(f"device {number} of this process does not exist: it has {len(found)} of platform "
+                               f"{self.platform}")
         return found[number]
 
     def live_arrays(self) -> list[Any]:

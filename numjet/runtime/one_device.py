@@ -11,6 +11,7 @@ from numjet.core.sharding.partition_spec import PartitionSpec
 from numjet.core.sharding.shardings import NamedSharding, Sharding
 from numjet.runtime.device import labels_in_use
 
+
 @functools.lru_cache(maxsize=4096)
 def _one_object(sharding: NamedSharding) -> NamedSharding:
     """The same object for equal shardings: caches compare them by identity."""
@@ -51,7 +52,8 @@ class Labelling:
         self.program, self.shardings = program, [None if s is None else _one_object(s) for s in shardings]
         self.in_avals, self.out_avals, self.device = program.in_avals, program.out_avals, program.device
 
-    def __call__(self, arrays: Sequence[Any], donated: Sequence[bool] | None = None, committed: bool | None = None) -> list[Any]:
+    def __call__(self, arrays: Sequence[Any], donated: Sequence[bool] | None = None,
+                 committed: bool | None = None) -> list[Any]:
         return self.label(self.program(arrays, donated))
 
     def label(self, outs: list[Any]) -> list[Any]:

@@ -12,7 +12,7 @@ from numjet.core.aval import ShapedArray
 from numjet.core.ir import ClosedJaxpr
 from numjet.core.stage import trace_to_closed
 from numjet.foundation import dtypes
-from numjet.xla import text
+from numjet.xla import partitioners, text
 from numjet.xla.scalars import Scalars
 from numjet.xla.shardy import Partitions, Shards
 
@@ -57,6 +57,8 @@ class Builder:
         self.shards: Shards | None = None
         self.lines: list[str] = []
         self.callbacks: list[HostCall] = []
+        self.kept: list[Any] = []  # what has to live while the program is compiled
+        self.lower_part: Callable[[Any], str] = lambda closed: ""  # a program of one device as text
         self.token: Value | None = None
         self.location = ""
         self._depth, self._count = 2, 0
@@ -335,6 +337,29 @@ class Builder:
         if ordered:
             self.token, *found = found
         return found
+
+    def inspect(self, x: Value, callback: Callable[[Any], Any]) -> None:
+        """Calls callback(sharding of x) when the program is compiled; with None for a program of one device."""
+        if self.partitions is None or self.shards is not None:
+            callback(None)
+            return
+        told = partitioners.Inspection(callback, x.ndim, self.partitions.devices, self.partitions.given_mesh)
+        self.kept.append(told)
+        self.op("stablehlo.custom_call", [x], x.aval, attrs={
+            "call_target_name": text.quoted(partitioners.INSPECT), "has_side_effect": True,
+            "backend_config": partitioners.escaped(told.config)})
+
+    def partitioned_call(self, args: Sequence[Value], outs: list[ShapedArray], partitioner: Any, rule: str | None
+                         ) -> list[Value]:
+        """A call that `partitioner` divides (see control.shards.custom_partitioning); rule: parameters of its sharding rule."""
+        assert self.partitions is not None
+        call = partitioners.PartitionedCall(partitioner, self.partitions.devices, self.lower_part)
+        self.kept.append(call)
+        attrs = {"call_target_name": text.quoted(partitioners.TARGET), "api_version": "2 : i32",
+                 "backend_config": text.quoted(call.key)}
+        if rule is not None:
+            attrs["sdy.sharding_rule"] = f"#sdy.op_sharding_rule{rule}"
+        return self.op("stablehlo.custom_call", args, outs, attrs=attrs)
 
     def _ordering_token(self) -> Value:
         """The value by which ordered calls depend on one another."""

@@ -83,7 +83,11 @@ def _axes_giving(index: np.ndarray, count: int, coordinates: np.ndarray, mesh: M
 
 def sharding_of(proto: Any, ndim: int, devices: Sequence[Any], mesh: Mesh | None) -> NamedSharding:
     """The sharding that XLA chose for a result, by the axes of a mesh if they can say it, else by those of one made for it."""
-    given = plugin.library().HloSharding.from_proto(proto)
+    return named(plugin.library().HloSharding.from_proto(proto), ndim, devices, mesh)
+
+
+def named(given: Any, ndim: int, devices: Sequence[Any], mesh: Mesh | None) -> NamedSharding:
+    """An HloSharding by the axes of a mesh, as `sharding_of`."""
     mesh = _plain_mesh(devices) if mesh is None or set(mesh.devices.flat) != set(devices) else mesh
     if given.is_replicated() or given.is_maximal() or not ndim:
         return NamedSharding(mesh, PartitionSpec())

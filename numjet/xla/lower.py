@@ -1,8 +1,9 @@
 """Lowering of closed jaxprs to StableHLO modules, by the records' `hlo` slots."""
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ class Module:
     text: str
     constants: list[np.ndarray]
     callbacks: list[HostCall]
+    kept: list[Any] = field(default_factory=list)  # alive while the program is compiled
 
 
 def lower(closed: ClosedJaxpr, name: str, platform: str, donated: Sequence[bool] = (), *, locations: bool = False,
@@ -36,6 +38,7 @@ def lower(closed: ClosedJaxpr, name: str, platform: str, donated: Sequence[bool]
     """
     partitions = None if over is None else Partitions(over.devices, over.mesh)
     b = Builder(platform, _Equations(locations), partitions)
+    b.lower_part = functools.partial(_part, name, platform)
     for v, c in zip(closed.jaxpr.constvars, closed.consts, strict=True):
         check_constant(c, v.aval)
     constants = [np.asarray(c) for c in closed.consts]
@@ -58,7 +61,16 @@ def lower(closed: ClosedJaxpr, name: str, platform: str, donated: Sequence[bool]
     count = 1 if over is None else len(over.devices)
     head = [f"module @{_symbol(name)} attributes {{mhlo.num_partitions = {count} : i32, mhlo.num_replicas = 1 : i32}} {{",
             *meshes, f"  func.func public @main({', '.join(taken)}) -> ({types}) {{"]
-    return Module("\n".join([*head, *b.lines, "  }", "}", ""]), [constants[k] for k in large], b.callbacks)
+    return Module("\n".join([*head, *b.lines, "  }", "}", ""]), [constants[k] for k in large], b.callbacks, b.kept)
+
+
+def _part(name: str, platform: str, closed: ClosedJaxpr) -> str:
+    """The text of what one device does in a call that a user divided."""
+    module = lower(closed, name, platform)
+    if module.constants or module.callbacks:
+        raise NotImplementedError(f"custom_partitioning in {name}: the function of parts has constants of more than {LARGE} "
+                                  "bytes, or calls Python: pass arrays as arguments, and call Python outside")
+    return module.text
 
 
 def _symbol(name: str) -> str:

@@ -14,7 +14,7 @@ from numjet.core.sharding.distribution import Distribution, canonical, devices_o
 from numjet.core.sharding.mesh import Mesh
 from numjet.core.sharding.partition_spec import PartitionSpec
 from numjet.core.sharding.shardings import NamedSharding
-from numjet.xla import buffers, layouts, libraries, plugin, sharded
+from numjet.xla import buffers, layouts, libraries, partitioners, plugin, sharded
 from numjet.xla.backend import LoadedProgram, host_function
 from numjet.xla.lower import Module, lower
 
@@ -91,6 +91,8 @@ def compile_program(closed: ClosedJaxpr, name: str, donated: Sequence[bool], ove
     module = lower(closed, name, plugin.program_platform(plugin.client_platform(over.platform)), donated, locations=True,
                    over=over)
     libraries.prepare(module.text)
+    if partitioners.TARGET in module.text:
+        partitioners.register()
     client = plugin.client(plugin.client_platform(over.platform))
     there = sharded.device_list(over.devices)[1]
     with buffers.failures():

@@ -18,7 +18,7 @@ class Partitions:
     """The devices of a program, and the meshes that its text names."""
 
     def __init__(self, devices: Sequence[Any], mesh: Mesh | AbstractMesh | None):
-        self.devices = tuple(devices)
+        self.devices, self.given_mesh = tuple(devices), mesh
         self._own = AbstractMesh((len(self.devices),), ("_0",)) if mesh is None else mesh
         self._numbers = {d: k for k, d in enumerate(self.devices)}
         self._meshes: dict[tuple[Any, ...], str] = {}

@@ -224,3 +224,43 @@ def test_arrays_are_made_beside_others():
     assert lax.full_like(y, 1).devices() == lax.full_like(y, 1, shape=()).devices() == {nj.devices()[4]}
     assert nj.ShapeDtypeStruct.like(x).sharding == over("x") and nj.ShapeDtypeStruct.like(jnp.ones(2)).sharding is None
     assert nj.devices()[1].memory_stats() is None
+
+
+def test_meshes_of_one_device_are_shown():
+    mesh = Mesh(np.array(nj.devices()[:1]), ("x",))
+    rows, whole = NamedSharding(mesh, P("x")), NamedSharding(mesh, P())
+    x = nj.device_put(np.ones(4, np.float32), rows)
+    assert x.sharding == rows and x.committed and x.is_fully_replicated
+    for y in (x + 1, jnp.sin(x), x * jnp.ones(4), nj.jit(lambda x: x + 1)(x), nj.device_put(x), x.astype(int)):
+        assert y.sharding == rows
+    for y in (x[0], x.sum(), nj.jit(lambda x: x.sum())(x), nj.jit(lambda x: x, out_shardings=whole)(x)):
+        assert y.sharding == whole
+    assert nj.device_put(x, nj.devices()[0]).sharding == SingleDeviceSharding(nj.devices()[0])
+    f = nj.jit(lambda x: x + 1, in_shardings=rows)
+    compiled = f.lower(x).compile()
+    assert compiled.input_shardings[0][0] == rows and compiled.output_shardings == whole == f(np.ones(4)).sharding
+    assert nj.make_array_from_callback((4,), rows, lambda index: np.ones(4)[index]).sharding == rows
+
+
+def test_results_of_a_named_device_are_committed():
+    y = nj.jit(lambda x: x + 1, device=nj.devices()[3])(np.ones(3))
+    assert y.committed and y.devices() == {nj.devices()[3]}
+
+
+def test_devices_have_clients_and_memories():
+    device = nj.devices()[3]
+    assert device.client.device_count() == 8 == device.client.local_device_count() and device.client.platform == "cpu"
+    assert device.client.device_from_local_hardware_id(3) == device and device.local_hardware_id == 3
+    assert device.default_memory().kind == "device" and device.default_memory().addressable_by_devices() == [device]
+    with pytest.raises(ValueError, match="Could not find memory addressable by device CPU_3"):
+        device.memory("pinned_host")
+    x = nj.device_put(np.ones(3), device)
+    assert any(y is x for y in device.live_buffers()) and device.host_id == device.task_id == 0
+
+
+def test_meshes_and_shardings_tell_of_themselves():
+    assert MESH.update(axis_names=("a", "b")).axis_names == ("a", "b") and not MESH.is_scalar
+    assert MESH.abstract_mesh.update(axis_sizes=(2, 4)).axis_sizes == (2, 4)
+    with pytest.raises(ValueError, match="AbstractMesh does not implement local_devices"):
+        _ = MESH.abstract_mesh.local_devices
+    assert over("x").replicated_axes == {"y"} and over("x").has_addressable_devices
