@@ -7,7 +7,6 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from numjet.foundation import locks
 from numjet.xla import layouts, plugin
 
 TARGET = "CustomSPMDPartitioning"
@@ -70,10 +69,9 @@ class Inspection:
     """A user's function that XLA calls with the sharding of a value. Alive as long as the program is compiled."""
 
     def __init__(self, callback: Callable[[Any], Any], ndim: int, devices: Sequence[Any], mesh: Any):
-        plugin.library()
         self.callback, self.ndim, self.devices, self.mesh = callback, ndim, tuple(devices), mesh
         self.called = self._call  # the object whose address XLA gets
-        self.config: bytes = locks.import_module("jaxlib._jax").encode_inspect_sharding_callback(self.called)
+        self.config: bytes = plugin.bindings().encode_inspect_sharding_callback(self.called)
 
     def _call(self, hlo: Any) -> None:
         self.callback(layouts.named(hlo, self.ndim, self.devices, self.mesh))

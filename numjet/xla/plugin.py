@@ -39,6 +39,13 @@ def library() -> ModuleType:
     return xla_client
 
 
+@functools.cache
+def bindings() -> ModuleType:
+    """The module jaxlib._jax, for what xla_client does not name."""
+    library()
+    return locks.import_module("jaxlib._jax")
+
+
 _kept: list[Any] = []  # in a forked child: objects of jaxlib that must not be destroyed there
 _clients: list[str] = []  # platforms whose clients were started, by this process or its parent before the fork
 
@@ -139,8 +146,7 @@ def parsed(text: str) -> Any:
 
 def hlo(text: str) -> Any:
     """A module in StableHLO, converted to HLO: jaxlib's XlaComputation."""
-    library()
-    return locks.import_module("jaxlib._jax").mlir.mlir_module_to_xla_computation(text, use_tuple_args=False,
+    return bindings().mlir.mlir_module_to_xla_computation(text, use_tuple_args=False,
                                                                                  return_tuple=False)
 
 
