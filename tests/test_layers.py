@@ -116,6 +116,7 @@ LAZY = {
     "numjet/cpu/native_code/object_cache.py": ["hashlib"],  # for the cache on disk
     "numjet/core/transfers.py": ["logging"],
     "numjet/runtime/gc_guard.py": ["logging"],
+    "numjet/runtime/one_device.py": ["numjet.core.sharding.partition_spec", "numjet.core.sharding.shardings"],
     "numjet/experimental/sparse/linalg.py": ["scipy.sparse", "scipy.sparse.linalg"],
     "numjet/experimental/sparse_derivatives/values.py": ["scipy.sparse"],
     "numjet/foundation/events.py": ["logging"],

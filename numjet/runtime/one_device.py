@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numjet import _native
-from numjet.core.sharding.partition_spec import PartitionSpec
-from numjet.core.sharding.shardings import NamedSharding, Sharding
+from numjet.foundation import lazy_import
 from numjet.runtime.device import labels_in_use
+
+if TYPE_CHECKING:
+    from numjet.core.sharding import partition_spec, shardings
+    from numjet.core.sharding.shardings import NamedSharding, Sharding
+else:
+    partition_spec = lazy_import.Module("numjet.core.sharding.partition_spec")
+    shardings = lazy_import.Module("numjet.core.sharding.shardings")
 
 
 @functools.lru_cache(maxsize=4096)
@@ -20,7 +26,7 @@ def _one_object(sharding: NamedSharding) -> NamedSharding:
 
 def labelled(array: Any, sharding: Sharding | None) -> Any:
     """The array, which is on the one device of a sharding, committed and with that as its sharding; None for no label."""
-    wanted = _one_object(sharding) if isinstance(sharding, NamedSharding) else None
+    wanted = _one_object(sharding) if sharding is not None and isinstance(sharding, shardings.NamedSharding) else None
     if array.committed and array._sharding is wanted:
         return array
     new = _native.rewrap(array, committed=True)
@@ -41,15 +47,15 @@ def label_of(arrays: Sequence[Any]) -> tuple[Any, tuple[int, ...]] | None:
 def labels_like(label: tuple[Any, tuple[int, ...]], shapes: Sequence[tuple[int, ...]]) -> list[NamedSharding]:
     """The shardings of results beside an argument with a label: its own for the same shape, else a replicated one."""
     sharding, shape = label
-    whole = NamedSharding(sharding.mesh, PartitionSpec())
+    whole = shardings.NamedSharding(sharding.mesh, partition_spec.PartitionSpec())
     return [sharding if s == shape else whole for s in shapes]
 
 
 class Labelling:
     """A program of one device whose results have shardings."""
 
-    def __init__(self, program: Any, shardings: Sequence[NamedSharding | None]):
-        self.program, self.shardings = program, [None if s is None else _one_object(s) for s in shardings]
+    def __init__(self, program: Any, wanted: Sequence[NamedSharding | None]):
+        self.program, self.shardings = program, [None if s is None else _one_object(s) for s in wanted]
         self.in_avals, self.out_avals, self.device = program.in_avals, program.out_avals, program.device
 
     def __call__(self, arrays: Sequence[Any], donated: Sequence[bool] | None = None,
