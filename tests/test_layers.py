@@ -75,6 +75,8 @@ ENVIRONMENT = {
     "numjet/foundation/config.py": "reads the flags",
     "numjet/xla/plugin.py": "sets the variable that jaxlib reads while it loads",
     "numjet/as_jax/__main__.py": "sets the variable that child processes read",
+    "numjet/foundation/processes.py": "reads what launchers of several processes say",
+    "numjet/tools/launch.py": "sets the environment of the processes that it starts",
     "numjet/tools/replay.py": "sets the environment of the processes that it starts",
 }
 LOADS_BY_NAME = {

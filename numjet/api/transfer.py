@@ -13,6 +13,7 @@ from numjet.core.effects import failures
 from numjet.core.trace import Tracer, aval_of
 from numjet.foundation import lazy_import
 from numjet.foundation.dtypes import is_key
+from numjet.foundation.processes import state as processes
 from numjet.foundation.tree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 from numjet.foundation.tree.prefix import flatten_axes
 from numjet.runtime import dispatch, one_device
@@ -23,6 +24,7 @@ from numjet.runtime.device import (
     default_backend as runtime_backend,
     default_device,
     devices as runtime_devices,
+    local,
     other_platforms,
 )
 
@@ -148,19 +150,21 @@ def devices(backend: str | None = None) -> list[Device]:
 
 
 def local_devices(process_index: int | None = None, backend: str | None = None, host_id: int | None = None) -> list[Device]:
-    """The devices of this process."""
-    del process_index, host_id
-    return runtime_devices(backend)
+    """The devices of this process, or of the process of a number. ValueError for a number that no process has."""
+    wanted = host_id if process_index is None else process_index
+    if wanted is not None and not 0 <= wanted < processes.count:
+        raise ValueError(f"Unknown process_index {wanted}: there are {processes.count}")
+    return local(runtime_devices(backend), wanted)
 
 
 def device_count(backend: str | None = None) -> int:
-    """The number of devices."""
+    """The number of devices of all processes."""
     return len(runtime_devices(backend))
 
 
 def local_device_count(backend: str | None = None) -> int:
     """The number of devices of this process."""
-    return len(runtime_devices(backend))
+    return len(local(runtime_devices(backend)))
 
 
 def default_backend() -> str:
@@ -171,16 +175,16 @@ def default_backend() -> str:
 def process_index(backend: str | None = None) -> int:
     """The number of this process."""
     del backend
-    return 0
+    return processes.index
 
 
 def process_indices(backend: str | None = None) -> list[int]:
-    """The numbers of all processes: 0, as there is one."""
+    """The numbers of all processes."""
     del backend
-    return [0]
+    return list(range(processes.count))
 
 
 def process_count(backend: str | None = None) -> int:
     """The number of processes."""
     del backend
-    return 1
+    return processes.count

@@ -10,6 +10,7 @@ from numjet.foundation import locks
 _XLA = "numjet.xla.backend"
 _BACKENDS = {"cpu": "numjet.cpu.compiler", "xla_cpu": _XLA, "gpu": _XLA, "tpu": _XLA}
 _SEVERAL = "numjet.xla.partitioned"
+_PROCESSES = "numjet.xla.processes"
 _COMPILER_BYTES = 1 << 28  # of address space: with less, the loader fails with a misleading message
 _ALIASES = {"cuda": "gpu"}
 
@@ -31,6 +32,11 @@ def load_backend(platform: str) -> ModuleType:
 def load_partitioned() -> ModuleType:
     """The module that compiles programs for several devices, of whatever platform."""
     return _loaded(_SEVERAL)
+
+
+def load_processes() -> ModuleType:
+    """The module that connects the processes of a program."""
+    return _loaded(_PROCESSES)
 
 
 def _loaded(name: str) -> ModuleType:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from numjet import _native
 from numjet.foundation import lazy_import
 from numjet.foundation.config import config
+from numjet.foundation.processes import state as processes
 from numjet.foundation.record import Record
 from numjet.runtime import backends, clients
 
@@ -45,7 +46,7 @@ class Device(Record):
     @property
     def local_hardware_id(self) -> int:
         """Its number among the devices of its process."""
-        return [d for d in _devices(self.platform) if d.process_index == self.process_index].index(self)
+        return local(_devices(self.platform), self.process_index).index(self)
 
     def default_memory(self) -> clients.Memory:
         """Its memory."""
@@ -71,12 +72,27 @@ class Device(Record):
 
 
 CPU = Device("cpu")
-_process = [0]  # the number of this process
+_IDS_PER_PROCESS = 2048  # of the CPU's devices, in jaxlib's numbering
+_listed: list[str] = []  # platforms whose devices somebody has asked for
 
 
 def process_index() -> int:
     """The number of this process among those of the program."""
-    return _process[0]
+    return processes.index
+
+
+def devices_are_known() -> bool:
+    """Whether devices were asked for, so that their numbers cannot change any more."""
+    return bool(_listed)
+
+
+def become_process(index: int, count: int) -> None:
+    """Makes this process one of several, before devices are asked for: its first device gets the number that it has among
+    those of all processes."""
+    processes.index, processes.count = index, count
+    object.__setattr__(CPU, "id", index * _IDS_PER_PROCESS)
+    object.__setattr__(CPU, "process_index", index)
+    other_platforms.add("xla_cpu")
 
 
 labels_in_use: list[bool] = []  # not empty once an array of one device has the sharding of a mesh
@@ -89,6 +105,9 @@ def _devices(platform: str) -> tuple[Device, ...]:
         config.read_environment("jax_num_cpu_devices")  # programs set XLA_FLAGS as late as this
         config.settle("jax_num_cpu_devices", "jax_num_cpu_devices config should be updated before backends are initialized, "
                       "that is, before devices are asked for: set it at the start of the program")
+        _listed.append(platform)
+        if processes.count > 1:
+            return _of_all_processes()
         if config.num_cpu_devices > 1:
             other_platforms.add("xla_cpu")
         return (CPU, *[Device("cpu", k) for k in range(1, config.num_cpu_devices)])
@@ -100,6 +119,21 @@ def _devices(platform: str) -> tuple[Device, ...]:
 @functools.cache
 def _client(platform: str) -> clients.Client:
     return clients.Client(platform, _devices(platform), process_index())
+
+
+def _of_all_processes() -> tuple[Device, ...]:
+    """The CPU's devices of all processes, by number; the first of this one is the object that stands for it everywhere."""
+    records = sorted(backends.load_backend("xla_cpu").device_records("xla_cpu", every=True), key=lambda r: (r[2], r[0]))
+    found = tuple(Device("cpu", number, process_index=process) for number, _, process in records)
+    if CPU not in found:
+        raise RuntimeError(f"jaxlib numbers the devices of process {processes.index} in another way than expected: {found}")
+    return tuple(CPU if d == CPU else d for d in found)
+
+
+def local(found: Iterable[Device], process: int | None = None) -> list[Device]:
+    """The devices of a process, default: this one."""
+    wanted = processes.index if process is None else process
+    return [d for d in found if d.process_index == wanted]
 
 
 def devices(backend: str | None = None) -> list[Device]:
@@ -120,8 +154,8 @@ def default_device() -> Device:
     """The device of results that no argument pins: jax_default_device, else the first of the default backend."""
     wanted = config.default_device
     if wanted is None:
-        return devices()[0]
-    return wanted if isinstance(wanted, Device) else devices(wanted)[0]
+        return local(devices())[0]
+    return wanted if isinstance(wanted, Device) else local(devices(wanted))[0]
 
 
 def elsewhere() -> bool:

@@ -21,9 +21,10 @@ _executables: weakref.WeakSet[Executable] = weakref.WeakSet()
 running: deque[Any] = deque(maxlen=64)  # tokens of programs that call Python; older ones end before newer ones
 
 
-def device_records(platform: str) -> list[tuple[int, str, int]]:
-    """(id, kind, process index) of the devices of a platform."""
-    return [(d.id, d.device_kind, d.process_index) for d in plugin.client(platform).local_devices()]
+def device_records(platform: str, every: bool = False) -> list[tuple[int, str, int]]:
+    """(id, kind, process index) of the devices of a platform that this process has, or every process."""
+    client = plugin.client(platform)
+    return [(d.id, d.device_kind, d.process_index) for d in (client.devices() if every else client.local_devices())]
 
 
 def put(value: np.ndarray, aval: ShapedArray, device: Any, committed: bool) -> Any:

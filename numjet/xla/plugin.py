@@ -14,6 +14,7 @@ from typing import Any
 
 from numjet.foundation import locks
 from numjet.foundation.config import config
+from numjet.foundation.processes import state as processes
 from numjet.xla import libraries
 
 # jaxlib promises no stability; these are the supported versions.
@@ -85,7 +86,7 @@ def _enough_threads(devices: int) -> Iterator[None]:
     """A block in which XLA's CPU client is given threads for all devices to wait for each other in collectives; with fewer,
     as on a machine of few cores, they would wait for ever."""
     name = "PJRT_NPROC"
-    if devices == 1 or name in os.environ:
+    if (devices == 1 and processes.count == 1) or name in os.environ:
         yield
         return
     os.environ[name] = str((os.cpu_count() or 1) + 8 * devices)  # each may wait in several programs at once
@@ -93,6 +94,14 @@ def _enough_threads(devices: int) -> Iterator[None]:
         yield
     finally:
         del os.environ[name]
+
+
+def _of_processes() -> dict[str, Any]:
+    """What the CPU client of one process of several is told: how it finds the others, and exchanges parts with them."""
+    if processes.client is None:
+        return {}
+    return {"distributed_client": processes.client, "node_id": processes.index, "num_nodes": processes.count,
+            "collectives": bindings().make_gloo_tcp_collectives(distributed_client=processes.client)}
 
 
 @functools.cache
@@ -104,7 +113,7 @@ def _client(platform: str) -> Any:
         _clients.append(platform)
         libraries.register_lapack(xla)
         with _enough_threads(config.num_cpu_devices):
-            return xla.make_cpu_client(num_devices=config.num_cpu_devices)
+            return xla.make_cpu_client(num_devices=config.num_cpu_devices, **_of_processes())
     found = _cuda_library() if platform == "gpu" else _tpu_library()
     if found is None:
         raise RuntimeError(f"Backend {platform!r} is not installed: pip install 'numjet[{EXTRAS[platform]}]'.")

@@ -107,10 +107,11 @@ def ordered(buffer: Any, aval: ShapedArray, sharding: Sharding, given: tuple[Any
     """jaxlib's array with its devices in another order: programs have them in one, meshes perhaps in others."""
     if given is wanted or given == wanted:
         return buffer
-    numbers = {d: k for k, d in enumerate(given)}
+    mine = sharding.addressable_devices
+    numbers = {d: k for k, d in enumerate(d for d in given if d in mine)}
     parts = buffer._arrays
     return plugin.library().ArrayImpl(buffers.stored(aval), theirs(sharding, aval.ndim, wanted),
-                                      [parts[numbers[d]] for d in wanted], committed=True, _skip_checks=True)
+                                      [parts[numbers[d]] for d in wanted if d in numbers], committed=True, _skip_checks=True)
 
 
 def put(array: Any, sharding: Sharding) -> Any:

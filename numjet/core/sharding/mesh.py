@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from numjet.foundation.config import Override, mesh_in_use
+from numjet.foundation.processes import state as processes
 
 
 class AxisType(enum.Enum):
@@ -103,9 +104,29 @@ class Mesh(_Axes):
         self._blocks: list[Override] = []  # that are open
 
     device_ids = property(lambda self: np.vectorize(lambda d: d.id, otypes=[int])(self.devices))
-    local_devices = property(lambda self: list(self.devices.flat))
-    local_mesh = property(lambda self: self)
-    is_multi_process = property(lambda self: False)
+    local_devices = property(lambda self: [d for d in self.devices.flat if self._is_mine(d)])
+
+    @staticmethod
+    def _is_mine(device: Any) -> bool:
+        return processes.count == 1 or device.process_index == processes.index
+
+    @property
+    def is_multi_process(self) -> bool:
+        """Whether the devices are of several processes."""
+        return processes.count > 1 and len({d.process_index for d in self.devices.flat}) > 1
+
+    @property
+    def local_mesh(self) -> Mesh:
+        """The part of the mesh that this process has. ValueError where its devices are no block of the mesh."""
+        if not self.is_multi_process:
+            return self
+        mine = np.vectorize(self._is_mine, otypes=[bool])(self.devices)
+        block = tuple(slice(k.min(), k.max() + 1) for k in np.nonzero(mine)) if mine.any() else ()
+        if not mine.any() or not mine[block].all():
+            raise ValueError("When passing host local inputs to pjit or xmap, devices connected to a single host must form a "
+                             f"contiguous subcube of the global device mesh: those of process {processes.index} do not in "
+                             f"{self}, whose processes are {[d.process_index for d in self.devices.flat]}")
+        return Mesh(self.devices[block], self.axis_names, self.axis_types)
 
     def update(self, devices: Any = None, axis_names: Any = None, axis_types: Any = None) -> Mesh:
         """A copy with other devices, names or types."""

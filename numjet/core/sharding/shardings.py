@@ -9,6 +9,7 @@ from typing import Any
 from numjet.core import hooks
 from numjet.core.sharding.mesh import AbstractMesh, AxisType, Mesh
 from numjet.core.sharding.partition_spec import PartitionSpec, axes_of, parts_of
+from numjet.foundation.processes import state as processes
 from numjet.foundation.record import Record
 
 Index = tuple[slice, ...]
@@ -19,18 +20,31 @@ class IndivisibleError(ValueError):
     """A dimension of an array cannot be divided evenly among the devices of an axis."""
 
 
+def _is_mine(device: Any) -> bool:
+    """Whether a device is of this process."""
+    return getattr(device, "process_index", 0) == processes.index
+
+
 class Sharding:
     """Base of shardings: how an array's elements are distributed over devices."""
 
     memory_kind: str | None = "device"
-    is_fully_addressable = True
 
     @property
     def device_set(self) -> frozenset[Any]:
         """The devices."""
         raise NotImplementedError
 
-    addressable_devices = property(lambda self: self.device_set)
+    @property
+    def addressable_devices(self) -> frozenset[Any]:
+        """The devices of this process."""
+        return self.device_set if processes.count == 1 else frozenset(filter(_is_mine, self.device_set))
+
+    @property
+    def is_fully_addressable(self) -> bool:
+        """Whether all devices are this process's."""
+        return processes.count == 1 or all(map(_is_mine, self.device_set))
+
     has_addressable_devices = property(lambda self: bool(self.addressable_devices))
     num_devices = property(lambda self: len(self.device_set))
     _device_assignment = property(lambda self: tuple(self.devices_indices_map(())), doc="The devices, in order.")
@@ -49,8 +63,9 @@ class Sharding:
         return hooks.hlo_sharding(self, num_dimensions)
 
     def addressable_devices_indices_map(self, global_shape: Sequence[int]) -> dict[Any, Index]:
-        """devices_indices_map of this process's devices: all."""
-        return self.devices_indices_map(global_shape)
+        """devices_indices_map of this process's devices."""
+        found = self.devices_indices_map(global_shape)
+        return found if processes.count == 1 else {d: index for d, index in found.items() if _is_mine(d)}
 
     def check_compatible_aval(self, aval_shape: Sequence[int]) -> None:
         """Raises ValueError for shapes that the sharding cannot divide."""

@@ -7,11 +7,21 @@ import numpy as np
 
 from numjet.core.trace import Tracer
 from numjet.foundation import dtypes
+from numjet.foundation.processes import state as processes
 from numjet.numpy.core.promotion import array_arg
 
 
 def _key_bits(x: Any) -> np.ndarray:
     return np.asarray(x._value)[x.dtype.names[0]]
+
+
+def _is_readable(x: Any) -> bool:
+    """Whether this process has all of an array."""
+    return processes.count == 1 or x.is_fully_addressable or x.is_fully_replicated
+
+
+def _described(x: Any) -> str:
+    return f"Array(shape={x.shape}, dtype={dtypes.long_name(x.dtype)})"
 
 
 def repr_array(x: Any) -> str:
@@ -24,6 +34,8 @@ def repr_array(x: Any) -> str:
     """
     if dtypes.is_key(x.dtype):
         return f"Array({x.shape}, dtype={dtypes.short_name(x.dtype)}) overlaying:\n{_key_bits(x)}"
+    if not _is_readable(x):
+        return _described(x)
     tail = f"dtype={dtypes.long_name(x.dtype)}{', weak_type=True' if x.weak_type else ''})"
     if x.size == 0 and not x.is_deleted():
         return f"Array([], shape={x.shape}, {tail}"
@@ -42,7 +54,7 @@ def str_array(x: Any) -> str:
     """
     if dtypes.is_key(x.dtype):
         return repr_array(x)
-    return str(np.asarray(x._value))
+    return str(np.asarray(x._value)) if _is_readable(x) else _described(x)
 
 
 def array_repr(arr: Any, max_line_width: int | None = None, precision: int | None = None,
