@@ -1,4 +1,4 @@
-"""Debugging of running programs: `debug.print`, `debug.log`, `debug.callback`, `debug.breakpoint`, and pictures of placements."""
+"""Debugging of running programs: `debug.print`, `debug.log`, `debug.callback`, `debug.breakpoint`, pictures of placements."""
 
 from numjet.api.sharding.inspection import (
     inspect_array_sharding as inspect_array_sharding,

@@ -44,11 +44,12 @@ def initialize(coordinator_address: str | None = None, num_processes: int | None
     >>> shutdown()
     """
     if slice_index is not None or partition_index is not None:
-        raise NotImplementedError("distributed.initialize: slice_index and partition_index are for TPUs in several slices, which "
-                                  "are not supported: leave them out")
+        raise NotImplementedError("distributed.initialize: slice_index and partition_index are for TPUs in several slices, "
+                                  "which are not supported: leave them out")
     if local_device_ids is not None and config.platforms not in ("gpu", "cuda"):
         raise ValueError(f"distributed.initialize: local_device_ids={local_device_ids} names GPUs, and the platform is "
-                         f"{config.platforms or 'cpu'}: leave it out; jax_num_cpu_devices says how many devices the CPU counts as")
+                         f"{config.platforms or 'cpu'}: leave it out; jax_num_cpu_devices says how many devices the CPU "
+                         "counts as")
     if _state["initialized"]:
         raise RuntimeError("distributed.initialize should only be called once.")
     said = processes.given()
@@ -62,8 +63,8 @@ def initialize(coordinator_address: str | None = None, num_processes: int | None
             count, index = (found.count if count is None else count), (found.index if index is None else index)
     cluster = _checked(address, count, index)
     if cluster.count > 1 and devices_are_known():
-        raise RuntimeError("distributed.initialize: jax.distributed.initialize() must be called before any JAX calls that might "
-                           "initialise the XLA backend: devices were used already. Call it at the start of the program.")
+        raise RuntimeError("distributed.initialize: jax.distributed.initialize() must be called before any JAX calls that "
+                           "might initialise the XLA backend: devices were used already. Call it at the start of the program.")
     if cluster.count > 1:
         for name, seconds in (("initialization_timeout", initialization_timeout),
                               ("heartbeat_timeout_seconds", heartbeat_timeout_seconds),
@@ -80,8 +81,8 @@ def initialize(coordinator_address: str | None = None, num_processes: int | None
 def _checked(address: str | None, count: int | None, index: int | None) -> Cluster:
     if address is None and count in (None, 1) and index in (None, 0):
         if count is None:
-            raise ValueError("coordinator_address should be defined: distributed.initialize found no launcher (Slurm, Open MPI, "
-                             "Kubernetes), and neither arguments nor variables say it. Pass coordinator_address, num_processes "
+            raise ValueError("coordinator_address should be defined: distributed.initialize found no launcher (Slurm, Open "
+                             "MPI, Kubernetes), and neither arguments nor variables say it. Pass coordinator_address, num_processes "
                              "and process_id, or start the program by python -m numjet.tools.launch.")
         return Cluster("", 1, 0)
     if address is None:

@@ -61,8 +61,8 @@ def detect(method: str | None = None, environ: Mapping[str, str] = os.environ) -
     if method == "deactivate":
         return None
     if method is not None and method not in known:
-        raise ValueError(f"Automatic Distributed initialization can be used with {', '.join(map(repr, known))} or 'deactivate', "
-                         f"got cluster_detection_method={method!r}")
+        raise ValueError(f"Automatic Distributed initialization can be used with {', '.join(map(repr, known))} or "
+                         f"'deactivate', got cluster_detection_method={method!r}")
     for read in known.values() if method is None else [known[method]]:
         found = read(environ)
         if found is not None:
