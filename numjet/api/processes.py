@@ -82,8 +82,9 @@ def _checked(address: str | None, count: int | None, index: int | None) -> Clust
     if address is None and count in (None, 1) and index in (None, 0):
         if count is None:
             raise ValueError("coordinator_address should be defined: distributed.initialize found no launcher (Slurm, Open "
-                             "MPI, Kubernetes), and neither arguments nor variables say it. Pass coordinator_address, num_processes "
-                             "and process_id, or start the program by python -m numjet.tools.launch.")
+                             "MPI, Kubernetes), and neither arguments nor variables say it. Pass "
+                             "coordinator_address, num_processes and process_id, or start the program by "
+                             "python -m numjet.tools.launch.")
         return Cluster("", 1, 0)
     if address is None:
         raise ValueError("coordinator_address should be defined: distributed.initialize of several processes needs the "
