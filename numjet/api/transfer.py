@@ -68,6 +68,9 @@ def _put(x: Any, device: Any) -> Any:
     given = device
     if device is not None and not (isinstance(device, Device) and device == CPU):
         device = placement.location("device_put", device)
+    if isinstance(device, Device) and device.process_index != processes.index:
+        raise ValueError(f"device_put: {device!r} belongs to process {device.process_index}, and this is process "
+                         f"{processes.index}: put arrays on this process's devices, or on those of all by a sharding")
     several = device is not None and not isinstance(device, Device)
     if several:
         placement.check_parts("One of device_put args", device, aval_of(x).shape)

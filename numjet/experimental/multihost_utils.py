@@ -1,52 +1,128 @@
-"""Helpers for programs of several processes, which run here in one: what is gathered or broadcast is the process's own."""
+"""Helpers for programs of several processes: waiting for each other, gathering and telling values, arrays of all of them.
+
+All processes call them alike, in the same order.
+"""
 from __future__ import annotations
 
+import zlib
 from typing import Any
 
 import numpy as np
 
-from numjet.api.transfer import device_get, device_put, effects_barrier
+from numjet.api.sharding.shards import make_array_from_single_device_arrays
+from numjet.api.transfer import device_get, device_put, devices, effects_barrier, local_devices, process_count, process_index
 from numjet.core.sharding.mesh import Mesh
-from numjet.core.sharding.partition_spec import PartitionSpec
+from numjet.core.sharding.partition_spec import PartitionSpec, parts_of
 from numjet.core.sharding.shardings import NamedSharding
-from numjet.foundation.tree import tree_flatten, tree_map, tree_unflatten
+from numjet.core.trace import Array
+from numjet.foundation.tree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 from numjet.foundation.tree.prefix import broadcast_prefix
+
+
+def _by_process() -> np.ndarray:
+    """The devices: a row for each process."""
+    mine = local_devices()
+    rows: list[list[Any]] = [[] for _ in range(process_count())]
+    for device in devices():
+        rows[device.process_index].append(device)
+    if any(len(row) != len(mine) for row in rows):
+        raise ValueError("multihost_utils: expected as many devices in each process, got "
+                         f"{[len(row) for row in rows]}: start all with the same jax_num_cpu_devices")
+    grid = np.empty((len(rows), len(mine)), object)
+    grid[:] = rows
+    return grid
+
+
+def _stacked(x: np.ndarray) -> Any:
+    """The global array whose row k is the value of process k."""
+    sharding = NamedSharding(Mesh(_by_process(), ("processes", "local")), PartitionSpec("processes"))
+    parts = [device_put(x[None], d) for d in local_devices()]
+    return make_array_from_single_device_arrays((process_count(), *x.shape), sharding, parts)
+
+
+def _replicated(x: Any, mesh: Mesh) -> np.ndarray:
+    """The value of a global array, in all processes."""
+    return np.asarray(device_put(x, NamedSharding(mesh, PartitionSpec())).addressable_data(0))
 
 
 def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
     """NumPy arrays with the values of all processes: one after the other along a new first axis, or if `tiled` along the first.
 
+    Arrays of parts in several processes are gathered as they are; ValueError without `tiled`.
+
     >>> process_allgather(np.arange(3)).shape, process_allgather(np.arange(3), tiled=True).shape
     ((1, 3), (3,))
     """
-    return tree_map(lambda x: np.asarray(x) if tiled and np.ndim(x) else np.asarray(x)[None], device_get(in_tree))
+    def gather(x: Any) -> np.ndarray:
+        if isinstance(x, Array) and not x.is_fully_addressable:
+            if not tiled:
+                raise ValueError("Gathering global non-fully-addressable arrays only supports tiled=True")
+            return np.asarray(x) if x.is_fully_replicated else _replicated(x, x.sharding.mesh)
+        value = np.asarray(device_get(x))
+        if process_count() == 1:
+            return value if tiled and value.ndim else value[None]
+        stacked = _stacked(value)
+        found = _replicated(stacked, stacked.sharding.mesh)
+        return found.reshape(-1, *found.shape[2:]) if tiled and value.ndim else found
+    return tree_map(gather, in_tree)
 
 
 def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
-    """NumPy arrays with the values of the source process. ValueError if the only process is not to be the source.
+    """NumPy arrays with the values of the source process: that where is_source is True, default: process 0.
+
+    ValueError where no process is the source, or several are.
 
     >>> broadcast_one_to_all(np.arange(2)).tolist()
     [0, 1]
     """
-    if is_source is not None and not is_source:
-        raise ValueError("broadcast_one_to_all: no process is the source, as there is one and its is_source is False")
-    return tree_map(np.asarray, device_get(in_tree))
+    if is_source is None:
+        is_source = process_index() == 0
+    sources = process_allgather(np.array(bool(is_source)))
+    if sources.sum() != 1:
+        raise ValueError(f"broadcast_one_to_all: expected one source, got processes {np.nonzero(sources)[0].tolist()}")
+    if process_count() == 1:
+        return tree_map(lambda x: np.asarray(device_get(x)), in_tree)
+    source = int(np.argmax(sources))
+    return tree_map(lambda x: process_allgather(np.asarray(device_get(x)))[source], in_tree)
 
 
 def sync_global_devices(name: str) -> None:
-    """Waits for the devices of all processes."""
-    del name
+    """Waits for the devices of all processes. AssertionError where these wait under different names.
+
+    >>> sync_global_devices("after the first step")
+    """
     effects_barrier()
+    assert_equal(np.uint32(zlib.crc32(name.encode())), f"sync_global_devices name mismatch ('{name}')")
 
 
 def assert_equal(in_tree: Any, fail_message: str = "") -> None:
-    """Raises AssertionError if values differ between processes: of one they do not. TypeError for what is no array."""
-    del fail_message
-    device_get(tree_map(np.asarray, in_tree))
+    """Raises AssertionError if values differ between processes. TypeError for what is no array."""
+    mine = [np.asarray(device_get(x)) for x in tree_leaves(in_tree)]
+    if process_count() == 1:
+        return
+    for value in mine:
+        every = process_allgather(value)
+        if not all(np.array_equal(value, other, equal_nan=value.dtype.kind in "fc") for other in every):
+            raise AssertionError(f"{fail_message}. Expected: {every[0]}; got: {value} in process {process_index()}.")
+
+
+def _specs(pspecs: Any, values: Any) -> list[PartitionSpec]:
+    found = broadcast_prefix(pspecs, values, is_leaf=lambda x: x is None or isinstance(x, PartitionSpec))
+    return [PartitionSpec() if s is None else s for s in found]
+
+
+def _of_processes(mesh: Mesh, spec: PartitionSpec, ndim: int) -> list[int]:
+    """Among how many processes each dimension is divided."""
+    local = mesh.local_mesh.shape
+    counts = [int(np.prod([mesh.shape[a] // local[a] for a in parts_of(part)])) for part in spec]
+    return counts + [1] * (ndim - len(counts))
 
 
 def host_local_array_to_global_array(local_inputs: Any, global_mesh: Mesh, pspecs: Any) -> Any:
-    """Arrays on all devices of a mesh, made of those of each process: here the arrays themselves.
+    """Arrays on all devices of a mesh, made of those of each process: along axes of the mesh that go through several processes
+    their values stand side by side; along others all processes have the same.
+
+    ValueError for values that the specification cannot divide.
 
     >>> import numjet as nj
     >>> mesh = nj.make_mesh((1,), ("x",))
@@ -54,13 +130,34 @@ def host_local_array_to_global_array(local_inputs: Any, global_mesh: Mesh, pspec
     (2,)
     """
     leaves, tree = tree_flatten(local_inputs)
-    specs = broadcast_prefix(pspecs, local_inputs, is_leaf=lambda x: x is None or isinstance(x, PartitionSpec))
-    placed = [NamedSharding(global_mesh, PartitionSpec() if s is None else s) for s in specs]
-    for leaf, sharding in zip(leaves, placed, strict=True):
-        sharding.check_compatible_aval(np.shape(leaf))
-    return tree_unflatten(tree, [device_put(leaf, s) for leaf, s in zip(leaves, placed, strict=True)])
+    return tree_unflatten(tree, [_global(x, global_mesh, s) for x, s in zip(leaves, _specs(pspecs, local_inputs), strict=True)])
+
+
+def _global(x: Any, mesh: Mesh, spec: PartitionSpec) -> Any:
+    sharding = NamedSharding(mesh, spec)
+    if isinstance(x, Array) and not x.is_fully_addressable:
+        return x
+    if not mesh.is_multi_process:
+        sharding.check_compatible_aval(np.shape(x))
+        return device_put(x, sharding)
+    local = device_put(x, NamedSharding(mesh.local_mesh, spec))
+    shape = tuple(n * k for n, k in zip(local.shape, _of_processes(mesh, spec, local.ndim), strict=True))
+    on = {part.device: part for part in (s.data for s in local.addressable_shards)}
+    wanted = sharding.addressable_devices_indices_map(shape)
+    return make_array_from_single_device_arrays(shape, sharding, [on[d] for d in wanted])
 
 
 def global_array_to_host_local_array(global_inputs: Any, global_mesh: Mesh, pspecs: Any) -> Any:
-    """The inverse of host_local_array_to_global_array."""
-    return host_local_array_to_global_array(global_inputs, global_mesh, pspecs)
+    """The inverse of host_local_array_to_global_array: arrays on this process's devices."""
+    leaves, tree = tree_flatten(global_inputs)
+    return tree_unflatten(tree, [_local(x, global_mesh, s) for x, s in zip(leaves, _specs(pspecs, global_inputs), strict=True)])
+
+
+def _local(x: Any, mesh: Mesh, spec: PartitionSpec) -> Any:
+    placed = device_put(x, NamedSharding(mesh, spec))
+    if not mesh.is_multi_process:
+        return placed
+    sharding = NamedSharding(mesh.local_mesh, spec)
+    shape = tuple(n // k for n, k in zip(placed.shape, _of_processes(mesh, spec, placed.ndim), strict=True))
+    on = {part.device: part for part in (s.data for s in placed.addressable_shards)}
+    return make_array_from_single_device_arrays(shape, sharding, [on[d] for d in sharding.devices_indices_map(shape)])

@@ -202,8 +202,15 @@ def move(array: Any, device: Any) -> Any:
         array = one_device.labelled(array, None)
     transfers.check("device_to_device", True, array.aval, device)
     if not isinstance(device, Device):
-        return _resharded(array, device) if _among_devices(array.device, device) else (
-            backends.load_partitioned().put(array, device))
+        if _among_devices(array.device, device):
+            return _resharded(array, device)
+        if not device.is_fully_addressable:
+            backends.load_processes().check_same(array, "device_put")
+        return backends.load_partitioned().put(array, device)
+    if not isinstance(array.device, Device) and not array.device.is_fully_addressable:
+        raise ValueError("When the second argument to `device_put` is a Device, the first argument must be a fully addressable "
+                         "array or a non-addressable array with a single device sharding. Got an array of shape "
+                         f"{array.aval.str_short()} with devices {[str(d) for d in distribution.devices_of(array.device)]}")
     if device.platform == "cpu" and array._remote is None:
         return _native.rewrap(array, device=device, committed=True)
     return _placed(array._value, array.aval, device, True)

@@ -71,7 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("-n", "--processes", type=int, default=2)
     parser.add_argument("--devices", type=int, default=1, help="devices of the CPU in each process")
     parser.add_argument("--grace", type=float, default=GRACE, help="seconds until the others are ended after one failed")
-    parser.add_argument("program", help="a file, or -m and a module")
+    parser.add_argument("program", help="a file")
     parser.add_argument("arguments", nargs=argparse.REMAINDER)
     given = parser.parse_args(arguments)
     if given.processes < 1 or given.devices < 1:

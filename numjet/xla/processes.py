@@ -4,6 +4,10 @@ They tell each other their devices, and a process that is not heard of ends the 
 """
 from __future__ import annotations
 
+import hashlib
+from itertools import count
+from typing import Any
+
 from numjet.foundation.errors import JaxRuntimeError
 from numjet.foundation.processes import Cluster, state
 from numjet.xla import plugin
@@ -65,3 +69,24 @@ def forget(key: str) -> None:
     """Drops the value under a key."""
     with failures():
         state.client.key_value_delete(key)
+
+
+_checks = count(1)
+_KEPT = 2  # checks whose values some process may still read
+TIMEOUT = 300.0
+
+
+def check_same(array: Any, what: str) -> None:
+    """AssertionError where an array of the host, which goes to devices of all processes, is not the same in all of them."""
+    number = next(_checks)
+    mine = hashlib.sha256(f"{array.aval}".encode() + array._value.tobytes()).hexdigest()
+    key = lambda n, process: f"numjet/same/{n}/{process}"
+    set_value(key(number, state.index), mine)
+    every = [value_of(key(number, process), TIMEOUT) for process in range(state.count)]
+    if number > _KEPT:
+        forget(key(number - _KEPT, state.index))
+    other = next((k for k, value in enumerate(every) if value != mine), None)
+    if other is not None:
+        raise AssertionError(f"array of type {array.aval.str_short()} passed to {what} is not the same on each process: "
+                             f"processes {state.index} and {other} have different values. Pass the same value in all, or make "
+                             "the array with make_array_from_process_local_data.")

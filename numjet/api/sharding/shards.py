@@ -112,10 +112,12 @@ def _part(value: Any, dtype: Any) -> Any:
 
 
 def make_array_from_process_local_data(sharding: Any, local_data: Any, global_shape: Any = None) -> Any:
-    """Arrays of the data of all processes, of which there is one: a pytree of arrays on the devices of a sharding.
+    """Arrays of the data of all processes: a pytree of arrays on the devices of a sharding, each process giving the parts of
+    its own devices.
 
-    sharding: a Sharding, a Device, or a PartitionSpec for the mesh in use. global_shape: shapes, or a prefix of the pytree with
-    them: those of the data. ValueError for others.
+    sharding: a Sharding, a Device, or a PartitionSpec for the mesh in use. global_shape: shapes, or a prefix of the pytree
+    with them; default: as if all processes had data of the same shape. Along a dimension of the global size the data are
+    the whole. ValueError for data of a size that is neither the whole nor this process's part, and for parts that are not equal.
 
     >>> from numjet.runtime.device import CPU
     >>> make_array_from_process_local_data(CPU, np.ones(3)).shape
@@ -130,12 +132,46 @@ def make_array_from_process_local_data(sharding: Any, local_data: Any, global_sh
             raise ValueError(f"make_array_from_process_local_data: global_shape {global_shape} does not have the structure of "
                              f"the data, {tree}")
         shapes = tree_flatten(global_shape, is_leaf=is_shape)[0]
-    for leaf, shape in zip(leaves, shapes, strict=True):
-        if shape is not None and tuple(shape) != np.shape(leaf):
-            raise ValueError(f"make_array_from_process_local_data: expected global_shape {np.shape(leaf)}, the shape of the "
-                             f"data of the only process, got {shape}")
     placed = broadcast_prefix(tree_map(_sharding, sharding), local_data)
-    return tree_unflatten(tree, [device_put(leaf, s) for leaf, s in zip(leaves, placed, strict=True)])
+    return tree_unflatten(tree, [_of_processes(x, s, shape) for x, s, shape in zip(leaves, placed, shapes, strict=True)])
+
+
+def _of_processes(data: Any, sharding: Any, shape: Any) -> Any:
+    """The array of which this process has `data`."""
+    if isinstance(sharding, Device) or sharding.is_fully_addressable:
+        if shape is not None and tuple(shape) != np.shape(data):
+            raise ValueError(f"make_array_from_process_local_data: expected global_shape {np.shape(data)}, the shape of the "
+                             f"data of the only process, got {shape}")
+        return device_put(data, sharding)
+    data = np.asarray(data)
+    parts = sharding._parts(data.ndim)
+    own = _own_parts(sharding, parts)
+    if shape is None:
+        shape = tuple(n * count // len(mine) for n, count, mine in zip(data.shape, parts, own, strict=True))
+    if len(shape) != data.ndim:
+        raise ValueError(f"make_array_from_process_local_data: expected a global_shape of rank {data.ndim}, got {shape}")
+    check_parts("One of make_array_from_process_local_data args", sharding, shape)
+    for d, (n, size, count, mine) in enumerate(zip(data.shape, shape, parts, own, strict=True)):
+        if n not in (size, size // count * len(mine)):
+            raise ValueError("Invalid host data, each dimension should match either global or process shape. In dimension "
+                             f"{d}, the process data has {n} elements. Process addresses {size // count * len(mine)} elements "
+                             f"and global_shape={tuple(shape)}.")
+
+    def local(index: Index) -> Any:
+        found = []
+        for n, size, count, mine, part in zip(data.shape, shape, parts, own, index, strict=True):
+            step = size // count
+            number = (part.start or 0) // step if step else 0
+            at = number if n == size else mine.index(number)
+            found.append(slice(at * step, (at + 1) * step))
+        return data[tuple(found)]
+    return make_array_from_callback(shape, sharding, local)
+
+
+def _own_parts(sharding: Sharding, parts: Sequence[int]) -> list[list[int]]:
+    """The numbers of the parts of each dimension that this process has."""
+    indices = sharding.addressable_devices_indices_map(tuple(parts)).values()
+    return [sorted({index[d].start or 0 for index in indices}) for d in range(len(parts))]
 
 
 def _sharding(placement: Any) -> Any:
