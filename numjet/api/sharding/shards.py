@@ -117,7 +117,8 @@ def make_array_from_process_local_data(sharding: Any, local_data: Any, global_sh
 
     sharding: a Sharding, a Device, or a PartitionSpec for the mesh in use. global_shape: shapes, or a prefix of the pytree
     with them; default: as if all processes had data of the same shape. Along a dimension of the global size the data are
-    the whole. ValueError for data of a size that is neither the whole nor this process's part, and for parts that are not equal.
+    the whole. ValueError for data of a size that is neither the whole nor this process's part, and for parts that are not
+    equal.
 
     >>> from numjet.runtime.device import CPU
     >>> make_array_from_process_local_data(CPU, np.ones(3)).shape
