@@ -3,6 +3,7 @@ Imports `control`, `lax`, `nn` and `numpy`. Add a function to the file of its fa
 """
 
 from numjet.nn.normalization import logsumexp as logsumexp
+from numjet.scipy.special.bessel import bessel_jn as bessel_jn
 from numjet.scipy.special.complex_gamma import loggamma as loggamma
 from numjet.scipy.special.elliptic import (
     ellipe as ellipe, ellipeinc as ellipeinc, ellipk as ellipk, ellipkinc as ellipkinc, ellipkm1 as ellipkm1,
@@ -16,6 +17,7 @@ from numjet.scipy.special.gamma_family import (
     factorial as factorial, gamma as gamma, gammainc as gammainc, gammaincc as gammaincc, gammaln as gammaln,
     gammasgn as gammasgn, multigammaln as multigammaln, poch as poch, polygamma as polygamma, zeta as zeta,
 )
+from numjet.scipy.special.hypergeometric import hyp1f1 as hyp1f1, hyp2f1 as hyp2f1
 from numjet.scipy.special.integrals import (
     exp1 as exp1, expi as expi, expn as expn, i0 as i0, i0e as i0e, i1 as i1, i1e as i1e, spence as spence,
 )

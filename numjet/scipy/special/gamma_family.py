@@ -8,10 +8,14 @@ from typing import Any
 import numpy as np
 
 import numjet.numpy as jnp
+from numjet.control.custom.custom_jvp import custom_jvp
 from numjet.foundation import dtypes
 from numjet.lax.elementwise import special
 from numjet.numpy.core.promotion import promote_args_inexact, promote_shapes
 from numjet.scipy.special.complex_gamma import gamma_of_complex
+
+_ZETA_TERMS = 12        # of zeta's sum in its derivative, and of the corrections behind them
+_ZETA_CORRECTIONS = 8
 
 
 def floats(name: str, *args: Any) -> list[Any]:
@@ -197,13 +201,42 @@ def betainc(a: Any, b: Any, x: Any) -> Any:
 # -------------------------------------------------------------------------------------------- zeta
 
 def zeta(x: Any, q: Any = None) -> Any:
-    """Hurwitz's zeta function, the sum of (q + n)**-x; q: default 1, which is Riemann's.
+    """Hurwitz's zeta function, the sum of (q + n)**-x; q: default 1, which is Riemann's. Derivatives in both arguments.
 
     >>> round(float(zeta(2.0)), 4)
     1.6449
     """
     x, q = floats("zeta", x, 1.0 if q is None else q)
+    return _zeta(x, q)
+
+
+@custom_jvp
+def _zeta(x: Any, q: Any) -> Any:
     return special.zeta(x, q)
+
+
+@_zeta.defjvp
+def _zeta_jvp(primals: Any, tangents: Any) -> Any:
+    x, q = primals
+    return _zeta(x, q), _zeta_slope(x, q) * tangents[0] - x * _zeta(x + 1, q) * tangents[1]
+
+
+def _zeta_slope(x: Any, q: Any) -> Any:
+    """The derivative of zeta in x: the derivative of Euler and Maclaurin's sum, DLMF 25.11.5."""
+    infinite = x == jnp.inf
+    x = jnp.where(infinite, 2, jnp.where(x >= 1, x, jnp.nan))
+    base = jnp.expand_dims(q, -1) + jnp.arange(_ZETA_TERMS, dtype=q.dtype)
+    head = -jnp.sum(jnp.log(base) * base ** -jnp.expand_dims(x, -1), axis=-1)
+    a = q + _ZETA_TERMS
+    log, power = jnp.log(a), a ** -x
+    total = head - a * power * (log + 1 / (x - 1)) / (x - 1) - 0.5 * log * power
+    rising, factor, inverse = 1 / x, x * power / a, 1 / a  # rising: the logarithmic derivative of the factor but for -log
+    for k, number in enumerate(_bernoulli_numbers(2 * _ZETA_CORRECTIONS + 1)[2::2], 1):
+        total = total + float(number / math.factorial(2 * k)) * factor * (rising - log)
+        pair = (x + (2 * k - 1)) * (x + 2 * k)
+        rising = rising + 1 / (x + (2 * k - 1)) + 1 / (x + 2 * k)
+        factor = factor * pair * inverse * inverse
+    return jnp.where(infinite, 0, total)
 
 
 def _bernoulli_numbers(count: int) -> list[Fraction]:

@@ -1,0 +1,266 @@
+"""Hypergeometric functions 1F1 and 2F1 of real numbers.
+
+Power series, asymptotic series and analytic continuation by Taylor series of the differential equation (J. Pearson, S. Olver
+and M. Porter, "Numerical methods for the computation of the confluent and Gauss hypergeometric functions", 2017). All in 64
+bits, whichever dtype the arguments have, as sums cancel. Derivatives of any order in each argument are made by forward mode
+through the loops, in the rule of one function per order, so that reverse mode never transposes a loop.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import numjet.numpy as jnp
+from numjet import lax
+from numjet.api.grad import jvp
+from numjet.api.jit_when_eager import jit_when_eager
+from numjet.control.custom.custom_jvp import custom_jvp
+from numjet.control.loops.while_loop import fori_loop, while_loop
+from numjet.foundation.config import enable_x64
+from numjet.scipy.special.gamma_family import floats, gamma
+
+_TERMS = 3000     # of power series, at most
+_TAYLOR = 110     # terms of a Taylor series at half of its radius
+_EXPANSION = 40   # terms of an asymptotic series
+_FAR = 500.0      # arguments of 1F1 from which on the asymptotic series is used
+
+
+def _reciprocal_gamma(x: Any) -> Any:
+    """1 / Gamma(x), smooth at the poles: by Euler's reflection formula."""
+    low = x < 0.5
+    reflected = jnp.sin(jnp.pi * jnp.where(low, x, 0.25)) * gamma(1 - jnp.where(low, x, 0.25)) / jnp.pi
+    return jnp.where(low, reflected, 1 / gamma(jnp.where(low, 1.0, x)))
+
+
+def _is_pole(x: Any) -> Any:
+    return (x <= 0) & (x == jnp.floor(x))
+
+
+def _series(upper: tuple[Any, ...], lower: Any, z: Any) -> Any:
+    """The sum of products of (u)_n over (lower)_n n!, times z^n; upper: one or two parameters.
+
+    A majorant decides about the end: terms whose upper parameters count as 1 at least, as derivatives go on where a factor
+    is zero."""
+    def step(v: Any) -> Any:
+        n, term, total, bound, largest = v
+        below = (lower + n) * (n + 1)
+        ratio, size = z / below, jnp.abs(z / below)
+        for u in upper:
+            ratio, size = ratio * (u + n), size * jnp.maximum(jnp.abs(u + n), 1)
+        term, bound = term * ratio, bound * size
+        return n + 1, term, total + term, bound, jnp.maximum(largest, bound)
+
+    def unfinished(v: Any) -> Any:
+        n, _, total, bound, largest = v
+        shrinks = jnp.abs(z) * jnp.abs(upper[-1] + n) < 0.95 * (n + 1)
+        done = shrinks & ((bound <= 1e-20 * jnp.abs(total)) | (bound <= 1e-40 * largest))
+        return (n < _TERMS) & jnp.any(~done & jnp.isfinite(total))
+    one = jnp.ones_like(z)
+    return while_loop(unfinished, step, (jnp.zeros((), z.dtype), one, one, one, one))[2]
+
+
+def _polynomial(a: Any, b: Any, c: Any, z: Any) -> Any:
+    """2F1 where a or b is a non-positive integer: its finite sum."""
+    def step(n: Any, v: Any) -> Any:
+        term, total = v
+        k = n.astype(z.dtype)
+        top = (a + k) * (b + k)
+        term = jnp.where(top == 0, 0, term * top / jnp.where(top == 0, 1, (c + k) * (k + 1)) * z)
+        return term, total + term
+    degree = jnp.minimum(jnp.where(_is_pole(a), -a, jnp.inf), jnp.where(_is_pole(b), -b, jnp.inf))
+    count = jnp.max(jnp.where(jnp.isfinite(degree), degree, 0), initial=0).astype(np.int32)
+    one = jnp.ones_like(z)
+    return while_loop(lambda v: v[0] <= count, lambda v: (v[0] + 1, *step(v[0], v[1:])), (jnp.int32(0), one, one))[2]
+
+
+# -------------------------------------------------------------------------------------------- derivatives
+
+def _with_derivatives(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function in 64 bits, of real arguments of one shape and dtype, with derivatives of any order.
+
+    They are mixed partial derivatives by forward mode. The linear part of the rule has the arguments' dtype."""
+    def partial_derivative(orders: tuple[int, ...], *xs: Any) -> Any:
+        derived = function
+        for place, order in enumerate(orders):
+            for _ in range(order):
+                derived = _along(derived, place)
+        with enable_x64(True):
+            wide = derived(*(lax.convert_element_type(x, np.float64) for x in xs))
+            return lax.convert_element_type(wide, xs[0].dtype)
+
+    def rule(orders: tuple[int, ...], primals: Any, tangents: Any) -> Any:
+        changes = jnp.zeros_like(primals[0])
+        for place, tangent in enumerate(tangents):
+            higher = tuple(order + (k == place) for k, order in enumerate(orders))
+            changes = changes + smooth(higher, *primals) * tangent
+        return smooth(orders, *primals), changes
+    smooth = custom_jvp(partial_derivative, nondiff_argnums=(0,))
+    smooth.defjvp(rule)
+    return smooth
+
+
+def _along(function: Callable[..., Any], place: int) -> Callable[..., Any]:
+    def derived(*xs: Any) -> Any:
+        return jvp(lambda x: function(*xs[:place], x, *xs[place + 1:]), (xs[place],), (jnp.ones_like(xs[place]),))[1]
+    return derived
+
+
+# -------------------------------------------------------------------------------------------- 1F1
+
+def _kummer_far(a: Any, b: Any, x: Any) -> Any:
+    """exp(-x) 1F1(a, b, x) for large x > 0: DLMF 13.7.2, without the part that is smaller by exp(-x)."""
+    def step(n: Any, v: Any) -> Any:
+        term, total = v
+        k = n.astype(x.dtype)
+        following = term * (b - a + k) * (1 - a + k) / ((k + 1) * x)
+        following = jnp.where(jnp.abs(following) < jnp.abs(term), following, 0)
+        return following, total + following
+    one = jnp.ones_like(x)
+    total = fori_loop(0, _EXPANSION, step, (one, one))[1]
+    return gamma(b) * _reciprocal_gamma(a) * x ** (a - b) * total
+
+
+def _confluent(a: Any, b: Any, x: Any) -> Any:
+    """1F1 by its series, after Kummer's transformation for x < 0, so that terms agree in their signs."""
+    size, negative = jnp.abs(x), x < 0
+    top = jnp.where(negative, b - a, a)
+    safe_b = jnp.where(_is_pole(b), 1.5, b)
+    far = (size > _FAR) & ~_is_pole(top)
+    near_sum = _series((top,), safe_b, jnp.where(far, 1, size))
+    near = jnp.where(negative, jnp.exp(-size) * near_sum, near_sum)
+    far_sum = _kummer_far(top, safe_b, jnp.where(far, size, 600.0))
+    far_sum = jnp.where(negative, far_sum, jnp.exp(size / 2) * far_sum * jnp.exp(size / 2))
+    value = jnp.where(far, far_sum, near)
+    ends = _is_pole(a) & (a >= b)
+    polynomial = _confluent_polynomial(jnp.where(ends, a, 0), b, x)
+    return jnp.where(_is_pole(b), jnp.where(ends, polynomial, jnp.where(x == 0, 1, jnp.inf)),
+                     jnp.where(_is_pole(a) & (size > _FAR), _confluent_polynomial(a, safe_b, x), value))
+
+
+def _confluent_polynomial(a: Any, b: Any, x: Any) -> Any:
+    def step(v: Any) -> Any:
+        k, term, total = v
+        top = a + k
+        term = jnp.where(top >= 0, 0, term * top / jnp.where(top >= 0, 1, (b + k) * (k + 1)) * x)
+        return k + 1, term, total + term
+    count = jnp.max(jnp.where(_is_pole(a), -a, 0), initial=0)
+    one = jnp.ones_like(x)
+    return while_loop(lambda v: v[0] < count, step, (jnp.zeros((), x.dtype), one, one))[2]
+
+
+@_with_derivatives
+def _hyp1f1(a: Any, b: Any, x: Any) -> Any:
+    bad = jnp.isnan(a + b + x) | jnp.isinf(a) | jnp.isinf(b)
+    a, b, y = (jnp.where(bad, 1, v) for v in (a, b, x))
+    y = jnp.clip(y, -1e300, 1e300)  # where 1F1 is infinite or 0 already
+    value = _confluent(a, b, y)
+    value = jnp.where((x == -jnp.inf) & (a > 0) & ~_is_pole(b), 0, value)
+    value = jnp.where(jnp.isinf(x) & (jnp.abs(value) > 1e200), value * jnp.inf, value)
+    return jnp.where(bad, jnp.nan, value)
+
+
+@jit_when_eager()
+def hyp1f1(a: Any, b: Any, x: Any) -> Any:
+    """Kummer's confluent hypergeometric function 1F1(a, b, x) of real numbers.
+
+    inf where b is a non-positive integer, unless a is one that ends the sum first. Derivatives of any order. Digits are lost
+    for large negative a, where the function oscillates, and for |x| > 500 with |a| or |b| above 20. ValueError for complex
+    numbers.
+
+    >>> round(float(hyp1f1(1.0, 2.0, 1.0)), 4)
+    1.7183
+    """
+    return _hyp1f1((0, 0, 0), *jnp.broadcast_arrays(*floats("hyp1f1", a, b, x)))
+
+
+# -------------------------------------------------------------------------------------------- 2F1
+
+def _gauss_sum(a: Any, b: Any, c: Any) -> Any:
+    """2F1 at 1. DLMF 15.4.20; infinite where the sum diverges."""
+    rest = c - a - b
+    safe = jnp.where(rest > 0, rest, 1)
+    value = gamma(c) * gamma(safe) * _reciprocal_gamma(c - a) * _reciprocal_gamma(c - b)
+    return jnp.where(rest > 0, value, jnp.inf)
+
+
+def _continued(a: Any, b: Any, c: Any, gap: Any) -> Any:
+    """2F1 at 1 - gap, 0 < gap <= 1/2: Taylor series from 1/2 on, each of which halves the distance to the singularity at 1."""
+    half = jnp.full_like(gap, 0.5)
+    value = _series((a, b), c, half)
+    slope = a * b / c * _series((a + 1, b + 1), c + 1, half)
+
+    def taylor(here: Any, value: Any, slope: Any, h: Any) -> tuple[Any, Any]:
+        """From the distance `here` to 1, h further; terms are scaled by powers of h."""
+        z = 1 - here
+        scale = h / (z * here)
+
+        def term(n: Any, v: Any) -> Any:
+            u, following, total, change = v
+            k = n.astype(u.dtype)
+            middle = (1 - 2 * z) * k + c - (a + b + 1) * z
+            new = ((k + a) * (k + b) * u * h - (k + 1) * middle * following) * scale / ((k + 2) * (k + 1))
+            return following, new, total + new, change + (k + 2) * new
+        first = slope * h
+        _, _, total, change = fori_loop(0, _TAYLOR, term, (value, first, value + first, first))
+        return total, change / jnp.where(h == 0, 1, h)
+
+    def step(v: Any) -> Any:
+        here, value, slope = v
+        target = jnp.maximum(0.5 * here, gap)
+        moves = target < here
+        new, new_slope = taylor(here, value, slope, here - target)
+        return target, jnp.where(moves, new, value), jnp.where(moves, new_slope, slope)
+    return while_loop(lambda v: jnp.any(v[0] > gap), step, (half, value, slope))[1]
+
+
+def _inside(a: Any, b: Any, c: Any, z: Any, gap: Any) -> Any:
+    """2F1 at -1/2 <= z = 1 - gap < 1."""
+    near = jnp.abs(z) <= 0.5
+    return jnp.where(near, _series((a, b), c, jnp.where(near, z, 0)), _continued(a, b, c, jnp.where(near, 0.5, gap)))
+
+
+def _gauss(a: Any, b: Any, c: Any, x: Any) -> Any:
+    """2F1 below 1; for x < -1/2 after Pfaff's transformation, DLMF 15.8.1."""
+    turned = x < -0.5
+    power, other = jnp.where(b < a, b, a), jnp.where(b < a, a, b)  # the smaller power of 1 - x: less cancels
+    z = jnp.where(turned, x / (x - 1), x)
+    gap = jnp.where(turned, 1 / (1 - x), 1 - x)
+    value = _inside(power, jnp.where(turned, c - other, other), c, z, gap)
+    return jnp.where(turned, (1 - x) ** -power, 1) * value
+
+
+@_with_derivatives
+def _hyp2f1(a: Any, b: Any, c: Any, x: Any) -> Any:
+    bad = jnp.isnan(a + b + c + x) | jnp.isinf(a) | jnp.isinf(b) | jnp.isinf(c)
+    a, b, c, y = (jnp.where(bad, 0.25, v) for v in (a, b, c, x))
+    ends = (_is_pole(a) & ((a > c) | ~_is_pole(c))) | (_is_pole(b) & ((b > c) | ~_is_pole(c)))
+    pole = _is_pole(c)
+    inner = (y < 1) & ~pole & (y > -1e300)
+    value = _gauss(*(jnp.where(inner, v, 0.25) for v in (a, b, c, y)))
+    finite = ends & (pole | (y >= 1))
+    polynomial = _polynomial(*(jnp.where(finite, v, 0) for v in (a, b)), jnp.where(finite, c, 1), jnp.where(finite, y, 0))
+    equal = (a == c) | (b == c)
+    plain = jnp.where(equal & (pole | (y >= 1)), y, 0.0)
+    binomial = (1 - plain) ** -jnp.where(a == c, b, a)
+    binomial = jnp.where(jnp.isnan(binomial), jnp.inf, binomial)
+    outside = jnp.where(pole, jnp.inf, jnp.where(y == 1, _gauss_sum(a, b, jnp.where(pole, 0.25, c)), jnp.inf))
+    outside = jnp.where(y == -jnp.inf, jnp.where(jnp.minimum(a, b) > 0, 0, jnp.nan), outside)
+    special_case = jnp.where(finite, polynomial, jnp.where(equal, binomial, outside))
+    value = jnp.where((y == 0) | (a == 0) | (b == 0), jnp.where(inner, value, 1), jnp.where(inner, value, special_case))
+    return jnp.where(bad, jnp.nan, value)
+
+
+@jit_when_eager()
+def hyp2f1(a: Any, b: Any, c: Any, x: Any) -> Any:
+    """Gauss's hypergeometric function 2F1(a, b, c, x) of real numbers.
+
+    x > 1: infinite, but for polynomials (a or b is a non-positive integer) and for c equal to a or b; at 1 Gauss's sum,
+    infinite for c <= a + b. inf where c is a non-positive integer, unless a or b ends the sum first. Derivatives of any
+    order for x < 1. Digits are lost where parameters are large and of several signs. ValueError for complex numbers.
+
+    >>> round(float(hyp2f1(1.0, 1.0, 2.0, 0.5)), 4)
+    1.3863
+    """
+    return _hyp2f1((0, 0, 0, 0), *jnp.broadcast_arrays(*floats("hyp2f1", a, b, c, x)))
