@@ -11,7 +11,7 @@ from numjet.lax.contraction.dot import dot_general
 from numjet.lax.elementwise import arithmetic, compare, convert
 from numjet.lax.indexing.dynamic_slicing import dynamic_index_in_dim, dynamic_update_index_in_dim
 from numjet.lax.linalg.eigen import eigh, svd
-from numjet.lax.reduction.reduce import reduce_sum
+from numjet.lax.reduction.reduce import reduce_or, reduce_sum
 from numjet.lax.shape import create, rearrange as shapes
 from numjet.numpy.core.promotion import broadcast_to
 from numjet.random import basic
@@ -43,7 +43,10 @@ def cholesky(a: Any) -> Any:
         found = compare.select(row >= j, rest / pivot, create.full_like(rest, 0))
         return dynamic_update_index_in_dim(factor, found, j, last)
 
-    return fori_loop(0, size, column, create.full_like(a, 0))
+    factor = fori_loop(0, size, column, create.full_like(a, 0))
+    failed = reduce_or(compare.ne(factor, factor), (last - 1, last))  # early columns of a factorization that ends later
+    return compare.select(broadcast_to(shapes.expand_dims(failed, (last - 1, last)), a.shape),
+                          create.full_like(a, np.nan), factor)
 
 
 def orthonormalize(a: Any) -> Any:
@@ -52,6 +55,8 @@ def orthonormalize(a: Any) -> Any:
     Source: Giraud, Langou, Rozložník, van den Eshof, "Rounding error analysis of the classical Gram-Schmidt
     orthogonalization process", 2005.
     """
+    if a.size == 0:
+        return a
     last, size = a.ndim - 1, a.shape[-1]
 
     def column(j: Any, q: Any) -> Any:

@@ -66,6 +66,7 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *, o
     if x.ndim == 0:
         if x.dtype not in _INTS:
             raise TypeError("x must be an integer or at least 1-dimensional")
+        axes.as_axis(axis, 1)
         return placed(_shuffle(key, create.iota(dtypes.python_scalar_dtype(int), max(int(x), 0)), axis=0), out_sharding)
     axis = axes.as_axis(axis, x.ndim)
     if independent or x.ndim == 1:

@@ -13,16 +13,16 @@ from numjet.core.op import Missing, Op, Samples, Zero
 from numjet.core.trace import aval_of
 from numjet.core.traits import NORMWISE
 from numjet.foundation.dimension import smallest
-from numjet.lax.elementwise.arithmetic import add_p, div_p, mul_p, sub_p
+from numjet.lax.elementwise.arithmetic import abs_p, add_p, div_p, mul_p, sub_p
 from numjet.lax.elementwise.compare import eq_p
-from numjet.lax.elementwise.convert import as_dtype
+from numjet.lax.elementwise.convert import as_dtype, complex_p, imag_p, real_p
 from numjet.lax.linalg import hlo, matrix
 from numjet.lax.linalg.lapack import CODES, over_batch, routine
 from numjet.lax.linalg.lu_factors import solve
 from numjet.lax.linalg.matrix import matmul, mH
 from numjet.lax.linalg.triangular import positive_definite, random_matrices, spread_matrix
 from numjet.lax.operands import complex_dtype, real_dtype, scalar, where
-from numjet.lax.reduction.reduce import reduce_sum_p
+from numjet.lax.reduction.reduce import reduce_max_p, reduce_sum_p
 from numjet.lax.tangent import no_tangent
 from numjet.lax.templates import leading_batch
 
@@ -297,26 +297,44 @@ def _eig_cpu(b: Any, x: Any, *, compute_left_eigenvectors: bool, compute_right_e
 
 def _eig_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, compute_left_eigenvectors: bool,
              compute_right_eigenvectors: bool, enable_eigvec_derivs: bool, **params: Any) -> tuple[list[Any], list[Any]]:
-    """dw = diag(V^-1 dA V), dV = V (F * V^-1 dA V) up to the lengths of the vectors: Giles 2008, section 3.1.
+    """dw = diag(V^-1 dA V), dV = V (F * V^-1 dA V) up to multiples of V: Giles 2008, section 3.1.
 
-    Phases of vectors are free; the tangents are those of vectors that rotate as little as possible.
+    Left vectors are the right ones of the adjoint matrix, whose eigenvalues are the conjugate ones.
     """
     flags = {"compute_left_eigenvectors": compute_left_eigenvectors,
              "compute_right_eigenvectors": compute_right_eigenvectors, "enable_eigvec_derivs": enable_eigvec_derivs}
     if isinstance(tangents[0], Zero):
         outs = eig_p.bind(primals[0], **flags, **params)
         return outs, [no_tangent(o) for o in outs]
-    if compute_left_eigenvectors or (compute_right_eigenvectors and not enable_eigvec_derivs):
-        raise NotImplementedError("The derivatives of non-symmetric eigenvectors are only computed for right vectors alone, "
-                                  "with enable_eigvec_derivs=True; for Hermitian matrices use eigh, for eigenvalues eigvals.")
-    w, v = eig_p.bind(primals[0], **{**flags, "compute_right_eigenvectors": True, "enable_eigvec_derivs": True}, **params)
-    change = solve(v, matmul(as_dtype(tangents[0], aval_of(v).dtype), v))
-    dw = matrix.diagonal(change)
-    if not compute_right_eigenvectors:
-        return [w], [dw]
+    if (compute_left_eigenvectors or compute_right_eigenvectors) and not enable_eigvec_derivs:
+        raise NotImplementedError("The derivatives of non-symmetric eigenvectors are only computed with "
+                                  "enable_eigvec_derivs=True; for Hermitian matrices use eigh, for eigenvalues eigvals.")
+    needs_right = compute_right_eigenvectors or not compute_left_eigenvectors
+    w, *vectors = eig_p.bind(primals[0], **{**flags, "compute_right_eigenvectors": needs_right, "enable_eigvec_derivs": True},
+                             **params)
+    outs, changes = [w], [None]
+    if needs_right:
+        changes[0], dv = _vectors_jvp(w, vectors[-1], as_dtype(tangents[0], aval_of(w).dtype))
+    if compute_left_eigenvectors:
+        dw, dl = _vectors_jvp(matrix.conj(w), vectors[0], mH(as_dtype(tangents[0], aval_of(w).dtype)))
+        outs, changes = [w, vectors[0]], [changes[0] if needs_right else matrix.conj(dw), dl]
+    if compute_right_eigenvectors:
+        outs, changes = [*outs, vectors[-1]], [*changes, dv]
+    return outs, changes
+
+
+def _vectors_jvp(w: Any, v: Any, tangent: Any) -> tuple[Any, Any]:
+    """The tangents of eigenvalues and of right eigenvectors that are normalized as LAPACK's: length 1, largest part real."""
+    change = solve(v, matmul(tangent, v))
     dv = matmul(v, mul_p.bind(_gaps(w, aval_of(v).shape), change))
-    along = reduce_sum_p.bind(mul_p.bind(matrix.conj(v), dv), axes=(aval_of(v).ndim - 2,))
-    return [w, v], [dw, sub_p.bind(dv, matrix.scale_columns(v, along))]
+    rows = (aval_of(v).ndim - 2,)
+    size, real = abs_p.bind(v), real_p.bind(v)
+    size = where(eq_p(imag_p.bind(v), 0.0), size, 0)
+    largest = eq_p.bind(size, matrix.columns(reduce_max_p.bind(size, axes=rows), aval_of(v).shape))
+    length = reduce_sum_p.bind(real_p.bind(mul_p.bind(matrix.conj(v), dv)), axes=rows)
+    turned = reduce_sum_p.bind(where(largest, mul_p.bind(real, imag_p.bind(dv)), 0), axes=rows)
+    angle = div_p.bind(turned, reduce_sum_p.bind(where(largest, mul_p.bind(real, real), 0), axes=rows))
+    return matrix.diagonal(change), sub_p.bind(dv, matrix.scale_columns(v, complex_p.bind(length, angle)))
 
 
 _EIG = tuple({"compute_left_eigenvectors": x, "compute_right_eigenvectors": y, "enable_eigvec_derivs": False,
@@ -335,9 +353,8 @@ def eig(x: Any, *, compute_left_eigenvectors: bool = True, compute_right_eigenve
     """Eigenvalues, left and right eigenvectors [w, vl, vr] of matrices x[..., n, n], always complex.
 
     x vr = vr diag(w) and vl^H x = diag(w) vl^H; vectors have length 1. Those not asked for are left out. Matrices with NaN
-    or inf give NaN. Eigenvalues have derivatives; vectors only right ones
-    without left ones, with enable_eigvec_derivs (else NotImplementedError). TypeError for integers, ValueError
-    for matrices that are not square.
+    or inf give NaN. Eigenvalues have derivatives, vectors with enable_eigvec_derivs (else NotImplementedError). TypeError
+    for integers, ValueError for matrices that are not square.
 
     >>> eig(np.array([[0., 1.], [-1., 0.]], np.float32), compute_left_eigenvectors=False)[0].tolist()
     [1j, -1j]

@@ -151,6 +151,9 @@ def triangular_solve(b: Any, a: Value, y: Value, *, left_side: bool, lower: bool
 
 def tridiagonal_solve(b: Any, dl: Value, d: Value, du: Value, y: Value, *, perturb_singular: bool) -> Value:
     """By LAPACK's gtsv, cuSPARSE's gtsv2 on NVIDIA's GPUs; NaN for singular matrices."""
+    if perturb_singular:
+        raise NotImplementedError("tridiagonal_solve: perturb_singular=True is not supported by the XLA backend, whose "
+                                  "libraries report singular matrices. Leave it False, or use the CPU backend.")
     if _empty(y):
         return y
     if d.shape[-1] == 1:

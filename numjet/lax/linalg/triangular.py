@@ -258,6 +258,8 @@ def _tridiagonal_abstract(dl: ShapedArray, d: ShapedArray, du: ShapedArray, b: S
 def _tridiagonal_eager(dl: np.ndarray, d: np.ndarray, du: np.ndarray, b: np.ndarray, *,
                        perturb_singular: bool) -> np.ndarray:
     def solve(low: np.ndarray, middle: np.ndarray, up: np.ndarray, y: np.ndarray) -> list[np.ndarray]:
+        if perturb_singular:
+            return [_eliminate(low[1:].copy(), middle.copy(), up[:-1].copy(), y.copy())]
         if len(middle) == 1:
             return [y / middle]
         *_, x, info = routine("gtsv", y.dtype)(low[1:], middle, up[:-1], y)
@@ -265,8 +267,37 @@ def _tridiagonal_eager(dl: np.ndarray, d: np.ndarray, du: np.ndarray, b: np.ndar
     return over_batch(solve, [ShapedArray(b.shape, b.dtype)], [(dl, 1), (d, 1), (du, 1), (b, 2)])[0] if b.size else b
 
 
+def _eliminate(low: np.ndarray, middle: np.ndarray, up: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """Gaussian elimination with row exchanges, where pivots that are zero become the smallest relative to the entries."""
+    n, limits = len(middle), np.finfo(x.dtype)
+    second = np.zeros_like(up)
+    least = max(max(np.max(np.abs(v), initial=0) for v in (low, middle, up)) * limits.eps, limits.tiny)
+
+    def nonzero(pivot: Any) -> Any:
+        return pivot if pivot != 0 else x.dtype.type(-least if np.signbit(pivot.real) else least)
+    with np.errstate(all="ignore"):
+        for r in range(n - 1):
+            if abs(low[r]) > abs(middle[r]):
+                x[[r, r + 1]] = x[[r + 1, r]]
+                low[r], middle[r] = middle[r], low[r]
+                up[r], middle[r + 1] = middle[r + 1], up[r]
+                if r + 2 < n:
+                    second[r], up[r + 1] = up[r + 1], second[r]
+            middle[r] = nonzero(middle[r])
+            factor = low[r] / middle[r]
+            middle[r + 1] -= factor * up[r]
+            if r + 2 < n:
+                up[r + 1] -= factor * second[r]
+            x[r + 1] -= factor * x[r]
+        middle[n - 1] = nonzero(middle[n - 1])
+        for r in reversed(range(n)):
+            x[r] -= (up[r] * x[r + 1] if r + 1 < n else 0) + (second[r] * x[r + 2] if r + 2 < n else 0)
+            x[r] /= middle[r]
+    return x
+
+
 def _tridiagonal_cpu(b: Any, dl: Any, d: Any, du: Any, y: Any, *, perturb_singular: bool) -> Any:
-    sizes = [CODES[y.dtype.name], prod(y.shape[:-2]), *y.shape[-2:]]
+    sizes = [CODES[y.dtype.name], int(perturb_singular), prod(y.shape[:-2]), *y.shape[-2:]]
     return b.kernel("nj_gtsv", [*sizes, dl, d, du, y], [ShapedArray(y.shape, y.dtype)], checked=True)[0]
 
 
@@ -316,19 +347,17 @@ def tridiagonal_solve(dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: boo
     """The X with A X = b, for the tridiagonal A with diagonals dl (below), d and du (above).
 
     All diagonals have the shape [..., n]; dl[..., 0] and du[..., n-1] are not used. b: [..., n, m]. A singular matrix
-    gives NaN. TypeError when shapes or dtypes don't fit; NotImplementedError for perturb_singular, an option of
-    GPUs.
+    gives NaN; with perturb_singular its zero pivots are replaced by the smallest positive number relative to the largest
+    entry, so that the result is large and finite. TypeError when shapes or dtypes don't fit; the XLA backend has no
+    perturb_singular (NotImplementedError).
 
     >>> one = np.ones(2, np.float32)
     >>> tridiagonal_solve(0 * one, 2 * one, 0 * one, one[:, None]).tolist()
     [[0.5], [0.5]]
     """
-    if perturb_singular:
-        raise NotImplementedError("tridiagonal_solve: perturb_singular=True is not supported: LAPACK pivots, and reports "
-                                  "singular matrices by NaN. Leave it False.")
     vector = aval_of(b).ndim == aval_of(d).ndim
     shape = aval_of(b).shape
     if vector:
         b = reshaped(b, (*shape, 1))
-    out = tridiagonal_solve_p.bind(dl, d, du, b, perturb_singular=False)
+    out = tridiagonal_solve_p.bind(dl, d, du, b, perturb_singular=bool(perturb_singular))
     return reshaped(out, shape) if vector else out
