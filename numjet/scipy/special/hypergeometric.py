@@ -240,7 +240,7 @@ def _hyp2f1(a: Any, b: Any, c: Any, x: Any) -> Any:
     inner = (y < 1) & ~pole & (y > -1e300)
     value = _gauss(*(jnp.where(inner, v, 0.25) for v in (a, b, c, y)))
     finite = ends & (pole | (y >= 1))
-    polynomial = _polynomial(*(jnp.where(finite, v, 0) for v in (a, b)), jnp.where(finite, c, 1), jnp.where(finite, y, 0))
+    polynomial = _polynomial(jnp.where(finite, a, 0), jnp.where(finite, b, 0), jnp.where(finite, c, 1), jnp.where(finite, y, 0))
     equal = (a == c) | (b == c)
     plain = jnp.where(equal & (pole | (y >= 1)), y, 0.0)
     binomial = (1 - plain) ** -jnp.where(a == c, b, a)
