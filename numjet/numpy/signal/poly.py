@@ -10,13 +10,13 @@ from numjet.api.jit_when_eager import jit_when_eager
 from numjet.control.loops.scan import scan
 from numjet.lax.elementwise import arithmetic
 from numjet.lax.indexing import slicing
+from numjet.lax.linalg.eigen import eig
 from numjet.lax.shape import create, join
 from numjet.lax.shape.rearrange import broadcast_shapes
 from numjet.numpy.contraction.dot import _times
 from numjet.numpy.core.concrete import known
 from numjet.numpy.core.promotion import (
     array_arg,
-    as_dtype,
     check_arraylike,
     promote_args,
     promote_args_inexact,
@@ -131,6 +131,13 @@ def polyval(p: Any, x: Any, *, unroll: int = 16) -> Any:
     return out
 
 
+def _check_vector(name: str, p: Any) -> None:
+    """NumPy's classes of errors: it takes the length of a scalar, and cannot broadcast the powers of a matrix."""
+    if p.ndim != 1:
+        raise (TypeError if p.ndim == 0 else ValueError)(
+            f"jnp.{name}: expected a vector of coefficients, got shape {p.shape}; for many polynomials use vmap")
+
+
 def polyder(p: Any, m: int = 1) -> Any:
     """The derivative of a polynomial, m times.
 
@@ -142,6 +149,7 @@ def polyder(p: Any, m: int = 1) -> Any:
     if order < 0:
         raise ValueError("Order of derivative must be positive")
     p, = promote_args_inexact("polyder", p)
+    _check_vector("polyder", p)
     if order == 0:
         return p
     size = p.shape[0]
@@ -149,7 +157,7 @@ def polyder(p: Any, m: int = 1) -> Any:
         return create.full((0,), np.zeros((), p.dtype)[()])
     powers = np.arange(size - 1, order - 1, -1, dtype=float)
     factors = np.prod([powers - i for i in range(order)], axis=0)
-    return arithmetic.mul(slicing.slice_in_dim(p, 0, size - order), as_dtype(to_array(factors.astype(np.float32)), p.dtype))
+    return arithmetic.mul(slicing.slice_in_dim(p, 0, size - order), to_array(factors.astype(p.dtype)))
 
 
 def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
@@ -163,6 +171,7 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
     if order < 0:
         raise ValueError("Order of integral must be positive (see polyder)")
     p, constants = promote_args_inexact("polyint", p, 0 if k is None else to_array(k))
+    _check_vector("polyint", p)
     if order == 0:
         return p
     constants = atleast_1d(constants)
@@ -173,20 +182,22 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
     powers = np.arange(size + order - 1, -1, -1, dtype=float)
     factors = np.prod([np.maximum(powers - i, 1) for i in range(order)], axis=0)
     whole = concatenate([p, constants])
-    return arithmetic.div(whole, as_dtype(to_array(factors.astype(np.float32)), whole.dtype))
+    return arithmetic.div(whole, to_array(factors.astype(whole.dtype)))
 
 
 def poly(seq_of_zeros: Any) -> Any:
-    """The coefficients of the polynomial with the given zeros, a vector, the first one 1.
+    """The coefficients of the polynomial with the given zeros, a vector, the first one 1; of a square matrix its
+    characteristic polynomial, complex. ValueError for other shapes.
 
     >>> import numjet.numpy as jnp
     >>> poly(jnp.array([1.0, 2.0])).tolist()
     [1.0, -3.0, 2.0]
     """
     zeros = atleast_1d(promote_args_inexact("poly", array_arg("poly", seq_of_zeros))[0])
+    if zeros.ndim == 2 and zeros.shape[0] == zeros.shape[1] != 0:
+        zeros, = eig(zeros, compute_left_eigenvectors=False, compute_right_eigenvectors=False)
     if zeros.ndim != 1:
-        raise NotImplementedError(f"jnp.poly: expected a vector of zeros, got shape {zeros.shape}; for a matrix pass its "
-                                  "eigenvalues, jnp.linalg.eigvals(x)")
+        raise ValueError(f"jnp.poly: expected a vector of zeros or a square matrix that is not empty, got shape {zeros.shape}")
     if not zeros.shape[0]:
         return create.full((), np.ones((), zeros.dtype)[()])
     one = create.full((1,), np.ones((), zeros.dtype)[()])

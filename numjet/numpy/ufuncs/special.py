@@ -269,14 +269,14 @@ def _together(x: Any, n: Any) -> tuple[Any, Any]:
 def frexp(x: Any, /) -> tuple[Any, Any]:
     """(m, e) with x = m * 2 ** e, 0.5 <= |m| < 1 and e of int32; zeros, infinities and NaN are their own m, with e = 0.
 
-    ValueError for complex numbers.
+    TypeError for complex numbers.
 
     >>> frexp(6.0)
     (Array(0.75, dtype=float32), Array(3, dtype=int32))
     """
     x = operand_inexact("frexp", x)
     if x.aval.dtype in _COMPLEX:
-        raise ValueError(f"jnp.frexp does not support complex numbers, got dtype {x.aval.dtype.name}")
+        raise TypeError(f"jnp.frexp does not support complex numbers, got dtype {x.aval.dtype.name}")
     wide = _wide(x)
     dtype = wide.aval.dtype
     mantissa, bias, integer = _layout(dtype)
@@ -294,7 +294,7 @@ def frexp(x: Any, /) -> tuple[Any, Any]:
 
 
 def modf(x: Any, /, out: None = None) -> tuple[Any, Any]:
-    """(fractional part, whole part), both with the sign of x. ValueError for complex numbers.
+    """(fractional part, whole part), both with the sign of x. TypeError for complex numbers.
 
     >>> modf(-2.5)
     (Array(-0.5, dtype=float32, weak_type=True), Array(-2., dtype=float32, weak_type=True))
@@ -302,7 +302,7 @@ def modf(x: Any, /, out: None = None) -> tuple[Any, Any]:
     check_out("modf", out)
     x = operand_inexact("modf", x)
     if x.aval.dtype in _COMPLEX:
-        raise ValueError(f"jnp.modf does not support complex numbers, got dtype {x.aval.dtype.name}")
+        raise TypeError(f"jnp.modf does not support complex numbers, got dtype {x.aval.dtype.name}")
     whole = trunc(x)
     rest = select_n_p.bind(isinf(x), sub_p.bind(x, whole), literal(0.0, x.aval.dtype))
     return rest, whole

@@ -118,7 +118,9 @@ def test_derivatives(fn: Any) -> None:
         (lambda: jnp.vander(A), ValueError, "one-dimensional"),
         (lambda: jnp.polyder(V, -1), ValueError, "positive"),
         (lambda: jnp.polyval([1], V), TypeError, "requires ndarray"),
-        (lambda: jnp.poly(A), NotImplementedError, "eigenvalues"),
+        (lambda: jnp.poly(A[None]), ValueError, "square matrix"),
+        (lambda: jnp.polyder(A), ValueError, "vector of coefficients"),
+        (lambda: jnp.polyint(V[0]), TypeError, "vector of coefficients"),
     ],
 )
 def test_errors(call: Any, error: type[Exception], text: str) -> None:
@@ -152,3 +154,11 @@ def test_fits() -> None:
             jnp.polyfit(*bad)
     with pytest.raises(ValueError, match="must exceed order"):
         jnp.polyfit(x[:2], y[:2], 1, cov=True)
+
+
+def test_polynomials_of_matrices_and_of_high_degree(x64):
+    a = np.array([[1.0, 2], [3, 4]])
+    np.testing.assert_allclose(jnp.poly(a), np.poly(a), rtol=1e-12)
+    p = np.arange(1.0, 21)  # factors of derivatives and integrals that need 64 bits
+    np.testing.assert_allclose(jnp.polyint(p, 10), np.polyint(p, 10), rtol=1e-14)
+    np.testing.assert_allclose(jnp.polyder(p, 9), np.polyder(p, 9), rtol=1e-14)
