@@ -12,6 +12,8 @@ from numjet.core.aval import ShapedArray
 from numjet.core.ir import ClosedJaxpr
 from numjet.core.refs import AbstractRef, Ref
 from numjet.core.trace import Tracer, aval_of
+from numjet.core.traits import NAMED_CALL
+from numjet.core.walk import all_eqns
 from numjet.foundation import lazy_import
 from numjet.foundation.record import Record
 from numjet.foundation.tree import PyTreeDef, keystr, tree_flatten, tree_unflatten, treedef_children
@@ -188,9 +190,9 @@ class Lowered(Stage):
         return self.traced.call
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
-        """The program as text: dialect "loops" (the loop IR of the CPU compiler), "stablehlo" (for XLA; needs no device),
-        "hlo" (needs jaxlib) or "jaxpr". Default: "stablehlo", as in JAX. debug_info: StableHLO with the
-        user's lines. For several platforms: one text for each, under a heading.
+        """The program as text: dialect "loops" (the loop IR of the CPU compiler), "stablehlo" (for XLA; needs no device;
+        as MLIR prints it where jaxlib is installed), "hlo" (needs jaxlib) or "jaxpr". Default: "stablehlo", as in JAX.
+        debug_info: StableHLO with the user's lines. For several platforms: one text for each, under a heading.
 
         Raises ValueError for other dialects.
         """
@@ -233,9 +235,13 @@ class Lowered(Stage):
     def _text(self, dialect: str, platform: str, debug_info: bool) -> str:
         donated = [self.traced.call.inputs_donated[k] for k in self.traced.kept]
         over = _kept(self.traced.call.device, self.traced.kept)
-        text = self._xla().as_text(self.jaxpr, self.traced.fun_name, platform, donated, locations=debug_info,
+        program = self.traced.program
+        named = any(NAMED_CALL <= eqn.primitive.traits for eqn in all_eqns(program.jaxpr))
+        text = self._xla().as_text(simplify(program, keeps_names=True) if named else self.jaxpr, self.traced.fun_name, platform, donated, locations=debug_info,
                                    over=None if isinstance(over, Device) else over)
-        return text if dialect == "stablehlo" else self._xla().module_of(text, dialect).as_hlo_text()
+        if dialect == "stablehlo":
+            return text if debug_info else self._xla().printed(text)
+        return self._xla().module_of(text, dialect).as_hlo_text()
 
     def cost_analysis(self) -> dict[str, float]:
         """Estimates of the program's cost, as those of the compiled program."""

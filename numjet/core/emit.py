@@ -269,6 +269,10 @@ class HloBuilder(Protocol):
                  ordered: bool = False, partitioned: bool = False) -> list[Any]:
         """Calls the Python function fun(*ndarrays) -> ndarrays of exactly the avals `outs`, or of parts of them."""
         ...
+    def composite(self, name: str, version: int, attributes: Mapping[str, Any], jaxpr: ClosedJaxpr, args: Sequence[Any]
+                  ) -> list[Any]:
+        """A program as one operation, under a name by which a backend may have an implementation."""
+        ...
     def scalars(self, shape: Sequence[int]) -> Any:
         """A ScalarBuilder that works element by element on tensors of that shape; its constants have the shape, too."""
         ...

@@ -53,6 +53,7 @@ SCATTERS = _trait("scatters", "writes elements of operand 2 to places that opera
 SUMS_PRODUCTS = _trait("sums products", "is a product of matrices or a convolution: worth keeping for the reverse pass")
 CONTRACTS = _trait("contracts", "sums products along axes: dot_general's dimension_numbers", SUMS_PRODUCTS)
 CALLS = _trait("calls", "is the program that it holds, applied to its operands")
+NAMED_CALL = _trait("named call", "is a program under a name by which a backend may know a better one", CALLS)
 BRANCHES = _trait("branches", "operand 0 chooses one of the programs `branches`, which get the other operands")
 KEEPS_APART = _trait("keeps apart", "neither merged with an equal equation nor computed before the program runs")
 

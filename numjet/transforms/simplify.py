@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from numjet.core.ir import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
-from numjet.core.traits import KEEPS_APART
+from numjet.core.traits import KEEPS_APART, NAMED_CALL
 from numjet.foundation.record import Record
 from numjet.transforms.dce import dce_jaxpr
 from numjet.transforms.fold import as_literal, fold, foldable
@@ -43,8 +43,9 @@ class Rewritten(Record):
     after: Sequence[JaxprEqn] = ()
 
 
-def simplify(closed: ClosedJaxpr) -> ClosedJaxpr:
-    """An equal program with the same inputs and results, for a backend to compile faster.
+def simplify(closed: ClosedJaxpr, keeps_names: bool = False) -> ClosedJaxpr:
+    """An equal program with the same inputs and results, for a backend to compile faster. keeps_names: programs that have
+    names by which other compilers know them are not inlined.
 
     Results are bit for bit those of the program's operations one by one, up to the accuracy of folded functions (the
     reference implementation computes them, not compiled code) and to the order in which terms of matrix products add up.
@@ -54,14 +55,14 @@ def simplify(closed: ClosedJaxpr) -> ClosedJaxpr:
     >>> simplify(nj.make_jaxpr(f)(2.0))
     { lambda ; a:f32[]. let b:f32[] = add a a in (b,) }
     """
-    return _simplified(closed, {})
+    return _simplified(closed, {}, keeps_names=keeps_names)
 
 
 _Memo = dict[int, tuple[ClosedJaxpr, ClosedJaxpr]]
 
 
-def _simplified(closed: ClosedJaxpr, memo: _Memo, inner: bool = False) -> ClosedJaxpr:
-    scope = _Scope(memo, inner)
+def _simplified(closed: ClosedJaxpr, memo: _Memo, inner: bool = False, keeps_names: bool = False) -> ClosedJaxpr:
+    scope = _Scope(memo, inner, keeps_names)
     jaxpr = closed.jaxpr
     scope.constants.update(zip(jaxpr.constvars, closed.consts, strict=True))
     for eqn in jaxpr.eqns:
@@ -87,8 +88,8 @@ def _simpler(eqn: JaxprEqn, producer: Callable[[Atom], JaxprEqn | None]) -> Atom
 class _Scope:
     """One program while it is rewritten."""
 
-    def __init__(self, memo: _Memo, inner: bool):
-        self.memo, self.inner = memo, inner
+    def __init__(self, memo: _Memo, inner: bool, keeps_names: bool):
+        self.memo, self.inner, self.keeps_names = memo, inner, keeps_names
         self.eqns: list[JaxprEqn] = []
         self.env: dict[Var, Atom] = {}
         self.constants: dict[Var, Any] = {}
@@ -108,7 +109,8 @@ class _Scope:
         if not op.programs:
             self.bind(outvars, self.value(eqn))
             return
-        call = op.inline(eqn) if op.inline is not None else None
+        kept = op.inline is None or self.keeps_names and NAMED_CALL <= op.traits
+        call = None if kept else op.inline(eqn)
         self.bind(outvars, self.inline(*call) if call is not None else self.holder(eqn))
 
     def bind(self, outvars: Sequence[Var], values: Sequence[Atom]) -> None:
@@ -196,5 +198,5 @@ class _Scope:
             return closed
         known = self.memo.get(id(closed))
         if known is None:
-            known = self.memo[id(closed)] = closed, _simplified(closed, self.memo, inner=True)
+            known = self.memo[id(closed)] = closed, _simplified(closed, self.memo, True, self.keeps_names)
         return known[1]

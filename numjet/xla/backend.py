@@ -38,6 +38,11 @@ def as_text(closed: ClosedJaxpr, name: str, platform: str, donated: Sequence[boo
     return lower(closed, name, plugin.program_platform(platform), donated, locations=locations, over=over).text
 
 
+def printed(text: str) -> str:
+    """A program in StableHLO as MLIR prints it, the operations in their short forms, where jaxlib is installed."""
+    return str(plugin.parsed(text)) if plugin.installed() else text
+
+
 def module_of(text: str, dialect: str) -> Any:
     """A program in StableHLO as an object of jaxlib: an MLIR module, or for dialect "hlo" an XlaComputation."""
     if dialect == "stablehlo":

@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +25,7 @@ _REDUCERS = {"add": "stablehlo.add", "mul": "stablehlo.multiply", "max": "stable
              "and": "stablehlo.and", "or": "stablehlo.or", "xor": "stablehlo.xor"}
 
 
+_NAMESPACED = re.compile(r"[a-zA-Z][a-zA-Z0-9_]*([.][a-zA-Z0-9_$]+)+")  # what StableHLO takes as names of composites
 _ORDER_OF_DEVICES = ("The following ordered effects are not supported for more than 1 device: calls of a function by each "
                      "device for its part, as devices run when they can.")
 _SHORT = frozenset({"stablehlo.optimization_barrier"})  # written without quotes, with the types of the operands
@@ -59,6 +62,7 @@ class Builder:
         self.callbacks: list[HostCall] = []
         self.kept: list[Any] = []  # what has to live while the program is compiled
         self.lower_part: Callable[[Any], str] = lambda closed: ""  # a program of one device as text
+        self.functions: dict[str, list[str]] = {}  # the text of private ones, by symbol
         self.token: Value | None = None
         self.location = ""
         self._depth, self._count = 2, 0
@@ -128,6 +132,34 @@ class Builder:
         if arguments:
             lines.insert(0, "  " * self._depth + f"^bb0({head}):")
         return Region(lines, [v.aval for v in outs])
+
+    def function(self, name: str, avals: Sequence[ShapedArray], fn: Callable[..., Sequence[Value]]) -> tuple[str, list[Any]]:
+        """A private function that gives what fn(*values) returns: its symbol and the avals of its results."""
+        symbol = next(s for k in itertools.count() if (s := f"{name}_{k}" if k else name) not in self.functions)
+        self.functions[symbol] = []  # inner functions get other symbols
+        arguments = [Value(f"%arg{k}", a) for k, a in enumerate(avals)]
+        with self._block(True) as lines:
+            outs = list(fn(*arguments))
+            types = ", ".join(text.tensor(v.aval) for v in outs)
+            self.line(f'"func.return"({", ".join(v.name for v in outs)}) : ({types}) -> ()')
+        taken = ", ".join(f"{a.name}: {text.tensor(a.aval)}" for a in arguments)
+        self.functions[symbol] = [f"  func.func private @{symbol}({taken}) -> ({types}) {{", *lines, "  }"]
+        return symbol, [v.aval for v in outs]
+
+    def composite(self, name: str, version: int, attributes: Mapping[str, Any], jaxpr: ClosedJaxpr, args: Sequence[Value]
+                  ) -> list[Value]:
+        """An operation under a name of the user's, whose program is a function beside. attributes: strings, numbers, dtypes,
+        NumPy arrays, and pytrees of them."""
+        if not _NAMESPACED.fullmatch(name) or jaxpr.effects or self.partitions is not None:
+            return self.inline(jaxpr, args)
+        symbol, outs = self.function(name, [v.aval for v in args], lambda *values: self.inline(jaxpr, values))
+        given = {"name": text.quoted(name), "decomposition": f"@{symbol}"}
+        if attributes:
+            words = ", ".join(f"{key} = {text.constant_attribute(v)}" for key, v in attributes.items())
+            given["composite_attributes"] = f"{{{words}}}"
+        if version:
+            given["version"] = f"{int(version)} : i32"
+        return self.op("stablehlo.composite", args, outs, attrs=given)
 
     # -- constants
     def constant(self, value: Any, dtype: Any = None) -> Value:

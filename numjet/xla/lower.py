@@ -61,7 +61,8 @@ def lower(closed: ClosedJaxpr, name: str, platform: str, donated: Sequence[bool]
     count = 1 if over is None else len(over.devices)
     head = [f"module @{_symbol(name)} attributes {{mhlo.num_partitions = {count} : i32, mhlo.num_replicas = 1 : i32}} {{",
             *meshes, f"  func.func public @main({', '.join(taken)}) -> ({types}) {{"]
-    return Module("\n".join([*head, *b.lines, "  }", "}", ""]), [constants[k] for k in large], b.callbacks, b.kept)
+    functions = [line for lines in b.functions.values() for line in lines]
+    return Module("\n".join([*head, *b.lines, "  }", *functions, "}", ""]), [constants[k] for k in large], b.callbacks, b.kept)
 
 
 def _part(name: str, platform: str, closed: ClosedJaxpr) -> str:
@@ -74,7 +75,7 @@ def _part(name: str, platform: str, closed: ClosedJaxpr) -> str:
 
 
 def _symbol(name: str) -> str:
-    return "jit_" + "".join(c if c.isalnum() or c == "_" else "_" for c in name)
+    return "jit_" + "".join(c if c.isalnum() or c == "_" else "_" for c in name).rstrip("_")
 
 
 def _inputs(inputs: Sequence[Value], donated: Sequence[bool], outs: Sequence[Value]) -> list[str]:

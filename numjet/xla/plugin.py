@@ -146,6 +146,16 @@ def _context() -> tuple[Any, ModuleType]:
     return context, ir
 
 
+@functools.cache
+def installed() -> bool:
+    """Whether there is a jaxlib that fits."""
+    try:
+        library()
+    except RuntimeError:
+        return False
+    return True
+
+
 def parsed(text: str) -> Any:
     """A module as jaxlib's MLIR object, needed for programs with callbacks."""
     context, ir = _context()

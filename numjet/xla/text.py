@@ -61,6 +61,37 @@ def attribute(value: Any) -> str:
     return f"array<i64: {', '.join(str(int(v)) for v in items)}>" if items else "array<i64>"
 
 
+def constant_attribute(value: Any) -> str:
+    """MLIR text of an attribute of a composite: as the numbers of Python have 64 bits, and sequences are arrays.
+
+    >>> constant_attribute({"k": 3, "axes": (0, 1), "kind": "max", "dtype": np.dtype(np.float32)})
+    '{axes = [0, 1], dtype = f32, k = 3 : i64, kind = "max"}'
+    """
+    if isinstance(value, (bool, np.bool_)):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return quoted(value)
+    if isinstance(value, np.dtype):
+        return element(value)
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{k} = {constant_attribute(v)}' for k, v in sorted(value.items()))}}}"
+    if isinstance(value, (tuple, list)):
+        return f"[{', '.join(constant_attribute(v) for v in value)}]"
+    if isinstance(value, (int, float)):
+        value = np.dtype(np.int64 if isinstance(value, int) else np.float64).type(value)
+    if isinstance(value, np.generic) and dtypes.kind(value.dtype) in "iuf":
+        return f"{_number(value)} : {element(value.dtype)}"
+    if isinstance(value, np.ndarray) and (plain(value.dtype) or value.dtype == bool):
+        aval = ShapedArray(value.shape, value.dtype)
+        return f"{_elements(value) if value.dtype == bool else dense(value)} : {tensor(aval)}"
+    raise TypeError(f"{value!r} of type {type(value).__name__} cannot be an attribute in StableHLO: expected a string, a number, "
+                    "a dtype, a NumPy array, or a dictionary or sequence of them")
+
+
+def _elements(value: np.ndarray) -> str:
+    return f"dense<{str(value.tolist()).lower()}>" if value.size else "dense<>"
+
+
 def attributes(values: Mapping[str, Any]) -> str:
     """A dictionary of attributes, or nothing."""
     return f" {{{', '.join(f'{k} = {attribute(v)}' for k, v in values.items())}}}" if values else ""

@@ -13,9 +13,11 @@ from typing import Any
 from numjet.control.call.body_tracing import cached_with, trace_body
 from numjet.control.call.call import call_dce, calling_op, jit_p
 from numjet.core.trace import Tracer, aval_of
+from numjet.core.traits import NAMED_CALL
 from numjet.foundation import tree
 from numjet.foundation.errors import UnexpectedTracerError
 from numjet.foundation.util import function_name
+from numjet.transforms.simplify import Rewritten
 
 
 def _dce(eqn: Any, used: list[bool]) -> Any:
@@ -23,9 +25,21 @@ def _dce(eqn: Any, used: list[bool]) -> Any:
     return eqn if any(used) else call_dce(eqn, used)
 
 
+def _hlo(b: Any, *args: Any, name: str, version: int, attributes: tuple[tuple[str, tuple[Any, ...], Any], ...], jaxpr: Any
+         ) -> list[Any]:
+    """The operation of StableHLO, beside a function for backends that have no implementation."""
+    values = {key: tree.tree_unflatten(structure, leaves) for key, leaves, structure in attributes}
+    return b.composite(name, version, values, jaxpr, args)
+
+
+def _simplify(eqn: Any, simplify: Any) -> Rewritten:
+    return Rewritten(eqn.replace(params={**eqn.params, "jaxpr": simplify(eqn.params["jaxpr"])}), eqn.outvars)
+
+
 composite_p = calling_op("composite", ("name", "version", "attributes", "jaxpr"),
                          lambda params: {"name": params["name"], "inline": False, "keep_unused": False}, through=jit_p,
-                         compiled=True, dce=_dce)
+                         compiled=True, dce=_dce, hlo=_hlo, traits=NAMED_CALL,
+                         simplify=_simplify)
 
 
 def composite(decomposition: Callable[..., Any], name: str, version: int = 0) -> Callable[..., Any]:

@@ -78,15 +78,18 @@ _MLIR = {"float16": "f16", "bfloat16": "bf16", "float32": "f32", "float64": "f64
          "float8_e5m2fnuz": "f8E5M2FNUZ", "float8_e3m4": "f8E3M4", "float8_e4m3": "f8E4M3"}
 
 
+_PLAIN = {(DotAlgorithmPreset.F32_F32_F32, np.dtype(np.float32)), (DotAlgorithmPreset.F64_F64_F64, np.dtype(np.float64))}
+
+
 def precision_attributes(precision: CanonicalPrecision, dtype: np.dtype, platform: str) -> dict[str, str]:
     """The attributes of StableHLO's products that ask for a precision. dtype: of the operands.
 
-    XLA's CPU client has no algorithms to choose from: it computes in the dtypes of operands and result.
+    XLA's CPU client computes in the dtypes of operands and result, so it is only asked for algorithms that say this.
     """
     pair = precision if isinstance(precision, tuple) and not isinstance(precision, DotAlgorithm) else (Precision.DEFAULT,) * 2
     config = ", ".join(f"#stablehlo<precision {p.name}>" for p in pair)
     found = {"precision_config": f"[{config}]"}
-    algorithm = _algorithm(precision, dtype) if platform != "cpu" else None
+    algorithm = _algorithm(precision, dtype) if platform != "cpu" or (precision, dtype) in _PLAIN else None
     return found if algorithm is None else {**found, "algorithm": algorithm}
 
 

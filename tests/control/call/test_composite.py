@@ -73,3 +73,19 @@ def test_traced_attributes_are_refused():
     with pytest.raises(nj.errors.UnexpectedTracerError, match=r"attribute 'by' .* use numpy arrays instead"):
         nj.jit(lambda x: scaled(x, by=jnp.ones(2)))(1.0)
     assert nj.jit(lambda x: scaled(x, by=np.full(2, 3.0, np.float32)))(1.0).tolist() == [3, 3]
+
+
+def test_stablehlo_names_the_operation_and_its_attributes():
+    @partial(lax.composite, name="my.outer", version=2)
+    def outer(x, **_):
+        return inner(x, k=3, kind="a", dtype=np.dtype(np.int8), w=np.ones(2, np.float32), flags=(True, 0.5))
+
+    inner = lax.composite(lambda x, **_: x * 2, "my.inner")
+    text = nj.jit(lambda x: outer(outer(x))).lower(1.0).as_text()
+    assert text.count('stablehlo.composite "my.outer"') == 2 == text.count('stablehlo.composite "my.inner"')
+    assert "version = 2 : i32" in text and "func.func private @my.outer_" in text
+    assert 'dtype = i8, flags = [true, 5.000000e-01], k = 3 : i64, kind = "a", w = dense<1.000000e+00> : tensor<2xf32>' in text
+    unnamed = lax.composite(lambda x: x * 2, "no namespace")
+    assert "composite" not in nj.jit(unnamed).lower(1.0).as_text() and float(nj.jit(unnamed)(1.0)) == 2
+    with pytest.raises(TypeError, match="cannot be an attribute in StableHLO: expected a string"):
+        nj.jit(lambda x: lax.composite(lambda x, k: x, "my.op")(x, k=1j)).lower(1.0).as_text()
