@@ -237,7 +237,8 @@ class Lowered(Stage):
         over = _kept(self.traced.call.device, self.traced.kept)
         program = self.traced.program
         named = any(NAMED_CALL <= eqn.primitive.traits for eqn in all_eqns(program.jaxpr))
-        text = self._xla().as_text(simplify(program, keeps_names=True) if named else self.jaxpr, self.traced.fun_name, platform, donated, locations=debug_info,
+        shown = simplify(program, keeps_names=True) if named else self.jaxpr
+        text = self._xla().as_text(shown, self.traced.fun_name, platform, donated, locations=debug_info,
                                    over=None if isinstance(over, Device) else over)
         if dialect == "stablehlo":
             return text if debug_info else self._xla().printed(text)

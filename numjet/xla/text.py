@@ -78,14 +78,14 @@ def constant_attribute(value: Any) -> str:
     if isinstance(value, (tuple, list)):
         return f"[{', '.join(constant_attribute(v) for v in value)}]"
     if isinstance(value, (int, float)):
-        value = np.dtype(np.int64 if isinstance(value, int) else np.float64).type(value)
+        value = np.int64(value) if isinstance(value, int) else np.float64(value)
     if isinstance(value, np.generic) and dtypes.kind(value.dtype) in "iuf":
         return f"{_number(value)} : {element(value.dtype)}"
     if isinstance(value, np.ndarray) and (plain(value.dtype) or value.dtype == bool):
         aval = ShapedArray(value.shape, value.dtype)
         return f"{_elements(value) if value.dtype == bool else dense(value)} : {tensor(aval)}"
-    raise TypeError(f"{value!r} of type {type(value).__name__} cannot be an attribute in StableHLO: expected a string, a number, "
-                    "a dtype, a NumPy array, or a dictionary or sequence of them")
+    raise TypeError(f"{value!r} of type {type(value).__name__} cannot be an attribute in StableHLO: expected a string, a "
+                    "number, a dtype, a NumPy array, or a dictionary or sequence of them")
 
 
 def _elements(value: np.ndarray) -> str:
