@@ -95,8 +95,18 @@ class Allocation(Record):
         return f"{_bytes(self.nbytes)} {self.kind}{where}: {self.why}"
 
 
+class Caution(Record):
+    """Something that may take more time than it looks."""
+    location: Location
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
 class CompileReport(Record):
-    """The report on one program; printing it lists everything by kind.
+    """The report on one program; printing it lists everything by kind. warnings: arrays that are computed again wherever they
+    are read, though that takes long, and arrays that a loop carries and converts as a whole in each iteration.
 
     scratch_bytes: the size of the arena that all temporaries share; temporaries: their sizes added up.
     """
@@ -106,6 +116,7 @@ class CompileReport(Record):
     calls: tuple[Call, ...]
     copies: tuple[Copy, ...]
     allocations: tuple[Allocation, ...]
+    warnings: tuple[Caution, ...]
     scratch_bytes: int
     temporaries: int
     nanoseconds: float
@@ -130,7 +141,7 @@ class CompileReport(Record):
         if self.loops:
             yield "loops"
             yield from self._loops(self.loops, "  ")
-        for title, items in (("library calls", self.calls), ("copies", self.copies),
+        for title, items in (("warnings", self.warnings), ("library calls", self.calls), ("copies", self.copies),
                              (f"allocations from {_bytes(LARGE)}", self.allocations)):
             if items:
                 yield title

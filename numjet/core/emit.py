@@ -100,9 +100,10 @@ class LoopBuilder(ScalarBuilder, Protocol):
     def read(self, x: Any, *index: Index) -> Scalar:
         """Element of an array. The index must be in bounds wherever it is evaluated."""
         ...
-    def compute(self, shape: Sequence[int], dtype: Any, fn: Callable[..., Scalar], *, moves: bool = False,
+    def compute(self, shape: Sequence[int], dtype: Any, fn: Callable[..., Scalar], *, moves: bool = False, finds: float = 0.0,
                 pieces: tuple[Sequence[Any], int] | None = None) -> Any:
-        """The array out[i, j, ...] = fn(i, j, ...). `moves=True`: fn only moves data (no arithmetic worth saving).
+        """The array out[i, j, ...] = fn(i, j, ...). `moves=True`: fn only moves data (no arithmetic worth saving), which it
+        finds in about `finds` operations.
         pieces=(arrays, axis): it is these arrays, joined along an axis."""
         ...
     def pieces(self, x: Any) -> tuple[Sequence[Any], int] | None:

@@ -48,10 +48,12 @@ def use_counts(jaxpr: Jaxpr) -> Counter[Var]:
 
 def all_eqns(jaxpr: Jaxpr) -> Iterator[JaxprEqn]:
     """Every equation, those of inner jaxprs included."""
-    for eqn in jaxpr.eqns:
+    stack = list(jaxpr.eqns[::-1])
+    while stack:
+        eqn = stack.pop()
         yield eqn
-        for inner in subjaxprs(eqn.params):
-            yield from all_eqns(inner)
+        for inner in list(subjaxprs(eqn.params))[::-1]:
+            stack += inner.eqns[::-1]
 
 
 def first_mesh(jaxpr: Jaxpr) -> Any:

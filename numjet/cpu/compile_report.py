@@ -1,20 +1,24 @@
 """The CompileReport of a lowered and planned function, from what the recorder saw."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from numjet.core.compile_report import LARGE, Allocation, Call, CompileReport, Copy, Location, Loop, Operation
+from numjet.core.compile_report import LARGE, Allocation, Call, Caution, CompileReport, Copy, Location, Loop, Operation
 from numjet.core.ir import JaxprEqn, Literal
+from numjet.core.traits import FREE
 from numjet.cpu.analysis.cost import block_ns
 from numjet.cpu.ir import nodes
 from numjet.cpu.ir.nodes import CALLBACK, Buffer, For, Function, GemmWithEpilogue, Stmt, While
 from numjet.cpu.ir.traversal import blocks, static_trips, walk
 from numjet.cpu.kernels import workspace
 from numjet.cpu.lowering.early_stores import operations
+from numjet.cpu.lowering.rematerialization import RECOMPUTED
 from numjet.cpu.lowering.walk import location
 from numjet.cpu.remarks import Made, Recorder
 from numjet.cpu.target import Target
+
+CONVERTED = 1 << 12   # bytes from which a conversion in every iteration is worth a warning
 
 
 def explain(function: Function, recorder: Recorder, name: str, target: Target, nanoseconds: float) -> CompileReport:
@@ -22,7 +26,7 @@ def explain(function: Function, recorder: Recorder, name: str, target: Target, n
     return CompileReport(
         name, tuple(_operation(m, recorder) for m in recorder.made), tuple(loops_of(function.body, recorder, target)),
         tuple(_calls(function, recorder, target)), tuple(_copies(function, recorder)), tuple(_allocations(function, recorder)),
-        function.scratch_bytes, sum(t.nbytes for t in function.temps), nanoseconds)
+        tuple(_warnings(recorder)), function.scratch_bytes, sum(t.nbytes for t in function.temps), nanoseconds)
 
 
 def location_of(eqn: JaxprEqn | None) -> Location:
@@ -59,8 +63,43 @@ def _readers(made: Made, recorder: Recorder) -> str:
     names = ", ".join(dict.fromkeys(f"{e.primitive.name} ({location_of(e)})" for e in readers))
     count = sum(a is made.var for e in readers for a in e.invars if not isinstance(a, Literal))
     reads = "read once" if count == 1 else f"read {count} times"
+    finds = made.array.content.finds
     return f"into {names}: {reads}, and it " + (
-        f"costs {operations(made.cost)} per element" if made.cost else "only moves data")
+        f"costs {operations(made.cost)} per element" if made.cost else
+        f"takes {operations(finds)} to find an element" if finds else "only moves data")
+
+
+def _warnings(recorder: Recorder) -> Iterator[Caution]:
+    for made in recorder.made:
+        again, aval = _computed_again(made, recorder), made.var.aval
+        if again is not None:
+            times, each = again
+            yield Caution(location_of(made.eqn), f"{made.eqn.primitive.name} {aval.str_short()} is computed {times} times, at "
+                          f"{operations(each)} per element: it is fused into each of its readers")
+        if made.loop is not None and aval.nbytes >= CONVERTED and _converts_whole(made.eqn, made.loop):
+            old = made.eqn.invars[0].aval
+            yield Caution(location_of(made.eqn), f"every iteration of {made.loop.primitive.name} converts all of "
+                          f"{old.str_short()} to {aval.str_short()}, which the loop around it keeps: convert it before the "
+                          "loop, or convert the values that are stored in it")
+
+
+def _computed_again(made: Made, recorder: Recorder) -> tuple[int, float] | None:
+    """How often a fused array is computed at different elements, and for how many operations, if that takes long. Elementwise
+    readers in one loop share the elements."""
+    if not made.array.lazy:
+        return None
+    readers = [e for e in recorder.consumers.get(made.var, []) if not e.primitive.elementwise]
+    each = made.array.cost + made.array.content.finds
+    return (len(readers), each) if (len(readers) - 1) * each > RECOMPUTED else None
+
+
+def _converts_whole(eqn: JaxprEqn, loop: JaxprEqn) -> bool:
+    """Whether an equation converts an array that a loop carries, or that none of its iterations changes."""
+    if not FREE <= eqn.primitive.traits or eqn.invars[0].aval.dtype == eqn.outvars[0].aval.dtype:
+        return False
+    carries = loop.primitive.carries(loop)
+    kept = carries.body.invars[:carries.inside + carries.count]
+    return any(v is eqn.invars[0] for v in kept)
 
 
 def _key(stmt: For | While) -> Any:

@@ -15,13 +15,14 @@ if TYPE_CHECKING:
 
 class Made(Fields):
     """An array that an equation made: `cost` and `lazy` are those of the moment when it was made, `own` says whether the
-    equation brought the buffer that the array was in by then."""
+    equation brought the buffer that the array was in by then; loop: the innermost loop around the equation."""
     eqn: JaxprEqn
     var: Var
     array: LoweredArray
     cost: float
     lazy: bool
     own: bool
+    loop: JaxprEqn | None
 
 
 class Recorder:
@@ -72,10 +73,11 @@ class Recorder:
         if len(self.made) > arrays:
             return
         fresh = set(list(self.buffers)[buffers:])
+        loop = next((e for e, _, _ in reversed(self._open[:-1]) if e.primitive.carries is not None), None)
         for var, out in zip(eqn.outvars, outs, strict=True):
             if id(out) not in self._owners:
                 own = out.storage is not None and out.storage.buffer in fresh
-                made = self._owners[id(out)] = Made(eqn, var, out, out.cost, out.lazy, own)
+                made = self._owners[id(out)] = Made(eqn, var, out, out.cost, out.lazy, own, loop)
                 self.made.append(made)
 
     def origin(self, x: LoweredArray) -> JaxprEqn | None:

@@ -20,6 +20,7 @@ from numjet.core.traits import KEEPS_APART, NAMED_CALL
 from numjet.foundation.record import Record
 from numjet.transforms.dce import dce_jaxpr
 from numjet.transforms.fold import as_literal, fold, foldable
+from numjet.transforms.narrow_updates import narrow_updates
 from numjet.transforms.scatter_rewrites import write_updates
 from numjet.transforms.transpose_folding import fold_transposes
 from numjet.transforms.value_numbering import equation_key
@@ -69,7 +70,7 @@ def _simplified(closed: ClosedJaxpr, memo: _Memo, inner: bool = False, keeps_nam
         scope.add(eqn, eqn.outvars)
     outvars = [scope.read(a) for a in jaxpr.outvars]
     made = Jaxpr(list(scope.constants), jaxpr.invars, outvars, scope.eqns, debug=jaxpr.debug)
-    thin, _ = dce_jaxpr(write_updates(fold_transposes(made)), keep_inputs=True)
+    thin, _ = dce_jaxpr(write_updates(narrow_updates(fold_transposes(made))), keep_inputs=True)
     read = {a for e in thin.eqns for a in e.invars if isinstance(a, Var)} | {a for a in outvars if isinstance(a, Var)}
     kept = {v: c for v, c in scope.constants.items() if v in read}
     return ClosedJaxpr(thin.replace(constvars=list(kept)), list(kept.values()))

@@ -134,3 +134,40 @@ def test_explaining_changes_nothing():
 def test_not_a_function():
     with pytest.raises(TypeError, match="callable"):
         nj.explain(3)
+
+
+@pytest.mark.filterwarnings("ignore:scatter inputs:FutureWarning")
+def test_conversions_of_whole_arrays_in_loops_are_warned_of():
+    def fun(x, v):
+        return lax.fori_loop(0, 10, lambda i, x: x.at[i].set(v * x[i]), x)
+    report = nj.explain(fun)(np.zeros(10_000, np.int32), np.float32(2))
+    (warning,) = report.warnings
+    assert "every iteration of scan converts all of i32[10000] to f32[10000]" in str(warning) and str(warning) in str(report)
+    assert warning.location.line == line_of(fun, 1)
+    assert not nj.explain(fun)(np.zeros(100, np.int32), np.float32(2)).warnings
+    assert not nj.explain(fun)(np.zeros(10_000, np.float16), np.float32(2)).warnings
+    scanned = lambda xs: lax.scan(lambda c, x: (c + jnp.sum(x.astype(np.float32)), None), 0.0, xs)
+    assert not nj.explain(scanned)(np.zeros((3, 10_000), np.float16)).warnings
+
+
+def test_a_padded_array_whose_neighbours_are_read_is_stored():
+    def blur(u, width=3):
+        p = jnp.pad(u, width // 2, mode="edge")
+        return sum(p[i:i + len(u), j:j + u.shape[1]] * (i + 2.0 * j) for i in range(width) for j in range(width))
+    (stored,) = [o for o in nj.explain(blur)(np.ones((256, 256), np.float32)).operations if o.fate == "stored"
+                 and o.name == "concatenate"]
+    assert "read 9 times, and it takes about 16 operations to find an element" in stored.why
+    report = nj.explain(blur)(np.ones((40, 40), np.float32))
+    assert any(o.name == "concatenate" and o.fate == "stored" for o in report.operations) and not report.warnings
+    cross = lambda u: (lambda p: p[2:, 1:-1] + p[:-2, 1:-1] + p[1:-1, 2:] + p[1:-1, :-2])(jnp.pad(u, 1, mode="edge"))
+    (warning,) = nj.explain(cross)(np.ones((20, 20), np.float32)).warnings
+    assert "concatenate f32[22,22] is computed 4 times, at about 16 operations per element" in str(warning)
+
+
+@pytest.mark.parametrize("mode", ["edge", "wrap", "reflect", "constant"])
+def test_neighbours_in_a_padded_array(mode):
+    def blur(u, pad):
+        p = pad(u, 1, mode=mode)
+        return sum(p[i:i + 70, j:j + 130] * np.float32(i + 2.0 * j) for i in range(3) for j in range(3))
+    u = np.random.default_rng(0).normal(size=(70, 130)).astype(np.float32)
+    np.testing.assert_allclose(nj.jit(lambda u: blur(u, jnp.pad))(u), blur(u, np.pad), 1e-5, 1e-5)

@@ -49,6 +49,63 @@ def _scan(x: Any) -> Any:
     return lax.scan(lambda c, _: (jnp.sin(c), c[0]), x, None, length=4)[0]
 
 
+def _conds(n: int) -> Callable[[Any], Any]:
+    """Branches inside of branches."""
+    def run(x: Any, depth: int = n) -> Any:
+        return lax.cond(x[0] > depth, lambda x: run(jnp.sin(x), depth - 1), lambda x: x * 2 + depth, x) if depth else x
+    return run
+
+
+def _scans(n: int) -> Callable[[Any], Any]:
+    """Loops inside of loops."""
+    def run(x: Any, depth: int = n) -> Any:
+        if not depth:
+            return jnp.sin(x)
+        return lax.scan(lambda c, _: (run(c, depth - 1) * 0.5 + jnp.cos(c), None), x, None, length=2)[0]
+    return run
+
+
+def _many(n: int) -> tuple[Any, ...]:
+    return ([np.full(40, i, f32) for i in range(n)],)
+
+
+def _carries(loop: Callable[[Any, Any], Any]) -> Callable[[Any], Any]:
+    """A loop with many carries, each made of two others."""
+    return lambda xs: loop(lambda c: [jnp.sin(a) + b for a, b in zip(c, c[1:] + c[:1], strict=True)], xs)
+
+
+def _constants(n: int) -> Callable[[Any], Any]:
+    values = [np.random.default_rng(k).normal(size=300).astype(f32) for k in range(n)]
+
+    def run(x: Any) -> Any:
+        for value in values:
+            x = jnp.sin(x) * value + jnp.asarray(value)[::-1]
+        return x
+    return run
+
+
+def _coupling_layers(n: int) -> Case:
+    """A normalizing flow of many small networks, trained by Adam with clipped gradients inside of a scan."""
+    def density(layers: Any, x: Any) -> Any:
+        total = jnp.zeros(len(x))
+        for first, second in layers:
+            a, b = jnp.split(x, 2, axis=1)
+            s, t = jnp.split(jnp.tanh(b @ first) @ second, 2, axis=1)
+            total, x = total + jnp.tanh(s).sum(1), jnp.concatenate([b, a * jnp.exp(jnp.tanh(s)) + t], axis=1)
+        return jnp.mean((x ** 2).sum(1) / 2 - total)
+
+    def step(state: Any, x: Any) -> Any:
+        layers, m, v = state
+        loss, grads = nj.value_and_grad(density)(layers, x)
+        norm = jnp.sqrt(sum(jnp.sum(g * g) for g in nj.tree.leaves(grads)))
+        m = nj.tree.map(lambda m, g: 0.9 * m + 0.1 * g / jnp.maximum(1, norm), m, grads)
+        v = nj.tree.map(lambda v, g: 0.99 * v + 0.01 * g * g, v, grads)
+        return (nj.tree.map(lambda p, m, v: p - 0.01 * m / (jnp.sqrt(v) + 1e-8), layers, m, v), m, v), loss
+    layers = [(np.full((4, 16), 0.1, f32), np.full((16, 8), 0.1, f32)) for _ in range(n)]
+    zeros = nj.tree.map(np.zeros_like, layers)
+    return (lambda state, xs: lax.scan(step, state, xs)), ((layers, zeros, zeros), np.ones((3, 32, 8), f32))
+
+
 PROGRAMS: dict[str, Callable[[int], Case]] = {
     "dict": lambda n: ((lambda d: d), ({f"k{i}": f32(i) for i in range(20 * n)},)),
     "dict_leaves": lambda n: ((lambda d: nj.tree.map(lambda x: x * 2 + 1, d)),
@@ -60,6 +117,15 @@ PROGRAMS: dict[str, Callable[[int], Case]] = {
     "softmax": lambda n: _repeated(lambda x: nj.nn.softmax(x, axis=-1) + x, (50, 30), n),
     "cond": lambda n: _repeated(lambda x: lax.cond(x[0] > 1, jnp.sin, lambda x: x * 2, x), (30,), n),
     "scan_grad": lambda n: _repeated(_scan, (30,), n, grad=True),
+    "conds_inside": lambda n: (_conds(n), (np.full(30, 0.1, f32),)),
+    "scan_carries": lambda n: (
+        _carries(lambda step, x: lax.scan(lambda c, _: (step(c), None), x, None, length=4)[0]), _many(4 * n)),
+    "while_carries": lambda n: (_carries(lambda step, x: lax.while_loop(lambda c: c[0][0] < 1, step, x)), _many(4 * n)),
+    "scans_inside": lambda n: (_scans(n // 4), (np.full(30, 0.1, f32),)),
+    "fan_out": lambda n: ((lambda x: [jnp.cos(jnp.sin(x) * i) for i in range(4 * n)]), (np.zeros(300, f32),)),
+    "updates_of_one": lambda n: ((lambda x: [x.at[i].set(0.0) for i in range(4 * n)]), (np.zeros(300, f32),)),
+    "constants": lambda n: (_constants(4 * n), (np.zeros(300, f32),)),
+    "coupling_layers": lambda n: _coupling_layers(n // 8),
     "updates": lambda n: _updates(4 * n, False),
     "updates_grad": lambda n: _updates(4 * n, True),
     "pieces": lambda n: ((lambda x: jnp.concatenate([x[i:i + 3] * i for i in range(4 * n)])), (np.zeros(4 * n + 3, f32),)),
@@ -81,7 +147,7 @@ def _steps(case: Case) -> int:
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_twice_the_program_takes_twice_the_steps(name):
     make = PROGRAMS[name]
-    _steps(make(2))   # what is made once per process
+    _steps(make(4))   # what is made once per process
     assert _steps(make(32)) <= GROWTH * _steps(make(16))
 
 

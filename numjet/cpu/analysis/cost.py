@@ -4,6 +4,7 @@ Operations are counted once per iteration of the loop that they cannot leave, ve
 """
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 
 from numjet.cpu.analysis.scalar_costs import scalar_cost
@@ -26,7 +27,7 @@ from numjet.cpu.ir.nodes import (
     Switch,
     While,
 )
-from numjet.cpu.ir.traversal import operands, postorder, static_trips, walk
+from numjet.cpu.ir.traversal import blocks, operands, postorder, static_trips, walk
 from numjet.cpu.kernels.products import GEMM, multiply_adds
 from numjet.cpu.target import Target
 
@@ -61,9 +62,13 @@ def _calls_back(call: Call) -> bool:
     return call.symbol.startswith(CALLBACK) and not call.symbol.startswith(RAISES)
 
 
-def block_ns(block: list[Stmt], target: Target) -> float:
-    """Nanoseconds for statements that are executed once."""
-    return _Estimate(target).inside(block, [], 1.0)
+def block_ns(block: list[Stmt], target: Target, enough: float = math.inf) -> float:
+    """Nanoseconds for statements that are executed once. enough: where it is certain to be that long, this number is returned,
+    without a look at the rest; so asking for each loop of a deep nest stays cheap."""
+    try:
+        return _Estimate(target, enough).inside(block, [], 1.0)
+    except _Enough:
+        return enough
 
 
 def _most_trips(loop: For) -> int:
@@ -72,27 +77,35 @@ def _most_trips(loop: For) -> int:
     return min([*limits, UNKNOWN_TRIPS])
 
 
+class _Enough(Exception):
+    """An estimate has reached what it was asked for."""
+
+
 class _Frame:
-    """An open loop or branch: nanoseconds per iteration, which part of them a lane takes, what is known inside."""
+    """An open loop or branch: nanoseconds per iteration, which part of them a lane takes, what is known inside, and how often
+    it is executed in all."""
 
-    __slots__ = ("known", "scale", "total")
+    __slots__ = ("known", "scale", "times", "total")
 
-    def __init__(self, scale: float):
-        self.scale, self.total = scale, 0.0
+    def __init__(self, scale: float, times: float):
+        self.scale, self.times, self.total = scale, times, 0.0
         self.known: list[int] = []
 
 
 class _Estimate:
     """`depth` tells for every expression known now in which of the frames it is computed."""
 
-    def __init__(self, target: Target) -> None:
-        self.lanes, self.operation_ns = target.lanes, target.operation_ns
+    def __init__(self, target: Target, enough: float) -> None:
+        self.lanes, self.operation_ns, self.enough = target.lanes, target.operation_ns, enough
+        self.holds_vectors: dict[int, bool] = {}   # by the identity of a statement
         self.frames: list[_Frame] = []
         self.depth: dict[int, int] = {}
 
-    def inside(self, block: list[Stmt], variables: list[Expr], scale: float, results: Iterable[Expr] = ()) -> float:
-        """Nanoseconds for executing a block once and evaluating `results`, without what can be computed before it."""
-        self.frames.append(_Frame(scale))
+    def inside(self, block: list[Stmt], variables: list[Expr], scale: float, results: Iterable[Expr] = (),
+               trips: float = 1.0) -> float:
+        """Nanoseconds for executing a block once and evaluating `results`, without what can be computed before it. trips: how
+        often the block around executes it."""
+        self.frames.append(_Frame(scale, trips * (self.frames[-1].times if self.frames else 1.0)))
         for var in variables:
             self._bind(var, len(self.frames) - 1)
         for stmt in block:
@@ -109,7 +122,10 @@ class _Estimate:
         self.frames[depth].known.append(var.id)
 
     def _add(self, nanoseconds: float) -> None:
-        self.frames[-1].total += nanoseconds
+        frame = self.frames[-1]
+        frame.total += nanoseconds
+        if frame.total * frame.times >= self.enough:
+            raise _Enough
 
     def _stmt(self, stmt: Stmt) -> None:
         match stmt:
@@ -152,15 +168,25 @@ class _Estimate:
             variables.append(stmt.var)
             found = static_trips(stmt)
             trips = _most_trips(stmt) if found is None else found
-            if scale == 1.0 and _vectorized(stmt):
+            if scale == 1.0 and stmt.mode in _VECTOR and not any(map(self._holds_vectors, stmt.body)):
                 scale = 1 / self.lanes
         else:
             block = [*stmt.cond_body, *stmt.body]
             results.append(stmt.cond)
-        inside = self.inside(block, variables, scale, results)
+        inside = self.inside(block, variables, scale, results, trips)
         self._add(trips * (inside + _ITERATION * self.operation_ns * scale))
         for c in stmt.carries:
             self._bind(c.out, len(self.frames) - 1)
+
+    def _holds_vectors(self, stmt: Stmt) -> bool:
+        """Whether a statement is, or has inside, a loop whose iterations are lanes. The lanes of a nest are those of its
+        innermost such loop."""
+        found = self.holds_vectors.get(id(stmt))
+        if found is None:
+            found = isinstance(stmt, For) and stmt.mode in _VECTOR or any(
+                self._holds_vectors(s) for block in blocks(stmt) for s in block)
+            self.holds_vectors[id(stmt)] = found
+        return found
 
     def _expr(self, expr: Expr) -> int:
         """Counts what is not known yet, rare values not at all; returns the depth of the frame that the value lives in."""
@@ -197,8 +223,3 @@ class _Estimate:
 def _usual_operands(expr: Expr) -> Sequence[Expr]:
     """The operands that are computed in any case: a rare value hardly ever is."""
     return (expr.args[0], expr.args[2]) if expr.op == "select_rare" else expr.args
-
-
-def _vectorized(loop: For) -> bool:
-    """Whether the lanes are iterations of this loop: it is vector code, and has no other such loop inside."""
-    return loop.mode in _VECTOR and not any(isinstance(s, For) and s.mode in _VECTOR for s in walk(loop.body))

@@ -51,8 +51,7 @@ def own_place(loop: For, buffer: Buffer) -> Place | None:
 
 def _may_be(loop: For) -> bool:
     """Whether nothing in a loop prevents independence, wherever it writes."""
-    return not any(_forbidden(s) for s in walk(loop.body)) and all(
-        combination(loop, k) is not None for k in range(len(loop.carries)))
+    return all(combination(loop, k) is not None for k in range(len(loop.carries))) and not any(map(_forbidden, walk(loop.body)))
 
 
 def _forbidden(stmt: Stmt) -> bool:
@@ -106,6 +105,8 @@ class _Accesses:
         """Whether every iteration has its own part of every buffer. Buffers that are only read are shared."""
         found: dict[Buffer, list[Place | None]] = {}
         for buffer, place in self._accesses():
+            if place is None or not place.step:
+                return False
             found.setdefault(buffer, []).append(place)
         return all(map(_apart, found.values()))
 

@@ -20,7 +20,7 @@ FEW_TRIPS = 8            # of a loop with so few iterations the loops inside are
 
 def worth(stmt: Stmt, target: Target) -> bool:
     """Whether a statement takes long enough for threads."""
-    return block_ns([stmt], target) >= WORTH_NS
+    return block_ns([stmt], target, WORTH_NS) >= WORTH_NS
 
 
 def few_trips(loop: For) -> bool:
@@ -37,7 +37,7 @@ def chunks_of(loop: For, target: Target) -> tuple[int, int] | None:
     """
     if static_trips(loop) is None or loop.mode not in ("serial", "vector"):
         return None
-    most = min(MOST_CHUNKS, int(block_ns([loop], target) / CHUNK_NS))
+    most = min(MOST_CHUNKS, int(block_ns([loop], target, MOST_CHUNKS * CHUNK_NS) / CHUNK_NS))
     nest = perfect_nest(loop)
     for level, one in enumerate([loop, *nest[1:]]):
         trips = static_trips(one) or 0

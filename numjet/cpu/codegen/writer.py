@@ -7,7 +7,7 @@ from numjet.cpu.codegen.module import ModuleWriter
 from numjet.cpu.codegen.scopes import NO_READS, Code, Scope, Value, ValueTable
 from numjet.cpu.codegen.types import scalar_type, splat_literal, wide
 from numjet.cpu.ir.nodes import Buffer, Expr, Stmt
-from numjet.cpu.ir.traversal import written
+from numjet.cpu.ir.traversal import blocks, writes
 
 LONGEST_BLOCK = 300   # lines of straight code
 
@@ -27,7 +27,7 @@ class FunctionWriter:
         self._allocas: list[str] = []
         self._exits: list[str] = []    # blocks that leave the function early
         self._splits: list[str] = []   # labels of the blocks that `split_long_block` began
-        self._writes: dict[int, set[Buffer]] = {}
+        self._writes: dict[int, tuple[set[Buffer], Stmt]] = {}   # by identity, which the statement kept here holds
 
     # --- instructions ---
 
@@ -137,11 +137,12 @@ class FunctionWriter:
         return closed
 
     def writes(self, stmt: Stmt) -> set[Buffer]:
-        """The buffers that a statement may write."""
+        """The buffers that a statement may write. What the statements inside write is kept, too, as they are asked next."""
         found = self._writes.get(id(stmt))
         if found is None:
-            found = self._writes[id(stmt)] = written([stmt])
-        return found
+            every = set(writes(stmt)).union(*(self.writes(s) for block in blocks(stmt) for s in block))
+            found = self._writes[id(stmt)] = every, stmt
+        return found[0]
 
     # --- values ---
 

@@ -26,6 +26,9 @@ MOST_KEPT = 6         # buffers of that size that a deferred array may keep
 DEEP = 24             # nested deferred arrays that move data, from which one is stored: Python's stack, and index arithmetic
 HEAVY = 12.0          # operations per element of what vectors do better, as exponentials
 CHEAP = 2.0           # an array that costs no more may be repeated by a broadcast: arithmetic against a load
+SEARCHED = 12.0       # operations that find elements of a joined or padded array again, from which it is stored
+SEARCHED_ELSEWHERE = 64.0   # the same for small arrays, whose loops take longer to begin, and for those that caches do not hold
+SMALL_BUFFER, FAR_BUFFER = TYPICAL.l1, TYPICAL.last_level // 4
 SHARED = 8.0          # a live part of a stored array is stored in the same loop if it costs this: arithmetic against a store
 SHARED_FAR = 60.0     # the same where the part is larger than caches
 
@@ -41,7 +44,9 @@ class EarlyStores:
         """Stores operands that this equation, with later ones, would evaluate too often."""
         update = _fills_window(eqn)
         for k, (atom, a) in enumerate(zip(eqn.invars, args, strict=True)):
-            if a.cost > 0 and not (update and k == 2):   # the elements of such an update are computed where they go
+            if update and k == 2:   # the elements of such an update are computed where they go
+                continue
+            if a.cost > 0 or a.content.finds > 0:
                 why = self._reason(frame, eqn, atom, a)
                 if why is not None:
                     self._store_with_parts(frame, a, why)
@@ -52,6 +57,8 @@ class EarlyStores:
         if _is_evaluated_again(frame, eqn, atom, a, uses):
             reads = f"read {uses} times" if uses > 1 else f"{eqn.primitive.name} reads elements several times"
             return f"{reads}, and it costs {operations(a.cost)} per element"
+        if _is_found_again(eqn, a, uses) and a.size > self.ir.small:
+            return f"read {uses} times, and it takes {operations(a.content.finds)} to find an element"
         if _is_read_one_by_one(eqn, a):
             return f"{eqn.primitive.name} reads one element after the other, and it costs {operations(a.cost)} per element"
         if a.cost > LONG and not READS_ONCE <= eqn.primitive.traits and a.work() > LONG:
@@ -119,6 +126,13 @@ def _is_evaluated_again(frame: Frame, eqn: JaxprEqn, atom: Atom, a: LoweredArray
     if grows and not READS_ONCE <= op.traits and not _spreads_short_rows(eqn):
         return True
     return uses > 1 and not recomputed(a, frame.passes.get(atom, 0) if isinstance(atom, Var) else 0)
+
+
+def _is_found_again(eqn: JaxprEqn, a: LoweredArray, uses: int) -> bool:
+    """Whether reading elements at other indices, such as all neighbours of an element in a padded array, searches more for
+    them than it takes to store them. Elementwise operations read the same elements, which are found once."""
+    near = SMALL_BUFFER <= a.aval.nbytes < FAR_BUFFER
+    return not eqn.primitive.elementwise and (uses - 1) * a.content.finds > (SEARCHED if near else SEARCHED_ELSEWHERE)
 
 
 def _is_read_one_by_one(eqn: JaxprEqn, a: LoweredArray) -> bool:

@@ -167,6 +167,8 @@ def _needs(jaxpr: Jaxpr) -> list[list[int]]:
             earlier.update((r, None) for a in variables for r in readers[a])
         needs.append(list(earlier))
         for a in variables:
+            if eqn.primitive.in_place is not None:
+                readers[a].clear()   # later equations need them through this one
             readers[a].append(k)
         makers.update((v, k) for v in eqn.outvars)
     return needs

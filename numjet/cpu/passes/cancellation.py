@@ -63,11 +63,11 @@ def _bounded(loop: For) -> bool:
 
 
 def _takes_long(stmt: For, target: Target) -> bool:
-    return stmt.mode == "serial" and block_ns([stmt], target) > LONG_NS
+    return stmt.mode == "serial" and block_ns([stmt], target, 2 * LONG_NS) > LONG_NS
 
 
 def _period(stmt: For | While, target: Target) -> int:
-    iteration = max(block_ns(stmt.body, target), 1.0)
+    iteration = max(block_ns(stmt.body, target, _FIRST_NS), 1.0)
     return max(1, min(_MOST_ITERATIONS, int(_FIRST_NS / iteration)))
 
 

@@ -38,7 +38,18 @@ from numjet.cpu.ir.nodes import (
     While,
 )
 from numjet.cpu.ir.rewrite import Rewrite
-from numjet.cpu.ir.traversal import binds, blocks, bulk_reads, locations, nodes, operands, static_trips, walk, written
+from numjet.cpu.ir.traversal import (
+    binds,
+    blocks,
+    bulk_reads,
+    locations,
+    nodes,
+    operands,
+    static_trips,
+    walk,
+    writes,
+    written,
+)
 from numjet.cpu.passes.manager import Pass
 from numjet.cpu.remarks import Recorder
 from numjet.cpu.target import TYPICAL, Target
@@ -73,13 +84,15 @@ class _Touched:
         self.buffers = self.reads | self.writes
 
     @staticmethod
-    def of(stmt: Stmt) -> _Touched:
-        inside = list(walk([stmt]))
-        found = list(nodes([e for s in inside for e in operands(s)]))
-        reads = {e.attr for e in found if e.op == "load"}.union(b for s in inside for b in bulk_reads(s))
-        return _Touched(reads, written([stmt]), {e.id for e in found if e.op == "var"},
-                        {v.id for s in inside for v in binds(s)},
-                        any(not isinstance(s, _MOVABLE) or (isinstance(s, Call) and s.checked) for s in inside))
+    def of(stmt: Stmt, inside: Sequence[_Touched]) -> _Touched:
+        """What a statement touches, and those inside it."""
+        found = list(nodes(operands(stmt)))
+        return _Touched(
+            {e.attr for e in found if e.op == "load"}.union(bulk_reads(stmt), *(t.reads for t in inside)),
+            set(writes(stmt)).union(*(t.writes for t in inside)),
+            {e.id for e in found if e.op == "var"}.union(*(t.uses for t in inside)),
+            {v.id for v in binds(stmt)}.union(*(t.binds for t in inside)),
+            not isinstance(stmt, _MOVABLE) or (isinstance(stmt, Call) and stmt.checked) or any(t.barrier for t in inside))
 
     def after(self, other: _Touched) -> bool:
         """Whether this statement must stay behind the other one."""
@@ -106,6 +119,15 @@ class _Fusion:
         self.split: dict[tuple[int, int], For] = {}   # by loop and rows
         self.nbytes = sum(b.nbytes for b in (*function.inputs, *function.outputs, *function.temps, *function.consts))
         self.sums = AffineForms.of(function.body)
+        self.touched: dict[int, tuple[_Touched, Stmt]] = {}   # by identity, which the statement kept here holds
+
+    def _touched(self, stmt: Stmt) -> _Touched:
+        """What a statement touches, looked up once until loops are joined, which changes statements."""
+        found = self.touched.get(id(stmt))
+        if found is None:
+            inside = [self._touched(s) for block in blocks(stmt) for s in block]
+            found = self.touched[id(stmt)] = _Touched.of(stmt, inside), stmt
+        return found[0]
 
     def block(self, block: list[Stmt], times: int = 1) -> None:
         """Joins the loops of a block, and those inside; times: how often it is executed."""
@@ -114,7 +136,7 @@ class _Fusion:
         if len(set(bounds)) < len(bounds) and self.target.byte_ns * times * self.nbytes >= WORTH_NS:
             done = _Block([], [])
             for stmt in block:
-                mine = _Touched.of(stmt)
+                mine = self._touched(stmt)
                 if not (_candidate(stmt) and not mine.barrier and self._join(done, stmt, mine)):
                     done.stmts.append(stmt)
                     done.touched.append(mine)
@@ -268,6 +290,7 @@ class _Fusion:
         """Makes one loop of the first one, which is at a place, those behind that come late, and another one."""
         touched = done.touched[place]
         first.fused = True
+        self.touched.clear()
         for other, theirs in [*((done.stmts[n], done.touched[n]) for n in late), (loop, mine)]:
             assert isinstance(other, For)
             self._append(first, other)

@@ -30,7 +30,8 @@ def plan(function: Function) -> int:
     order: dict[Path, tuple[int, int]] = {}
     _collect(function.body, (), touched, order, [0])
     _join_exchanged(function, touched)
-    spans = {t: _span(paths, order) for t, paths in touched.items() if paths}
+    groups = {id(paths): _span(paths, order) for paths in {id(p): p for p in touched.values() if p}.values()}
+    spans = {t: groups[id(paths)] for t, paths in touched.items() if paths}
     function.temps[:] = [t for t in function.temps if t in spans]
     place = _first_fit if len(spans) <= MOST_FITTED else _in_time
     function.scratch_bytes = place(spans)
@@ -112,11 +113,17 @@ def _collect(block: list[Stmt], prefix: Path, touched: dict[Buffer, list[Path]],
 
 def _join_exchanged(function: Function, touched: dict[Buffer, list[Path]]) -> None:
     """Makes buffers that change places, directly or not, share the list of what touches them."""
+    groups: dict[Buffer, list[Buffer]] = {}
     for stmt in walk(function.body):
         if isinstance(stmt, SwapBuffers):
-            paths = [p for found in {id(touched[b]): touched[b] for b in stmt.targets}.values() for p in found]
-            joined = {id(touched[b]) for b in stmt.targets}
-            touched.update((b, paths) for b, found in touched.items() if id(found) in joined)
+            found = {id(group): group for group in (groups.setdefault(b, [b]) for b in stmt.targets)}
+            largest, *others = sorted(found.values(), key=len, reverse=True)
+            for group in others:
+                largest += group
+                groups.update(dict.fromkeys(group, largest))
+    for group in {id(group): group for group in groups.values()}.values():
+        paths = [path for b in group for path in touched[b]]
+        touched.update(dict.fromkeys(group, paths))
 
 
 def _span(paths: list[Path], order: dict[Path, tuple[int, int]]) -> tuple[int, int]:

@@ -30,6 +30,8 @@ from numjet.lax.shape.rearrange import broadcast_in_dim_p
 from numjet.lax.tangent import no_tangent, zeros_like_aval
 from numjet.lax.templates import call, in_front, kind_of
 
+GATHERED = 8.0   # operations that it takes to find an element by an index: to load, to check and to follow it
+
 # ------------------------------------------------------------------------------------------------ checks of shapes
 
 def check_ascending(op: str, name: str, dims: Sequence[int], rank: int) -> None:
@@ -223,7 +225,7 @@ def _gather_cpu(b: Any, operand: Any, indices: Any, *, dimension_numbers: Gather
         fill = b.const(_fill(operand.dtype, mode, fill_value), operand.dtype)
         return b.select(windows.inside(b, starts), found, fill)
 
-    return b.compute(windows.shape, operand.dtype, element, moves=True, reads=(operand, indices))
+    return b.compute(windows.shape, operand.dtype, element, moves=True, finds=GATHERED, reads=(operand, indices))
 
 
 def _gather_hlo(b: Any, operand: Any, indices: Any, *, dimension_numbers: GatherDimensionNumbers,

@@ -21,7 +21,7 @@ from numjet.foundation.dimension import Dimension, exceeds
 from numjet.lax.axes import as_axis, replace
 from numjet.lax.elementwise.compare import total_order_key
 from numjet.lax.indexing.dimension_numbers import GatherDimensionNumbers
-from numjet.lax.indexing.gather import gather_in_bounds
+from numjet.lax.indexing.gather import GATHERED, gather_in_bounds
 from numjet.lax.reduction.argreduce import as_scalar
 from numjet.lax.reduction.reduce import accumulator
 from numjet.lax.shape.create import iota_p
@@ -137,7 +137,7 @@ def permuted(b: Any, x: Any, order: Any, axis: int) -> Any:
     def element(*index: Any) -> Any:
         place = b.convert(b.read(order, *index), np.int64)
         return b.read(x, *index[:axis], place, *index[axis + 1:])
-    return b.compute(order.shape, x.dtype, element, moves=True, reads=(x, order))
+    return b.compute(order.shape, x.dtype, element, moves=True, finds=GATHERED, reads=(x, order))
 
 
 def _sort_kernel(b: Any, xs: Sequence[Any], axis: int, num_keys: int) -> list[Any]:

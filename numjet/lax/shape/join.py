@@ -22,6 +22,8 @@ from numjet.lax.shape.rearrange import MOVED_DTYPES, broadcast_in_dim_p, filled,
 from numjet.lax.tangent import instantiate, zeros_like_aval
 from numjet.lax.templates import aligned_batch, broadcast_batch, call, promote_scalars
 
+CHOICE = 2.0   # operations that it takes to choose between two places that an element may be in
+
 PaddingConfig = tuple[tuple[int, int, int], ...]
 _FALSE, _TRUE = (Literal(np.bool_(v), ShapedArray((), np.dtype(np.bool_))) for v in (False, True))
 
@@ -72,7 +74,8 @@ def _concatenate_cpu(b: Any, *xs: Any, dimension: int) -> Any:
 
     def element(*index: Any) -> Any:
         return _pick(b, starts, index[dimension], 0, len(parts), lambda part: read(part, *index))
-    return b.compute(shape, xs[0].dtype, element, moves=True, reads=parts, pieces=(parts, dimension))
+    return b.compute(shape, xs[0].dtype, element, moves=True, finds=CHOICE * (len(parts) - 1), reads=parts,
+                     pieces=(parts, dimension))
 
 
 def _pick(b: Any, starts: Sequence[int], index: Any, low: int, high: int, read: Callable[[int], Any]) -> Any:
@@ -286,7 +289,8 @@ def _pad_cpu(b: Any, x: Any, value: Any, *, padding_config: PaddingConfig) -> An
                 conds.append(offset % step < 1)
             source.append(offset // step if step > 1 else offset)
         return choose(b, all_of(b, conds), lambda: b.read(x, *source), lambda: b.read(value))
-    return b.compute(shape, x.dtype, element, moves=True, reads=(x, value))
+    edges = sum((low > 0) + (high > 0) for low, high, _ in padding_config)
+    return b.compute(shape, x.dtype, element, moves=True, finds=CHOICE / 2 * edges, reads=(x, value))
 
 
 def all_of(b: Any, conds: Sequence[Any]) -> Any:

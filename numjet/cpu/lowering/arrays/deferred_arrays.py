@@ -23,7 +23,7 @@ class DeferredArrays:
         self.ir, self.scalars = self.reads.ir, self.reads.scalars
         self._embedded: dict[int, tuple[Any, LoweredArray]] = {}   # constants of the program by id, kept alive
 
-    def compute(self, shape: Sequence[int], dtype: Any, fn: Callable[..., Any], *, moves: bool = False,
+    def compute(self, shape: Sequence[int], dtype: Any, fn: Callable[..., Any], *, moves: bool = False, finds: float = 0.0,
                 parents: Sequence[LoweredArray] = (), reads: Sequence[LoweredArray] = (),
                 pieces: tuple[Sequence[LoweredArray], int] | None = None,
                 view: tuple[LoweredArray, tuple[int, ...]] | None = None) -> LoweredArray:
@@ -31,7 +31,7 @@ class DeferredArrays:
         reads; the result inherits cost and depth of parents."""
         cost = sum(p.cost for p in parents) if moves else 4.0 + sum(p.cost for p in parents)
         out = LoweredArray(ShapedArray(tuple(shape), np.dtype(dtype)),
-                           Deferred(fn, parents=tuple(parents), cost=cost, pieces=pieces, view=view))
+                           Deferred(fn, parents=tuple(parents), cost=cost, finds=finds, pieces=pieces, view=view))
         if not parents:
             self.set_reads(out, reads)
         return out
@@ -41,6 +41,7 @@ class DeferredArrays:
         content: Any = x.content
         content.parents = tuple(reads or self.liveness.operands)
         content.cost = max(content.cost, sum(a.cost for a in content.parents))
+        content.finds += sum(a.content.finds for a in content.parents)
 
     def elementwise(self, fn: Callable[..., Any], *arrays: LoweredArray, dtype: Any = None, cost: float = 1.0) -> LoweredArray:
         """out[i] = fn(*[x[i]]); arrays of rank 0 are read everywhere."""

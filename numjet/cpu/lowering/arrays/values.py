@@ -37,6 +37,7 @@ class Content:
 
     cost: float = 0.0
     own_cost: float = 0.0
+    finds: float = 0.0
     parents: tuple[LoweredArray, ...] = ()
     source: LoweredArray | None = None
     flat: Callable[[Any], Any] | None = None
@@ -52,21 +53,25 @@ class Deferred(Content):
 
     fn: by index; flat: by row-major position, where that is known.
     cost: operations per element, with those of the parents; own_cost: without them.
-    parents: the arrays that fn reads. source: the array of which this one is a reshape.
+    finds: operations that it takes to find the memory of an element, as a joined array compares its index; with those of the
+    parents. parents: the arrays that fn reads. source: the array of which this one is a reshape.
     pointwise: element i of the result reads element i of parents of its shape only.
     depth: nested deferred arrays that move data. view: of a transpose, (array, permutation).
     pieces: of a concatenation, (arrays, axis). keeps: large buffers that stay allocated because this array reads them.
     memo: elements evaluated so far, by index and conditions.
     """
 
-    __slots__ = ("cost", "depth", "flat", "fn", "keeps", "memo", "own_cost", "parents", "pieces", "pointwise", "source", "view")
+    __slots__ = ("cost", "depth", "finds", "flat", "fn", "keeps", "memo", "own_cost", "parents", "pieces", "pointwise",
+                 "source", "view")
 
     def __init__(self, fn: Callable[..., Any], *, flat: Callable[[Any], Any] | None = None, cost: float = 0.0,
-                 parents: tuple[LoweredArray, ...] = (), source: LoweredArray | None = None, pointwise: bool = False,
+                 finds: float = 0.0, parents: tuple[LoweredArray, ...] = (),
+                 source: LoweredArray | None = None, pointwise: bool = False,
                  view: tuple[LoweredArray, tuple[int, ...]] | None = None,
                  pieces: tuple[Sequence[LoweredArray], int] | None = None):
         self.fn, self.flat, self.cost, self.parents, self.source = fn, flat, cost, parents, source
         self.pointwise, self.view, self.pieces = pointwise, view, pieces
+        self.finds = finds + sum(p.content.finds for p in parents)
         self.own_cost = max(0.0, cost - sum(p.content.cost for p in parents))
         self.depth = max((p.content.depth for p in parents), default=0) + (not pointwise)
         self.keeps = ()
@@ -144,7 +149,16 @@ class LoweredArray:
 
     def work(self) -> float:
         """The cost per element where each deferred array is evaluated once, however many read it."""
-        return sum(a.content.own_cost for a in self.reachable())
+        total, found = 0.0, {id(self)}
+        stack: list[LoweredArray] = [self]
+        for a in stack:   # which grows meanwhile: written out, as it is asked of every long chain
+            content = a.content
+            total += content.own_cost
+            for p in content.parents if content.source is None else (*content.parents, content.source):
+                if id(p) not in found:
+                    found.add(id(p))
+                    stack.append(p)
+        return total
 
     def __repr__(self) -> str:
         storage = self.storage
