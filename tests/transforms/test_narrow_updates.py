@@ -58,7 +58,7 @@ def test_there_and_back_changes_no_number(narrow):
 def test_results_are_those_of_the_wide_update(name):
     update = UPDATES[name]
     values = np.arange(9) * 7 % 5
-    for narrow, wide in itertools.product(DTYPES[1:15:2], DTYPES[:15]):
+    for narrow, wide in itertools.product(DTYPES[3:15:3], DTYPES[:15:2]):
         x, v = jnp.asarray(values).astype(narrow), jnp.asarray(1.7).astype(wide)
         for got, want in zip(nj.tree.leaves(nj.jit(update)(x, v)), nj.tree.leaves(update(x, v)), strict=True):
             assert got.dtype == want.dtype
