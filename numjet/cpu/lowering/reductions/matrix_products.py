@@ -138,6 +138,8 @@ class MatrixProducts:
         if ty and size == 1 and (transposed := self._transpose_once(y, n, k)) is not None:
             at_column = self._transposed_factor(transposed, y.dtype, n, dtype)
             return self._lanes_along_columns(aval, k, at_x, lambda b, r, j: at_column(b, j, r))
+        if n == 1 and tx and m >= SHORT_ROW:
+            return self._lanes_along_columns(aval, k, at_x, at_y)
         if n == 1 or (ty and not tx and k >= SHORT_REDUCTION):
             return self._lanes_along_terms(aval, k, at_x, at_y)
         return self._lanes_along_columns(aval, k, at_x, at_y)
