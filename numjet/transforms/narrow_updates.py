@@ -10,6 +10,8 @@ elements that stay come back as they were, and the others are converted once, as
 """
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 
 from numjet.core.aval import ShapedArray
@@ -27,7 +29,8 @@ def narrow_updates(jaxpr: Jaxpr) -> Jaxpr:
     """The program with updates that only a conversion back to the array's own dtype reads made in that dtype."""
     if not any(eqn.primitive in _VALUE for eqn in jaxpr.eqns):
         return jaxpr
-    uses = use_counts(jaxpr)
+    uses: Counter[Atom] = Counter()
+    uses.update(use_counts(jaxpr))
     makers: dict[Var, JaxprEqn] = {}
     result: list[JaxprEqn] = []
     for eqn in jaxpr.eqns:
