@@ -18,7 +18,7 @@ FORMS = {
     "gradient": lambda K, u: nj.vjp(lambda v: K @ v, jnp.zeros(K.shape[1], K.dtype))[1](u)[0],
     "batch": lambda K, u: jnp.einsum("zij,zi->zj", jnp.stack([K, K + 1]), jnp.stack([u, u]))[0],
 }
-SHAPES = [(1, 9), (9, 1), (9, 8), (33, 17), (129, 130), (300, 3)]
+SHAPES = [(1, 9), (9, 8), (33, 17), (300, 3)]
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "bfloat16", "complex64"])
