@@ -5,9 +5,11 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from numjet.api.jit import with_stages
 from numjet.core.compile_report import CompileReport
-from numjet.runtime import backends
+from numjet.runtime import backends, prologue
 
 
 def explain(fun: Callable[..., Any]) -> Callable[..., CompileReport]:
@@ -15,7 +17,8 @@ def explain(fun: Callable[..., Any]) -> Callable[..., CompileReport]:
 
     The result lists, each with the user's line: the loops of the machine code and what is fused into them, why an array
     is stored or not, calls of libraries, copies, and the memory of all larger arrays. It prints as text; its fields
-    `loops`, `operations`, `calls`, `copies`, `allocations` hold the same as records. Nothing is compiled or run.
+    `loops`, `warnings`, `operations`, `calls`, `copies`, `allocations` hold the same as records. Nothing is compiled or run;
+    work on constants that is done once, when the program is compiled, is left out.
     Raises what tracing or lowering `fun` raises.
 
     >>> import numjet as nj, numjet.numpy as jnp
@@ -29,5 +32,8 @@ def explain(fun: Callable[..., Any]) -> Callable[..., CompileReport]:
     def explained(*args: Any, **kwargs: Any) -> CompileReport:
         traced = jitted.trace(*args, **kwargs)
         closed = traced.lower().jaxpr
+        parts = prologue.split(closed)
+        if parts is not None:   # the rest is what a call executes; values make no difference to what is decided
+            closed = parts.joined([np.zeros(v.aval.shape, v.aval.dtype) for v in parts.kept])
         return backends.load_backend("cpu").explained(closed, traced.fun_name, [traced.call.donated[k] for k in traced.kept])
     return explained

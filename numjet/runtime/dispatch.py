@@ -17,7 +17,7 @@ from numjet.core.trace import EVAL, Tracer, aval_of, current_trace, escaped
 from numjet.foundation import events, lazy_import
 from numjet.foundation.config import config
 from numjet.foundation.memo import Memo
-from numjet.runtime import backends, compiler_options, gc_guard as gc_guard, one_device, verification
+from numjet.runtime import backends, compiler_options, gc_guard as gc_guard, one_device, prologue, verification
 from numjet.runtime.device import CPU, Device, default_device
 from numjet.runtime.settings import fast_paths_allowed
 
@@ -104,8 +104,17 @@ def _compiled(closed: ClosedJaxpr, name: str, donated: Sequence[bool], device: D
             loaded = backends.load_backend(device.platform).compile_program(closed, name, tuple(donated), device, options)
             return Executable(loaded, loaded, closed, name)
         compiler_options.not_read(options)
+        closed = constants_computed(closed, name)
         program = backends.load_backend("cpu").compile_program(closed, name, tuple(donated))
         return native_executable(program, closed, name, device)
+
+
+def constants_computed(closed: ClosedJaxpr, name: str) -> ClosedJaxpr:
+    """A program for the CPU with its work on constants done, where that pays."""
+    def run(first: ClosedJaxpr) -> list[Any]:
+        program = backends.load_backend("cpu").compile_program(first, f"{name}_constants")
+        return native_executable(program, first, name)([])
+    return prologue.computed_once(closed, run)
 
 
 def native_executable(program: Any, closed: ClosedJaxpr, name: str, device: Device = CPU) -> Executable:
