@@ -137,4 +137,5 @@ def _needed(eqns: Sequence[JaxprEqn], results: Sequence[Var]) -> list[JaxprEqn]:
 
 
 def _read(eqns: Sequence[JaxprEqn], outvars: Sequence[Atom]) -> set[Atom]:
-    return {a for eqn in eqns for a in eqn.invars if isinstance(a, Var)} | {a for a in outvars if isinstance(a, Var)}
+    found: set[Atom] = {a for a in outvars if isinstance(a, Var)}
+    return found.union(a for eqn in eqns for a in eqn.invars if isinstance(a, Var))
