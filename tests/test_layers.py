@@ -138,7 +138,9 @@ LAZY = {
     "numjet/numpy/ufuncs/ufunc_class.py": ["numjet.numpy.ufuncs.vectorize"],
     "numjet/runtime/device.py": ["numjet.core.sharding.distribution"],
     "numjet/runtime/dispatch.py": ["numjet.core.sharding.distribution"],
+    "numjet/scipy/signal/design.py": ["scipy.signal"],  # designs of filters from numbers
     "numjet/scipy/signal/segments.py": ["scipy.signal.windows"],  # tables of windows
+    "numjet/scipy/signal/windows.py": ["scipy.signal.windows"],
 }
 
 # Names of operations that are words of the compiler, too: its own functions, and why others stand in it.

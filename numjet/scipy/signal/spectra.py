@@ -118,3 +118,37 @@ def _median_bias(n: int) -> float:
     """The mean of the median of n exponential variables of mean 1 (B. Allen et al., Phys. Rev. D 85, 122006)."""
     k = 2 * np.arange(1.0, (n - 1) // 2 + 1)
     return float(1 + np.sum(1 / (k + 1) - 1 / k))
+
+
+def periodogram(x: Any, fs: Any = 1.0, window: Any = "boxcar", nfft: int | None = None, detrend: Any = "constant",
+                return_onesided: bool = True, scaling: str = "density", axis: int = -1) -> tuple[Any, Any]:
+    """Frequencies and the power spectrum of a signal, by one transform of all samples. Arguments and errors: as in csd.
+
+    nfft: the length of the transform; a shorter one takes the first samples.
+
+    >>> import numjet.numpy as jnp
+    >>> periodogram(jnp.array([1.0, -1.0, 1.0, -1.0]))[1].tolist()
+    [0.0, 0.0, 4.0]
+    """
+    (x,) = promote_args_inexact("periodogram", x)
+    at = as_axis(axis, x.ndim)
+    n = x.shape[at]
+    if nfft is not None and nfft < n:
+        x, n, nfft = lax.slice_in_dim(x, 0, nfft, axis=at), nfft, None
+    length = n if isinstance(window, (str, tuple)) and n else None
+    return welch(x, fs, window, length, 0, nfft, detrend, return_onesided, scaling, axis)
+
+
+def coherence(x: Any, y: Any, fs: Any = 1.0, window: Any = "hann", nperseg: int | None = None, noverlap: int | None = None,
+              nfft: int | None = None, detrend: Any = "constant", axis: int = -1) -> tuple[Any, Any]:
+    """Frequencies and the magnitude squared coherence of two signals, |Pxy|^2 / (Pxx Pyy), by Welch's method. As csd.
+
+    >>> import numjet.numpy as jnp
+    >>> x = jnp.array([1.0, -1.0, 2.0, -1.0, 1.0, 3.0])
+    >>> coherence(x, 2 * x, nperseg=4)[1].round(3).tolist()
+    [1.0, 1.0, 1.0]
+    """
+    f, xx = welch(x, fs, window, nperseg, noverlap, nfft, detrend, axis=axis)
+    _, yy = welch(y, fs, window, nperseg, noverlap, nfft, detrend, axis=axis)
+    _, xy = csd(x, y, fs, window, nperseg, noverlap, nfft, detrend, axis=axis)
+    return f, (jnp.square(xy.real) + jnp.square(xy.imag)) / xx / yy

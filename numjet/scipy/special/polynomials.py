@@ -13,6 +13,7 @@ import numjet.numpy as jnp
 from numjet.control.loops.while_loop import fori_loop
 from numjet.core.trace import Tracer
 from numjet.numpy.core.promotion import array_arg
+from numjet.scipy.special.elementary import binom
 from numjet.scipy.special.gamma_family import floats
 
 Step = Callable[[Any], tuple[Any, Any, Any]]  # k -> (a, b, c)
@@ -123,3 +124,80 @@ def eval_gegenbauer(n: Any, alpha: Any, x: Any) -> Any:
     """
     return _polynomial("eval_gegenbauer", n, (alpha, x), lambda x, a: (
         2 * a * x, lambda k: (2 * (k + a) / (k + 1), 0, (k + 2 * a - 1) / (k + 1))))
+
+
+def eval_jacobi(n: Any, alpha: Any, beta: Any, x: Any) -> Any:
+    """Jacobi's polynomial P_n^(alpha, beta)(x), for alpha, beta > -1; n as of eval_legendre. DLMF 18.9.2.
+
+    >>> float(eval_jacobi(2, 1.0, 0.0, 0.5))
+    0.625
+    """
+    def recurrence(x: Any, a: Any, b: Any) -> tuple[Any, Step]:
+        def step(k: Any) -> tuple[Any, Any, Any]:
+            total = 2 * k + a + b
+            scale = 2 * (k + 1) * (k + a + b + 1) * total
+            return ((total + 1) * (total + 2) * total / scale, (total + 1) * (a * a - b * b) / scale,
+                    2 * (k + a) * (k + b) * (total + 2) / scale)
+        return 0.5 * ((a + b + 2) * x + a - b), step
+    return _polynomial("eval_jacobi", n, (alpha, beta, x), recurrence)
+
+
+def eval_chebyc(n: Any, x: Any) -> Any:
+    """Chebyshev's polynomial C_n(x) = 2 T_n(x / 2), on [-2, 2]; n as of eval_legendre.
+
+    >>> float(eval_chebyc(2, 1.0))
+    -1.0
+    """
+    (x,) = floats("eval_chebyc", x)
+    return 2 * eval_chebyt(n, 0.5 * x)
+
+
+def eval_chebys(n: Any, x: Any) -> Any:
+    """Chebyshev's polynomial S_n(x) = U_n(x / 2), on [-2, 2]; n as of eval_legendre.
+
+    >>> float(eval_chebys(2, 1.0))
+    0.0
+    """
+    (x,) = floats("eval_chebys", x)
+    return eval_chebyu(n, 0.5 * x)
+
+
+def eval_sh_legendre(n: Any, x: Any) -> Any:
+    """Legendre's polynomial shifted to [0, 1], P_n(2 x - 1); n as of eval_legendre.
+
+    >>> float(eval_sh_legendre(2, 0.75))
+    -0.125
+    """
+    (x,) = floats("eval_sh_legendre", x)
+    return eval_legendre(n, 2 * x - 1)
+
+
+def eval_sh_chebyt(n: Any, x: Any) -> Any:
+    """Chebyshev's polynomial of the first kind shifted to [0, 1], T_n(2 x - 1); n as of eval_legendre.
+
+    >>> float(eval_sh_chebyt(2, 0.75))
+    -0.5
+    """
+    (x,) = floats("eval_sh_chebyt", x)
+    return eval_chebyt(n, 2 * x - 1)
+
+
+def eval_sh_chebyu(n: Any, x: Any) -> Any:
+    """Chebyshev's polynomial of the second kind shifted to [0, 1], U_n(2 x - 1); n as of eval_legendre.
+
+    >>> float(eval_sh_chebyu(2, 0.75))
+    0.0
+    """
+    (x,) = floats("eval_sh_chebyu", x)
+    return eval_chebyu(n, 2 * x - 1)
+
+
+def eval_sh_jacobi(n: Any, p: Any, q: Any, x: Any) -> Any:
+    """Jacobi's polynomial shifted to [0, 1]: G_n^(p, q)(x) = P_n^(p - q, q - 1)(2 x - 1) / binom(2 n + p - 1, n).
+
+    >>> round(float(eval_sh_jacobi(1, 2.0, 1.0, 0.75)), 4)
+    0.4167
+    """
+    p, q, x = floats("eval_sh_jacobi", p, q, x)
+    count = jnp.astype(_degree("eval_sh_jacobi", n), x.dtype)
+    return eval_jacobi(n, p - q, q - 1, 2 * x - 1) / binom(2 * count + p - 1, count)

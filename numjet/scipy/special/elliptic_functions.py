@@ -1,0 +1,179 @@
+"""Jacobi's elliptic functions, and Carlson's forms R_C, R_G and R_J."""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numjet.numpy as jnp
+from numjet.control.custom.custom_jvp import custom_jvp
+from numjet.control.loops.while_loop import fori_loop
+from numjet.scipy.special.elliptic import _scaled, _wide, rd, rf
+
+_LANDEN_STEPS = 9
+
+
+# ------------------------------------------------------------------------------------------- Jacobi's functions
+
+def _amplitude_value(u: Any, m: Any) -> Any:
+    """The descending Landen transformation by the arithmetic-geometric mean, DLMF 22.20.3 to 22.20.6."""
+    a, b = jnp.ones_like(u), jnp.sqrt(1 - m)
+    ratios, scale = [], 1.0
+    for _ in range(_LANDEN_STEPS):
+        mean = 0.5 * (a + b)
+        ratios.append(0.5 * (a - b) / mean)
+        a, b, scale = mean, jnp.sqrt(a * b), 2 * scale
+    phi = scale * a * u
+    for ratio in reversed(ratios):
+        phi = 0.5 * (phi + jnp.arcsin(jnp.clip(ratio * jnp.sin(phi), -1, 1)))
+    return phi
+
+
+@custom_jvp
+def _amplitude(u: Any, m: Any) -> Any:
+    wrong = ~((m >= 0) & (m <= 1))
+    edge = m == 1
+    phi = _amplitude_value(u, jnp.where(wrong | edge, 0, m))
+    gudermann = jnp.arctan(jnp.sinh(jnp.clip(jnp.where(edge, u, 0), -80, 80)))
+    return jnp.where(wrong | jnp.isnan(u), jnp.nan, jnp.where(edge, gudermann, phi))
+
+
+def _delta(phi: Any, m: Any) -> Any:
+    return jnp.sqrt(jnp.square(jnp.cos(phi)) + (1 - m) * jnp.square(jnp.sin(phi)))
+
+
+@_amplitude.defjvp
+def _amplitude_jvp(primals: Any, tangents: Any) -> Any:
+    (u, m), (tu, tm) = primals, tangents
+    phi = _amplitude(u, m)
+    delta = _delta(phi, m)
+    turns = jnp.round(phi / math.pi)
+    rest = phi - math.pi * turns
+    s, c = jnp.sin(rest), jnp.cos(rest)
+    inside = (m >= 0) & (m < 1)
+    other = jnp.where(inside, 1 - m, 0.5)
+    square = jnp.where(inside, c * c + other * s * s, 1)
+    # the derivative of F(phi, m) to m
+    by_m = s * s * s / 3 * rd(c * c, jnp.ones_like(s), square)
+    whole = jnp.where(turns == 0, 0, 2 * turns / 3 * rd(jnp.zeros_like(s), jnp.ones_like(s), other))
+    # at m = 1 the expansion of DLMF 22.10.9
+    at_one = 0.25 * (jnp.sinh(u) * jnp.cosh(u) - u)
+    by_m = jnp.where(inside, 0.5 * (by_m + whole), jnp.where(m == 1, at_one, jnp.nan))
+    return phi, tu * delta - tm * delta * by_m
+
+
+def ellipj(u: Any, m: Any) -> tuple[Any, Any, Any, Any]:
+    """Jacobi's elliptic functions sn, cn, dn, and the amplitude, of real u and the parameter 0 <= m <= 1 (NaN outside).
+
+    u and m are broadcast; floats of any dtype. Derivatives to both, of any order for m < 1. ValueError for complex numbers.
+    Error: at most 20 eps plus that of u in the phase.
+
+    >>> [round(float(v), 4) for v in ellipj(1.0, 0.5)]
+    [0.803, 0.596, 0.8232, 0.9323]
+    """
+    (u, m), dtype = _wide("ellipj", u, m)
+    phi = _amplitude(u, m)
+    edge = m == 1
+    sech = 1 / jnp.cosh(jnp.where(edge, u, 0))
+    out = (jnp.where(edge, jnp.tanh(jnp.where(edge, u, 0)), jnp.sin(phi)), jnp.where(edge, sech, jnp.cos(phi)),
+           jnp.where(edge, sech, _delta(jnp.where(edge, 0, phi), jnp.where(edge, 0, m))), phi)
+    sn, cn, dn, phi = (v.astype(dtype) for v in out)
+    return sn, cn, dn, phi
+
+
+# ------------------------------------------------------------------------------------------- Carlson's forms
+
+def _rc(x: Any, y: Any) -> Any:
+    """R_C for y > 0."""
+    return rf(x, y, y)
+
+
+def elliprc(x: Any, y: Any) -> Any:
+    """Carlson's degenerate elliptic integral R_F(x, y, y) of x >= 0 and real y: NaN at y = 0, the principal value below.
+
+    Derivatives of any order where x, y > 0. DLMF 19.2.20.
+
+    >>> float(elliprc(1.0, 1.0))
+    1.0
+    """
+    (x, y), dtype = _wide("elliprc", x, y)
+    wrong, singular = (x < 0) | jnp.isnan(x + y), y == 0
+    below = y < 0
+    a = jnp.where(below, x - y, x)
+    b = jnp.abs(y)
+    fine = ~(wrong | singular | jnp.isinf(a + b))
+    a, b, _, root = _scaled(*(jnp.where(fine, v, 1) for v in (a, b, b)))
+    share = jnp.where(fine & below, jnp.sqrt(jnp.where(fine & below, x / jnp.where(below, x - y, 1), 1)), 1)
+    out = jnp.where(fine, share * _rc(a, b) / root, 0)
+    return jnp.where(wrong | singular, jnp.nan, out).astype(dtype)
+
+
+def elliprg(x: Any, y: Any, z: Any) -> Any:
+    """Carlson's completely symmetric elliptic integral of the second kind, of x, y, z >= 0. DLMF 19.21.10.
+
+    >>> float(elliprg(1.0, 1.0, 1.0))
+    1.0
+    """
+    (x, y, z), dtype = _wide("elliprg", x, y, z)
+    wrong = (jnp.minimum(jnp.minimum(x, y), z) < 0) | jnp.isnan(x + y + z)
+    infinite = jnp.isinf(x + y + z)
+    low, high = jnp.minimum(jnp.minimum(x, y), z), jnp.maximum(jnp.maximum(x, y), z)
+    middle = jnp.maximum(jnp.minimum(jnp.maximum(x, y), z), jnp.minimum(x, y))
+    single = middle == 0  # two zeros: half the root of the third
+    safe = [jnp.where(wrong | infinite | single, 1, v) for v in (low, high, middle)]
+    a, b, c, root = _scaled(*safe)
+    bent = rd(a, b, c) * (a - c) * (b - c) / 3
+    found = 0.5 * root * (c * rf(a, b, c) - bent + jnp.sqrt(a) * jnp.sqrt(b / c))
+    out = jnp.where(single, 0.5 * jnp.sqrt(jnp.where(single, high, 1)), jnp.where(infinite, jnp.inf, found))
+    return jnp.where(wrong, jnp.nan, out).astype(dtype)
+
+
+def _rj(x: Any, y: Any, z: Any, p: Any) -> Any:
+    """Carlson's algorithm of 1995 for p > 0."""
+    gap = (p - x) * (p - y) * (p - z)
+
+    def step(_: Any, state: Any) -> Any:
+        x, y, z, p, total, factor, gap = state
+        a, b, c, d = jnp.sqrt(x), jnp.sqrt(y), jnp.sqrt(z), jnp.sqrt(p)
+        shift = a * b + b * c + c * a
+        product = (d + a) * (d + b) * (d + c)
+        total = total + factor / product * _rc(jnp.ones_like(x), 1 + gap / (product * product))
+        return (0.25 * (x + shift), 0.25 * (y + shift), 0.25 * (z + shift), 0.25 * (p + shift), total, 0.25 * factor,
+                gap / 64)
+
+    zero = jnp.zeros_like(x + y + z + p)
+    x, y, z, p, total, factor, _ = fori_loop(0, 28, step, (x + zero, y + zero, z + zero, p + zero, zero, zero + 1, gap + zero))
+    mean = (x + y + z + 2 * p) / 5
+    a, b, c = 1 - x / mean, 1 - y / mean, 1 - z / mean
+    d = -(a + b + c) / 2
+    e2 = a * b + a * c + b * c - 3 * d * d
+    e3 = a * b * c + 2 * e2 * d + 4 * d * d * d
+    e4, e5 = (2 * a * b * c + e2 * d + 3 * d * d * d) * d, a * b * c * d * d
+    series = 1 + e2 * (-3 / 14 + 9 * e2 / 88 - 9 * e3 / 52) + e3 / 6 - 3 * e4 / 22 + 3 * e5 / 26
+    return 6 * total + factor * series / (mean * jnp.sqrt(mean))
+
+
+def elliprj(x: Any, y: Any, z: Any, p: Any) -> Any:
+    """Carlson's symmetric elliptic integral of the third kind, of x, y, z >= 0, of which one may be 0, and real p != 0.
+
+    The principal value for p < 0, by DLMF 19.20.14. Derivatives of any order for p > 0. B. C. Carlson (1995).
+
+    >>> round(float(elliprj(1.0, 1.0, 1.0, 1.0)), 4)
+    1.0
+    """
+    (x, y, z, p), dtype = _wide("elliprj", x, y, z, p)
+    wrong = (jnp.minimum(jnp.minimum(x, y), z) < 0) | jnp.isnan(x + y + z + p)
+    infinite = (x + y == 0) | (y + z == 0) | (z + x == 0)
+    wrong = wrong | (p == 0)
+    huge = jnp.isinf(x + y + z + p)
+    skip = wrong | infinite | huge
+    low, high = jnp.minimum(jnp.minimum(x, y), z), jnp.maximum(jnp.maximum(x, y), z)
+    middle = jnp.maximum(jnp.minimum(jnp.maximum(x, y), z), jnp.minimum(x, y))
+    a, b, c, p = (jnp.where(skip, 1, v) for v in (low, middle, high, p))
+    below, q = p < 0, jnp.abs(p)
+    turned = jnp.where(below, (c * (a + b + q) - a * b) / (c + q), p)
+    plain = _rj(a, b, c, turned)
+    product = jnp.where(below, a * b + turned * q, 1)
+    extra = 3 * jnp.sqrt(a * b * c / product) * _rc(product, jnp.where(below, turned * q, 1))
+    out = jnp.where(below, ((turned - c) * plain - 3 * rf(a, b, c) + extra) / (c + q), plain)
+    out = jnp.where(infinite, jnp.inf, jnp.where(huge, 0, out))
+    return jnp.where(wrong, jnp.nan, out).astype(dtype)

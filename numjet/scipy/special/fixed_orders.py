@@ -1,0 +1,54 @@
+"""Functions f(order, x) with a derivative to x alone; and sines and cosines of multiples of pi."""
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import numjet.numpy as jnp
+from numjet.api.jit import jit
+from numjet.control.custom.custom_calls import is_symbolic_zero
+from numjet.control.custom.custom_jvp import custom_jvp
+from numjet.core.trace import Tracer
+from numjet.foundation import tree
+
+
+def fixed_orders(name: str, function: Callable[..., Any], slope: Callable[..., Any]) -> Callable[..., Any]:
+    """A function (*orders, x) with the derivative `slope(result, *orders, x)` to x; NotImplementedError to an order."""
+    function.__name__ = name
+    call = custom_jvp(function)
+
+    def rule(primals: Any, tangents: Any) -> Any:
+        *orders, t = tangents
+        for place, order in enumerate(orders):
+            if not is_symbolic_zero(order):
+                raise NotImplementedError(
+                    f"{name}: expected a derivative to the last argument alone, got one to argument {place}, a parameter; "
+                    "take lax.stop_gradient of the parameter, or differences")
+        out = compiled(*primals)
+        return out, tree.tree_map(lambda s: s * t, slope(out, *primals))
+
+    call.defjvp(rule, symbolic_zeros=True)
+    compiled = jit(call)  # one program outside of transformations, too: there are loops in these functions
+    return compiled
+
+
+def wide(*xs: Any) -> list[Any]:
+    """Halves as float32; others as they are."""
+    return [x.astype(np.float32) if x.dtype.itemsize == 2 else x for x in xs]
+
+
+def largest(order: Any) -> float:
+    """The largest size of an order, infinite where it is traced."""
+    return math.inf if isinstance(order, Tracer) else float(np.max(np.abs(np.asarray(order, np.float64)), initial=0.0))
+
+
+def cos_sin_pi(v: Any) -> tuple[Any, Any]:
+    """cos(pi v) and sin(pi v), exact at multiples of 1/2."""
+    rest = v - 2 * jnp.round(0.5 * v)
+    half = jnp.abs(rest) == 0.5
+    whole = rest == jnp.round(rest)
+    return (jnp.where(half, 0, jnp.cos(math.pi * rest)),
+            jnp.where(whole, 0, jnp.where(half, jnp.sign(rest), jnp.sin(math.pi * rest))))

@@ -1,0 +1,55 @@
+"""The confluent hypergeometric limit function 0F1, by its power series and Bessel functions."""
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numjet.numpy as jnp
+from numjet.control.loops.while_loop import fori_loop
+from numjet.lax.elementwise import special
+from numjet.scipy.special import bessel_core, modified_bessel, ordinary_bessel
+from numjet.scipy.special.fixed_orders import fixed_orders, largest, wide
+from numjet.scipy.special.gamma_family import floats, gammasgn
+
+
+def _0f1_value(v: Any, z: Any, large: bool) -> Any:
+    """The series up to |z| = 1, DLMF 10.16.9 and 10.39.9 beyond."""
+    pole = (v <= 0) & (v == jnp.round(v))
+    usable = ~pole & jnp.isfinite(z) & jnp.isfinite(v)
+    v, z = jnp.where(usable, v, 1), jnp.where(usable, z, 0)
+    near = jnp.abs(z) <= jnp.maximum(1.0, 0.25 * jnp.abs(v))
+    small = jnp.where(near, z, 0)
+
+    def step(k: Any, state: Any) -> Any:
+        term, total = state
+        k = jnp.astype(k, z.dtype)
+        term = term * small / ((k + 1) * (v + k))
+        return term, total + term
+
+    series = fori_loop(0, 24, step, (jnp.ones_like(z), jnp.ones_like(z)))[1]
+    root = 2 * jnp.sqrt(jnp.where(near, 1, jnp.abs(z)))
+    log = special.lgamma(v) - (v - 1) * jnp.log(0.5 * root)
+    below, above = ordinary_bessel._j_value(v - 1, root, large), modified_bessel._i_value(v - 1, root, large, True)
+    half = jnp.exp(0.5 * (log + jnp.where(z > 0, root, 0)))
+    far = gammasgn(v) * half * jnp.where(z > 0, above, below) * half
+    return jnp.where(usable, jnp.where(near, series, far), jnp.where((z == jnp.inf) & (v > 0), jnp.inf, jnp.nan))
+
+
+@functools.cache
+def _0f1(large: bool) -> Callable[..., Any]:
+    return fixed_orders("hyp0f1", lambda v, z: _0f1_value(v, z, large), lambda out, v, z: _0f1(large)(v + 1, z) / v)
+
+
+def hyp0f1(v: Any, z: Any) -> Any:
+    """The confluent hypergeometric limit function 0F1(; v; z), of real v and z; NaN for v = 0, -1, ...
+
+    v and z are broadcast; floats of any dtype. Derivatives of any order to z; NotImplementedError for one to v. ValueError for
+    complex numbers. Error: that of jv and iv, and eps times the exponents.
+
+    >>> round(float(hyp0f1(0.5, 1.0)), 4)
+    3.7622
+    """
+    bound = largest(v) + 1
+    v, z = floats("hyp0f1", v, z)
+    return _0f1(bound > bessel_core.LARGE_ORDER)(*wide(v, z)).astype(z.dtype)

@@ -1,0 +1,132 @@
+"""Distribution functions, their inverses, and elementary functions of scipy.special, against SciPy on grids of corners."""
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+import scipy.special as oracle
+
+import numjet as nj
+import numjet.numpy as jnp
+from numjet.scipy import special
+from numjet.testing.records import check_function
+
+NAN, INF = np.nan, np.inf
+K, COUNTS = [-1.0, 0.0, 1.0, 2.5, 5.0, 20.0], [1.0, 5.0, 20.0, 30.0]
+PROBABILITIES = [0.0, 1e-12, 0.01, 0.3, 0.5, 0.9, 1 - 1e-9, 1.0, -0.1, 1.1, NAN]
+SHAPES = [-1.0, 0.1, 0.5, 1.0, 2.5, 30.0, 500.0]
+X = [-1.0, 0.0, 1e-8, 0.1, 1.0, 3.0, 50.0, 600.0, INF, NAN]
+F = [-2.5, -1.0, 0.0, 1e-9, 0.5, 1.0, 3.0, 30.0]
+DEGREES = [0.0, 30.0, 45.0, -60.0, 90.0, 120.0, -135.0, 180.0, 270.0, 359.5, 1e4, NAN]
+LINE = [0.0, 1e-30, 1e-8, 0.1, 0.5, -1.0, 2.0, -2.5, 3.0, 7.0, -20.0, 60.0, 130.0, 700.0, NAN]
+POSITIVE = F[2:]
+
+CASES = {
+    "gammaincinv": (SHAPES, PROBABILITIES), "gammainccinv": (SHAPES, PROBABILITIES),
+    "betaincinv": (SHAPES[1:], SHAPES[1:], PROBABILITIES), "betainccinv": (SHAPES[1:], SHAPES[1:], PROBABILITIES),
+    "betaincc": (SHAPES[1:], SHAPES[1:], PROBABILITIES[:8]), "bdtr": (K, COUNTS, PROBABILITIES),
+    "bdtrc": (K, COUNTS, PROBABILITIES), "bdtri": (K, COUNTS[:3], PROBABILITIES), "nbdtr": (K, COUNTS, PROBABILITIES),
+    "nbdtrc": (K, COUNTS, PROBABILITIES), "nbdtri": (K[1:], COUNTS, PROBABILITIES), "pdtr": (K, X), "pdtrc": (K, X),
+    "pdtri": (K, PROBABILITIES[:7]), "chdtr": (SHAPES, X), "chdtrc": (SHAPES, X), "chdtri": (SHAPES, PROBABILITIES),
+    "gdtr": (SHAPES[1:], SHAPES[1:], X), "gdtrc": (SHAPES[1:], SHAPES[1:], X), "gdtrix": (SHAPES[1:], SHAPES[1:], [0.3, 1.0]),
+    "gdtria": (PROBABILITIES, SHAPES[1:], X[2:8]), "fdtr": (SHAPES, SHAPES, X), "fdtrc": (SHAPES, SHAPES, X),
+    "fdtri": (SHAPES[2:], SHAPES[2:], PROBABILITIES), "stdtr": (SHAPES, [0.0, 0.3, -2.0, 8.0, -50.0, INF, NAN]),
+    "stdtrit": (SHAPES[1:], PROBABILITIES), "nrdtrimn": (PROBABILITIES[1:5], SHAPES, X[3:]),
+    "nrdtrisd": (X[3:7], PROBABILITIES[1:4], X[3:7]), "ndtri_exp": ([-1e5, -50.0, -3.0, -1.0, -0.3, -1e-8, 0.0, 1.0, NAN],),
+    "erfcinv": ([0.0, 1e-12, 0.01, 0.3, 1.0, 1.7, 2.0, -0.1, 2.1, NAN],), "kolmogorov": (X,),
+    "huber": (F, [*F, INF, NAN]), "pseudo_huber": (F, [*F, INF, NAN]), "inv_boxcox": (F, F), "inv_boxcox1p": (F, F),
+    "powm1": (F, F), "sindg": (DEGREES,), "cosdg": (DEGREES,), "tandg": (DEGREES,), "cotdg": (DEGREES,),
+    "radian": (DEGREES, [0.0, 5.0], [3.0]), "rgamma": (LINE,), "perm": (F, F), "binom": (F, [v for v in F if v != 0.5]),
+    "erfi": (LINE,), "shichi": (LINE,), "agm": (F, F), "zetac": ([*LINE[:-1], -0.5, -3.5, -7.0, 1.0, 1.1, 0.9],),
+    "ellipj": ([0.0, 0.3, -1.0, 2.0, 5.0, -20.0, NAN], [0.0, 0.1, 0.5, 0.99, 1 - 1e-8, 1.0, -0.5, 1.5]),
+    "elliprc": (F, F), "elliprg": (POSITIVE, POSITIVE, POSITIVE), "elliprj": (POSITIVE[2:], POSITIVE[1:], POSITIVE[1:], F),
+    "exp10": (LINE[:10],), "cbrt": (LINE,), "exp2": (LINE,), "expm1": (LINE,), "log1p": (POSITIVE,), "sinc": (LINE,),
+    "softplus": (LINE,), "round": (LINE,), "psi": (POSITIVE[1:],), "factorial2": ([0.0, 1.0, 2.0, 5.0, 8.0, 11.0],),
+}
+WHOLE = {"bdtr": (1,), "bdtrc": (1,), "bdtri": (1,), "nbdtr": (0, 1), "nbdtrc": (0, 1), "nbdtri": (0, 1), "pdtri": (0,),
+         "factorial2": (0,)}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_values(name, x64):
+    args = [np.array(v) for v in zip(*itertools.product(*CASES[name]), strict=True)]
+    given = [np.floor(v).astype(int) if k in WHOLE.get(name, ()) else v for k, v in enumerate(args)]
+    with np.errstate(all="ignore"):
+        want = getattr(oracle, name)(*given)
+    got = nj.jit(getattr(special, name))(*args)
+    for g, w in zip(got if isinstance(got, tuple) else (got,), want if isinstance(want, tuple) else (want,), strict=True):
+        g, w = np.asarray(g), np.asarray(w)
+        with np.errstate(all="ignore"):
+            fine = (g == w) | (np.isnan(g) & np.isnan(w)) | (np.abs(g - w) <= 1e-9 * np.abs(w) + 1e-15)
+        wrong = [(tuple(float(a[k]) for a in args), float(g[k]), float(w[k])) for k in np.flatnonzero(~fine)[:6]]
+        assert not wrong, (name, wrong)
+
+
+def test_quantiles_invert_to_rounding(rng, x64):
+    """What SciPy's inverses lack: digits in the tails."""
+    a, b, p = 10 ** rng.uniform(-1, 2.5, 300), 10 ** rng.uniform(-1, 2.5, 300), 10 ** rng.uniform(-12, -0.01, 300)
+    for lower, inverse in (("gammainc", "gammaincinv"), ("gammaincc", "gammainccinv")):
+        x = getattr(special, inverse)(a, p)
+        np.testing.assert_allclose(getattr(special, lower)(a, x), p, rtol=1e-12)
+    np.testing.assert_allclose(special.betainc(a, b, special.betaincinv(a, b, p)), p, rtol=1e-10)
+    np.testing.assert_allclose(special.stdtr(0.5, special.stdtrit(0.5, 1e-9)), 1e-9, rtol=1e-10)
+
+
+DERIVATIVES = [
+    ("gammaincinv", (2.5, 0.3), 1), ("gammainccinv", (0.7, 0.2), 1), ("erfcinv", (0.3,), 2), ("ndtri_exp", (-3.0,), 2),
+    ("kolmogorov", (0.8,), 2), ("kolmogorov", (1.3,), 2), ("ellipj", (1.3, 0.6), 2), ("ellipj", (4.0, 0.2), 2),
+    ("zetac", (2.5,), 2), ("zetac", (-2.7,), 2), ("rgamma", (-2.0,), 1), ("rgamma", (2.3,), 2), ("erfi", (0.7,), 2),
+    ("shichi", (0.7,), 2), ("agm", (1.0, 3.0), 2), ("elliprc", (1.2, 0.7), 2), ("elliprg", (0.3, 1.2, 2.0), 2),
+    ("elliprj", (0.3, 1.2, 2.0, 0.9), 2), ("pseudo_huber", (1.2, 0.7), 2), ("huber", (1.2, 0.7), 2),
+    ("inv_boxcox", (0.3, 0.7), 2), ("powm1", (1.2, 0.3), 2)]
+
+
+@pytest.mark.parametrize("name,args,order", DERIVATIVES)
+def test_derivatives(name, args, order, x64):
+    flat = lambda *v: list(out) if isinstance(out := getattr(special, name)(*v), tuple) else [out]
+    check_function(flat, [np.float64(a) for a in args], order, name)
+
+
+@pytest.mark.parametrize("name,parameters,x", [
+    ("betaincinv", (2.0, 3.0), 0.3), ("betainccinv", (2.0, 3.0), 0.3), ("stdtr", (3.0,), 0.0), ("stdtrit", (3.0,), 0.2),
+    ("bdtr", (1.0, 5.0), 0.3), ("fdtri", (2.0, 3.0), 0.3)])
+def test_derivatives_to_the_last_argument(name, parameters, x, x64):
+    check_function(lambda x: [getattr(special, name)(*parameters, x)], [np.float64(x)], 2, name)
+
+
+def test_quadrature_and_polynomials(x64):
+    for name, parameters in [("legendre", ()), ("chebyt", ()), ("chebyu", ()), ("chebyc", ()), ("chebys", ()), ("hermite", ()),
+                             ("hermitenorm", ()), ("laguerre", ()), ("genlaguerre", (0.5,)), ("gegenbauer", (0.7,)),
+                             ("jacobi", (0.5, -0.2)), ("sh_legendre", ()), ("sh_chebyt", ()), ("sh_chebyu", ()),
+                             ("sh_jacobi", (2.0, 1.5))]:
+        got, want = (getattr(module, f"roots_{name}")(4, *parameters, True) for module in (special, oracle))
+        for g, w in zip(got, want, strict=True):
+            np.testing.assert_allclose(g, w, rtol=1e-14, atol=1e-15)
+        x, n = np.linspace(0.1, 0.9, 5), np.arange(7)[:, None]
+        np.testing.assert_allclose(getattr(special, f"eval_{name}")(n, *parameters, x),
+                                   getattr(oracle, f"eval_{name}")(n, *parameters, x), rtol=1e-11, atol=1e-13)
+    np.testing.assert_array_equal(special.stirling2(np.arange(9)[:, None], np.arange(6)),
+                                  oracle.stirling2(np.arange(9)[:, None], np.arange(6)))
+    np.testing.assert_allclose(special.diric(np.array([0.0, 1.0, 2 * np.pi, 7.0]), 3), oracle.diric([0, 1, 2 * np.pi, 7], 3))
+
+
+def test_dtypes_and_errors():
+    half = jnp.array([0.25, 0.5], "float16")
+    for call in (lambda x: special.gammaincinv(x, x), lambda x: special.betaincinv(x, x, x), lambda x: special.stdtrit(x, x),
+                 special.zetac, special.erfi, lambda x: special.ellipj(x, x)[0], special.kolmogorov):
+        assert call(half).dtype == "float16" and call(half[:0]).shape == (0,)
+    np.testing.assert_allclose(nj.vmap(special.gammaincinv, (None, 0))(2.0, half), oracle.gammaincinv(2, np.float32(half)),
+                               rtol=2e-3)
+    for call, error, match in [
+        (lambda: special.perm(5, 2, exact=True), NotImplementedError, "perm with exact=True"),
+        (lambda: special.factorial2(5, exact=True), NotImplementedError, "factorial2 with exact=True"),
+        (lambda: special.gammaincinv(1.0, 1j), ValueError, "gammaincinv does not support complex"),
+        (lambda: nj.grad(special.betaincinv)(1.0, 2.0, 0.5), NotImplementedError, "betaincinv: expected a derivative"),
+        (lambda: special.roots_legendre(0), ValueError, "positive integer"),
+        (lambda: special.roots_jacobi(2, 1.0), TypeError, "expected the arguments n, alpha, beta and mu"),
+        (lambda: nj.jit(special.roots_genlaguerre, static_argnums=0)(2, 1.0), nj.errors.ConcretizationTypeError, "alpha"),
+        (lambda: special.eval_jacobi(0.5, 1.0, 1.0, 1.0), TypeError, "degree must be integers"),
+    ]:
+        with pytest.raises(error, match=match):
+            call()
