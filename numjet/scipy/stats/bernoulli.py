@@ -5,10 +5,12 @@ import math
 from typing import Any
 
 import numjet.numpy as jnp
+from numjet import random
 from numjet.numpy.core.promotion import promote_args_inexact
 from numjet.scipy.special.probability import xlog1py, xlogy
 from numjet.scipy.stats.arguments import where_inside, where_valid
 from numjet.scipy.stats.publish import exp_of
+from numjet.scipy.stats.variables import Variable, counts, probability
 
 
 def logpmf(k: Any, p: Any, loc: Any = 0) -> Any:
@@ -46,3 +48,10 @@ def ppf(q: Any, p: Any) -> Any:
     q, p = promote_args_inexact("bernoulli.ppf", q, p)
     valid = (q >= 0) & (q <= 1) & (p >= 0) & (p <= 1)
     return jnp.where(valid, jnp.where(q <= 1 - p, 0.0, 1.0), jnp.nan).astype(q.dtype)
+
+_variable = Variable(__name__, ("p",), (0.3,), probability, scaled=False)
+rvs = _variable.samples(counts(lambda key, p, shape: random.bernoulli(key, p, shape)))
+mean = _variable.moment("mean", lambda p: p, 0.8)
+var = _variable.moment("var", lambda p: p * (1 - p), 0.21)
+std = _variable.moment("std", lambda p: p * (1 - p), 0.458, root=True)
+entropy = _variable.moment("entropy", lambda p: -xlogy(p, p) - xlog1py(1 - p, -p), 0.611)

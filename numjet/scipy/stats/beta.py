@@ -5,11 +5,15 @@ import math
 from typing import Any
 
 import numjet.numpy as jnp
-from numjet.scipy.special.gamma_family import betainc, betaln
+from numjet import random
+from numjet.numpy.core.promotion import promote_args_inexact
+from numjet.scipy.special.gamma_family import betainc, betaln, digamma
 from numjet.scipy.special.probability import xlog1py, xlogy
+from numjet.scipy.special.quantiles import betainccinv, betaincinv
 from numjet.scipy.stats.arguments import standard, where_inside, where_valid
 from numjet.scipy.stats.publish import exp_of
 from numjet.scipy.stats.tails import log_betainc
+from numjet.scipy.stats.variables import Variable, positive
 
 
 def _clipped(name: str, x: Any, a: Any, b: Any, loc: Any, scale: Any) -> tuple[Any, Any, Any]:
@@ -72,3 +76,30 @@ def logsf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """
     a, b, z = _clipped("beta.logsf", x, a, b, loc, scale)
     return log_betainc(b, a, 1 - z, z)
+
+def ppf(q: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The quantile function, the inverse of cdf; NaN for q outside [0, 1].
+
+    >>> round(float(ppf(0.75, 2.0, 3.0, 0.5, 2.0)), 3)
+    1.587
+    """
+    q, a, b, loc, scale = promote_args_inexact("beta.ppf", q, a, b, loc, scale)
+    return loc + where_valid(scale > 0, scale) * betaincinv(a, b, q)
+
+
+def isf(q: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The inverse of sf; NaN for q outside [0, 1].
+
+    >>> round(float(isf(0.75, 2.0, 3.0, 0.5, 2.0)), 3)
+    0.986
+    """
+    q, a, b, loc, scale = promote_args_inexact("beta.isf", q, a, b, loc, scale)
+    return loc + where_valid(scale > 0, scale) * betainccinv(a, b, q)
+
+_variable = Variable(__name__, ("a", "b"), (2.0, 3.0), positive)
+rvs = _variable.samples(lambda key, a, b, shape, dtype: random.beta(key, a, b, shape, dtype))
+mean = _variable.moment("mean", lambda a, b: a / (a + b), 1.3)
+var = _variable.moment("var", lambda a, b: a * b / ((a + b) * (a + b) * (a + b + 1)), 0.16)
+std = _variable.moment("std", lambda a, b: a * b / ((a + b) * (a + b) * (a + b + 1)), 0.4, root=True)
+entropy = _variable.moment("entropy", lambda a, b: (
+    betaln(a, b) - (a - 1) * digamma(a) - (b - 1) * digamma(b) + (a + b - 2) * digamma(a + b)), 0.458)

@@ -5,11 +5,13 @@ import math
 from typing import Any
 
 import numjet.numpy as jnp
+from numjet import random
 from numjet.numpy.core.promotion import promote_args_inexact
 from numjet.scipy.special.gamma_family import betaln
 from numjet.scipy.special.probability import xlog1py, xlogy
 from numjet.scipy.stats.arguments import where_inside, where_valid
 from numjet.scipy.stats.publish import exp_of
+from numjet.scipy.stats.variables import Variable, counts, probability
 
 
 def logpmf(k: Any, n: Any, p: Any, loc: Any = 0) -> Any:
@@ -26,3 +28,9 @@ def logpmf(k: Any, n: Any, p: Any, loc: Any = 0) -> Any:
 
 
 pmf = exp_of(logpmf, 0.264)
+
+_variable = Variable(__name__, ("n", "p"), (5.0, 0.3), lambda n, p: (n >= 0) & probability(p), scaled=False)
+rvs = _variable.samples(counts(lambda key, n, p, shape: random.binomial(key, n, p, shape)))
+mean = _variable.moment("mean", lambda n, p: n * p, 2.0)
+var = _variable.moment("var", lambda n, p: n * p * (1 - p), 1.05)
+std = _variable.moment("std", lambda n, p: n * p * (1 - p), 1.025, root=True)

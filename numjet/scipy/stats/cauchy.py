@@ -5,8 +5,10 @@ import math
 from typing import Any
 
 import numjet.numpy as jnp
+from numjet import random
 from numjet.scipy.stats.arguments import log1p_square
 from numjet.scipy.stats.publish import LocationScale, exp_of, on_probabilities
+from numjet.scipy.stats.variables import Variable
 
 _LOG_PI = math.log(math.pi)
 
@@ -41,3 +43,11 @@ sf = _cauchy.probability("sf", _upper, 0.422)
 logsf = _cauchy.probability("logsf", _log_upper, -0.863)
 ppf = _cauchy.quantile("ppf", on_probabilities(_quantile), 2.5)
 isf = _cauchy.quantile("isf", on_probabilities(lambda q: -_quantile(q)), -1.5)
+
+_variable = Variable(__name__)
+rvs = _variable.samples(lambda key, shape, dtype: random.cauchy(key, shape, dtype))
+mean = _variable.moment("mean", lambda: math.nan, math.nan)
+var = _variable.moment("var", lambda: math.nan, math.nan)
+std = _variable.moment("std", lambda: math.nan, math.nan, root=True)
+median = _variable.moment("median", lambda: 0.0, 0.5)
+entropy = _variable.moment("entropy", lambda: math.log(4 * math.pi), 3.224)

@@ -1,12 +1,16 @@
 """The chi-square distribution with df degrees of freedom: gamma's with shape df / 2 and scale 2."""
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
+from numjet import random
 from numjet.numpy.core.promotion import promote_args_inexact
+from numjet.scipy.special.gamma_family import digamma, gammaln
 from numjet.scipy.stats import gamma
 from numjet.scipy.stats.publish import example_of, publish
+from numjet.scipy.stats.variables import Variable, positive
 
 
 def _by_gamma(function: Callable[..., Any], value: float) -> Callable[..., Any]:
@@ -25,3 +29,14 @@ cdf = _by_gamma(gamma.cdf, 0.465)
 logcdf = _by_gamma(gamma.logcdf, -0.766)
 sf = _by_gamma(gamma.sf, 0.535)
 logsf = _by_gamma(gamma.logsf, -0.625)
+
+ppf = _by_gamma(gamma.ppf, 6.045)
+isf = _by_gamma(gamma.isf, 1.651)
+
+_variable = Variable(__name__, ("df",), (3.0,), positive)
+rvs = _variable.samples(lambda key, df, shape, dtype: 2 * random.gamma(key, 0.5 * df, shape, dtype))
+mean = _variable.moment("mean", lambda df: df, 6.5)
+var = _variable.moment("var", lambda df: 2 * df, 24.0)
+std = _variable.moment("std", lambda df: 2 * df, 4.899, root=True)
+entropy = _variable.moment("entropy", lambda df: (
+    0.5 * df + math.log(2) + gammaln(0.5 * df) + (1 - 0.5 * df) * digamma(0.5 * df)), 2.747)

@@ -5,8 +5,10 @@ import math
 from typing import Any
 
 import numjet.numpy as jnp
+from numjet import random
 from numjet.scipy.stats.arguments import log1mexp, where_inside
 from numjet.scipy.stats.publish import Formula, LocationScale, exp_of, on_probabilities
+from numjet.scipy.stats.variables import Variable
 
 
 def _from_0(formula: Formula, below: float) -> Formula:
@@ -25,3 +27,11 @@ logcdf = _exponential.probability("logcdf", _from_0(log1mexp, -math.inf), -1.509
 sf = _exponential.probability("sf", _from_0(lambda z: jnp.exp(-z), 1.0), 0.779)
 logsf = _exponential.probability("logsf", _from_0(lambda z: -z, 0.0), -0.25)
 ppf = _exponential.quantile("ppf", on_probabilities(lambda q: -jnp.log1p(-q)), 3.273)
+
+_variable = Variable(__name__)
+rvs = _variable.samples(lambda key, shape, dtype: random.exponential(key, shape, dtype))
+mean = _variable.moment("mean", lambda: 1.0, 2.5)
+var = _variable.moment("var", lambda: 1.0, 4.0)
+std = _variable.moment("std", lambda: 1.0, 2.0, root=True)
+median = _variable.moment("median", lambda: math.log(2), 1.886)
+entropy = _variable.moment("entropy", lambda: 1.0, 1.693)

@@ -5,11 +5,15 @@ import math
 from typing import Any
 
 import numjet.numpy as jnp
-from numjet.scipy.special.gamma_family import gammainc, gammaincc, gammaln
+from numjet import random
+from numjet.numpy.core.promotion import promote_args_inexact
+from numjet.scipy.special.gamma_family import digamma, gammainc, gammaincc, gammaln
 from numjet.scipy.special.probability import xlogy
+from numjet.scipy.special.quantiles import gammainccinv, gammaincinv
 from numjet.scipy.stats.arguments import standard, where_inside, where_valid
 from numjet.scipy.stats.publish import exp_of
 from numjet.scipy.stats.tails import log_gammainc, log_gammaincc
+from numjet.scipy.stats.variables import Variable, positive
 
 
 def _above(name: str, x: Any, a: Any, loc: Any, scale: Any, below: float) -> tuple[Any, Any, Any]:
@@ -73,3 +77,29 @@ def logsf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """
     a, z, set_below = _above("gamma.logsf", x, a, loc, scale, 0.0)
     return set_below(log_gammaincc(a, z))
+
+def ppf(q: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The quantile function, the inverse of cdf; NaN for q outside [0, 1].
+
+    >>> round(float(ppf(0.75, 2.0, 0.5, 2.0)), 3)
+    5.885
+    """
+    q, a, loc, scale = promote_args_inexact("gamma.ppf", q, a, loc, scale)
+    return loc + where_valid(scale > 0, scale) * gammaincinv(a, q)
+
+
+def isf(q: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The inverse of sf; NaN for q outside [0, 1].
+
+    >>> round(float(isf(0.75, 2.0, 0.5, 2.0)), 3)
+    2.423
+    """
+    q, a, loc, scale = promote_args_inexact("gamma.isf", q, a, loc, scale)
+    return loc + where_valid(scale > 0, scale) * gammainccinv(a, q)
+
+_variable = Variable(__name__, ("a",), (2.0,), positive)
+rvs = _variable.samples(lambda key, a, shape, dtype: random.gamma(key, a, shape, dtype))
+mean = _variable.moment("mean", lambda a: a, 4.5)
+var = _variable.moment("var", lambda a: a, 8.0)
+std = _variable.moment("std", lambda a: a, 2.828, root=True)
+entropy = _variable.moment("entropy", lambda a: a + gammaln(a) + (1 - a) * digamma(a), 2.27)

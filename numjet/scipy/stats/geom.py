@@ -5,10 +5,12 @@ import math
 from typing import Any
 
 import numjet.numpy as jnp
+from numjet import random
 from numjet.numpy.core.promotion import promote_args_inexact
-from numjet.scipy.special.probability import xlog1py
+from numjet.scipy.special.probability import xlog1py, xlogy
 from numjet.scipy.stats.arguments import where_inside, where_valid
 from numjet.scipy.stats.publish import exp_of
+from numjet.scipy.stats.variables import Variable, counts
 
 
 def logpmf(k: Any, p: Any, loc: Any = 0) -> Any:
@@ -24,3 +26,10 @@ def logpmf(k: Any, p: Any, loc: Any = 0) -> Any:
 
 
 pmf = exp_of(logpmf, 0.188)
+
+_variable = Variable(__name__, ("p",), (0.25,), lambda p: (p > 0) & (p <= 1), scaled=False)
+rvs = _variable.samples(counts(lambda key, p, shape: random.geometric(key, p, shape)))
+mean = _variable.moment("mean", lambda p: 1 / p, 4.5)
+var = _variable.moment("var", lambda p: (1 - p) / (p * p), 12.0)
+std = _variable.moment("std", lambda p: (1 - p) / (p * p), 3.464, root=True)
+entropy = _variable.moment("entropy", lambda p: -(xlogy(p, p) + xlog1py(1 - p, -p)) / p, 2.249)

@@ -5,9 +5,11 @@ import math
 from typing import Any
 
 import numjet.numpy as jnp
+from numjet import random
 from numjet.numpy.core.promotion import promote_args_inexact
 from numjet.scipy.stats.arguments import log1mexp, where_inside, where_valid
 from numjet.scipy.stats.publish import LocationScale, exp_of, on_probabilities
+from numjet.scipy.stats.variables import EULER, Variable
 
 _FLAT = 40.0      # beyond it log(1 - exp(-exp(-z))) is -z to the last place
 
@@ -49,3 +51,11 @@ def ppf(p: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """
     p, loc, scale = promote_args_inexact("gumbel_r.ppf", p, loc, scale)
     return loc - where_valid(scale > 0, scale) * on_probabilities(lambda p: jnp.log(-jnp.log(p)))(p)
+
+_variable = Variable(__name__)
+rvs = _variable.samples(lambda key, shape, dtype: random.gumbel(key, shape, dtype))
+mean = _variable.moment("mean", lambda: EULER, 1.654)
+var = _variable.moment("var", lambda: math.pi ** 2 / 6, 6.58)
+std = _variable.moment("std", lambda: math.pi ** 2 / 6, 2.565, root=True)
+median = _variable.moment("median", lambda: -math.log(math.log(2)), 1.233)
+entropy = _variable.moment("entropy", lambda: 1 + EULER, 2.27)

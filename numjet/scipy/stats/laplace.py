@@ -4,8 +4,10 @@ from __future__ import annotations
 from typing import Any
 
 import numjet.numpy as jnp
+from numjet import random
 from numjet.scipy.stats.arguments import LOG_2
 from numjet.scipy.stats.publish import LocationScale, exp_of
+from numjet.scipy.stats.variables import Variable
 
 
 def _lower(z: Any) -> Any:
@@ -19,3 +21,11 @@ _laplace = LocationScale(__name__)
 logpdf = _laplace.density(lambda z, scale: -jnp.abs(z) - LOG_2 - jnp.log(scale), -1.636)
 pdf = exp_of(logpdf, 0.195)
 cdf = _laplace.probability("cdf", _lower, 0.611)
+
+_variable = Variable(__name__)
+rvs = _variable.samples(lambda key, shape, dtype: random.laplace(key, shape, dtype))
+mean = _variable.moment("mean", lambda: 0.0, 0.5)
+var = _variable.moment("var", lambda: 2.0, 8.0)
+std = _variable.moment("std", lambda: 2.0, 2.828, root=True)
+median = _variable.moment("median", lambda: 0.0, 0.5)
+entropy = _variable.moment("entropy", lambda: 1 + LOG_2, 2.386)

@@ -1,13 +1,16 @@
 """The logistic distribution, whose distribution function is 1 / (1 + exp(-(x - loc) / scale))."""
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numjet.numpy as jnp
+from numjet import random
 from numjet.numpy.core.promotion import promote_args_inexact
 from numjet.scipy.special.probability import expit, logit
 from numjet.scipy.stats.arguments import where_valid
 from numjet.scipy.stats.publish import LocationScale, exp_of
+from numjet.scipy.stats.variables import Variable
 
 
 def _log_density(z: Any, scale: Any) -> Any:
@@ -40,3 +43,11 @@ def isf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """
     x, loc, scale = promote_args_inexact("logistic.isf", x, loc, scale)
     return loc - where_valid(scale > 0, scale) * logit(x)
+
+_variable = Variable(__name__)
+rvs = _variable.samples(lambda key, shape, dtype: random.logistic(key, shape, dtype))
+mean = _variable.moment("mean", lambda: 0.0, 0.5)
+var = _variable.moment("var", lambda: math.pi ** 2 / 3, 13.159)
+std = _variable.moment("std", lambda: math.pi ** 2 / 3, 3.628, root=True)
+median = _variable.moment("median", lambda: 0.0, 0.5)
+entropy = _variable.moment("entropy", lambda: 2.0, 2.693)

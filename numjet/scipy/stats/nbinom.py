@@ -5,11 +5,13 @@ import math
 from typing import Any
 
 import numjet.numpy as jnp
+from numjet import random
 from numjet.numpy.core.promotion import promote_args_inexact
 from numjet.scipy.special.gamma_family import betaln
 from numjet.scipy.special.probability import xlog1py, xlogy
 from numjet.scipy.stats.arguments import where_inside, where_valid
 from numjet.scipy.stats.publish import exp_of
+from numjet.scipy.stats.variables import Variable
 
 
 def logpmf(k: Any, n: Any, p: Any, loc: Any = 0) -> Any:
@@ -26,3 +28,17 @@ def logpmf(k: Any, n: Any, p: Any, loc: Any = 0) -> Any:
 
 
 pmf = exp_of(logpmf, 0.053)
+
+
+def _mixed(key: Any, n: Any, p: Any, shape: Any, dtype: Any) -> Any:
+    """Poisson variables of which the means are gamma variables."""
+    first, second = random.split(key)
+    means = random.gamma(first, jnp.broadcast_to(n, shape), shape, dtype) * (1 - p) / p
+    return jnp.astype(random.poisson(second, means, shape), dtype)
+
+
+_variable = Variable(__name__, ("n", "p"), (5.0, 0.3), lambda n, p: (n > 0) & (p > 0) & (p <= 1), scaled=False)
+rvs = _variable.samples(_mixed)
+mean = _variable.moment("mean", lambda n, p: n * (1 - p) / p, 12.167)
+var = _variable.moment("var", lambda n, p: n * (1 - p) / (p * p), 38.889)
+std = _variable.moment("std", lambda n, p: n * (1 - p) / (p * p), 6.236, root=True)

@@ -5,9 +5,11 @@ import math
 from typing import Any
 
 import numjet.numpy as jnp
+from numjet import random
 from numjet.numpy.core.promotion import promote_args_inexact
 from numjet.scipy.stats.arguments import log1mexp, standard, where_inside, where_valid
 from numjet.scipy.stats.publish import exp_of, on_probabilities
+from numjet.scipy.stats.variables import INFINITE, Variable, positive
 
 
 def _hazard(name: str, x: Any, b: Any, loc: Any, scale: Any, below: float) -> tuple[Any, Any]:
@@ -82,3 +84,12 @@ def ppf(q: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     q, b, loc, scale = promote_args_inexact("pareto.ppf", q, b, loc, scale)
     scale = where_valid((scale > 0) & (b > 0), scale)
     return loc + scale * on_probabilities(lambda q: jnp.exp(-jnp.log1p(-q) / b))(q)
+
+_variable = Variable(__name__, ("b",), (3.0,), positive)
+rvs = _variable.samples(lambda key, b, shape, dtype: random.pareto(key, b, shape, dtype))
+mean = _variable.moment("mean", lambda b: jnp.where(b > 1, b / jnp.where(b > 1, b - 1, 1), INFINITE), 3.5)
+var = _variable.moment("var", lambda b: jnp.where(
+    b > 2, b / jnp.where(b > 2, (b - 1) * (b - 1) * (b - 2), 1), INFINITE), 3.0)
+std = _variable.moment("std", lambda b: jnp.where(
+    b > 2, b / jnp.where(b > 2, (b - 1) * (b - 1) * (b - 2), 1), INFINITE), 1.732, root=True)
+entropy = _variable.moment("entropy", lambda b: 1 + 1 / b - jnp.log(b), 0.928)

@@ -5,6 +5,7 @@ import math
 from typing import Any
 
 import numjet.numpy as jnp
+from numjet import random
 from numjet.control.loops.while_loop import fori_loop
 from numjet.foundation import dtypes
 from numjet.numpy.core.promotion import promote_args_inexact
@@ -12,6 +13,7 @@ from numjet.scipy.special.gamma_family import gammaincc, gammaln
 from numjet.scipy.special.probability import xlogy
 from numjet.scipy.stats.arguments import LOG_2PI, where_inside, where_valid
 from numjet.scipy.stats.publish import exp_of
+from numjet.scipy.stats.variables import Variable, counts
 
 # Where the asymptotic series is exact to the last places of 64 and 32 bits.
 _LARGE, _LARGE_32 = 100.0, 12.0
@@ -78,3 +80,9 @@ def entropy(mu: Any, loc: Any = 0) -> Any:
     out = jnp.where(large, _asymptotic_entropy(jnp.where(large, mu, start)), small)
     out = jnp.where(positive, out, jnp.where(mu == 0, 0.0, jnp.nan))
     return jnp.broadcast_to(out, jnp.broadcast_shapes(mu.shape, loc.shape))
+
+_variable = Variable(__name__, ("mu",), (3.0,), lambda mu: mu >= 0, scaled=False)
+rvs = _variable.samples(counts(lambda key, mu, shape: random.poisson(key, mu, shape)))
+mean = _variable.moment("mean", lambda mu: mu, 3.5)
+var = _variable.moment("var", lambda mu: mu, 3.0)
+std = _variable.moment("std", lambda mu: mu, 1.732, root=True)

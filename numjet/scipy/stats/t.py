@@ -1,12 +1,17 @@
 """Student's t distribution with df degrees of freedom."""
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numjet.numpy as jnp
-from numjet.scipy.special.gamma_family import betaln
+from numjet import random
+from numjet.numpy.core.promotion import promote_args_inexact
+from numjet.scipy.special.distribution_functions import stdtr, stdtrit
+from numjet.scipy.special.gamma_family import betaln, digamma
 from numjet.scipy.stats.arguments import LOG_2PI, log1p_square, standard, where_valid
 from numjet.scipy.stats.publish import exp_of
+from numjet.scipy.stats.variables import INFINITE, Variable, positive
 
 
 def logpdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
@@ -24,3 +29,58 @@ def logpdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
 
 
 pdf = exp_of(logpdf, 0.176)
+
+def cdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The probability of values up to x. Derivatives to x, loc and scale; NotImplementedError for that to df.
+
+    >>> round(float(cdf(1.0, 3.0, 0.5, 2.0)), 3)
+    0.591
+    """
+    z, df, _, _ = standard("t.cdf", x, df, loc, scale)
+    return stdtr(df, z)
+
+
+def sf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The probability of values above x, 1 - cdf.
+
+    >>> round(float(sf(1.0, 3.0, 0.5, 2.0)), 3)
+    0.409
+    """
+    z, df, _, _ = standard("t.sf", x, df, loc, scale)
+    return stdtr(df, -z)
+
+
+def ppf(q: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The quantile function, the inverse of cdf; NaN for q outside [0, 1].
+
+    >>> round(float(ppf(0.75, 3.0, 0.5, 2.0)), 3)
+    2.03
+    """
+    q, df, loc, scale = promote_args_inexact("t.ppf", q, df, loc, scale)
+    return loc + where_valid(scale > 0, scale) * stdtrit(df, q)
+
+
+def isf(q: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The inverse of sf; NaN for q outside [0, 1].
+
+    >>> round(float(isf(0.75, 3.0, 0.5, 2.0)), 3)
+    -1.03
+    """
+    q, df, loc, scale = promote_args_inexact("t.isf", q, df, loc, scale)
+    return loc + where_valid(scale > 0, scale) * -stdtrit(df, q)
+
+_variable = Variable(__name__, ("df",), (3.0,), positive)
+rvs = _variable.samples(lambda key, df, shape, dtype: random.t(key, df, shape, dtype))
+mean = _variable.moment("mean", lambda df: jnp.where(df > 1, 0.0, INFINITE), 0.5)
+
+
+def _variance(df: Any) -> Any:
+    """df / (df - 2), infinite for 1 < df <= 2, where the mean is finite, and else unknown."""
+    found = df / jnp.where(df > 2, df - 2, 1)
+    return jnp.where(df > 2, found, jnp.where(df > 1, INFINITE, math.nan))
+
+
+var = _variable.moment("var", _variance, 12.0)
+std = _variable.moment("std", _variance, 3.464, root=True)
+entropy = _variable.moment("entropy", lambda df: (
+    0.5 * (df + 1) * (digamma(0.5 * (df + 1)) - digamma(0.5 * df)) + 0.5 * jnp.log(df) + betaln(0.5 * df, 0.5)), 2.467)

@@ -4,7 +4,9 @@ from __future__ import annotations
 from typing import Any
 
 import numjet.numpy as jnp
+from numjet import random
 from numjet.scipy.stats.publish import LocationScale, exp_of, on_probabilities
+from numjet.scipy.stats.variables import Variable
 
 
 def _log_density(z: Any, scale: Any) -> Any:
@@ -16,3 +18,11 @@ logpdf = _uniform.density(_log_density, -0.693)
 pdf = exp_of(logpdf, 0.5)
 cdf = _uniform.probability("cdf", lambda z: jnp.where(z < 0, 0.0, jnp.where(z > 1, 1.0, z)), 0.25)
 ppf = _uniform.quantile("ppf", on_probabilities(lambda q: q), 2.0)
+
+_variable = Variable(__name__)
+rvs = _variable.samples(lambda key, shape, dtype: random.uniform(key, shape, dtype))
+mean = _variable.moment("mean", lambda: 0.5, 1.5)
+var = _variable.moment("var", lambda: 1 / 12, 0.333)
+std = _variable.moment("std", lambda: 1 / 12, 0.577, root=True)
+median = _variable.moment("median", lambda: 0.5, 1.5)
+entropy = _variable.moment("entropy", lambda: 0.0, 0.693)

@@ -1,0 +1,89 @@
+"""Samples and moments of distributions against SciPy, and quantiles that are inverses of special functions."""
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.stats as oracle
+
+import numjet as nj
+import numjet.numpy as jnp
+from numjet import random
+from numjet.scipy import stats
+
+NAN = np.nan
+CONTINUOUS = {"norm": (), "cauchy": (), "expon": (), "laplace": (), "logistic": (), "uniform": (), "gumbel_r": (),
+              "gumbel_l": (),
+              "gamma": ([0.5, 2.0, -1.0],), "beta": ([0.5, 2.0, 0.0], [3.0, 1.5, 1.0]), "chi2": ([1.0, 3.0, NAN],),
+              "t": ([0.8, 1.5, 2.0, 2.5, 30.0],), "pareto": ([0.7, 1.5, 3.0],)}
+DISCRETE = {"bernoulli": ([0.0, 0.3, 1.0, 1.1],), "poisson": ([0.0, 2.5, 30.0, -1.0],), "geom": ([0.7, 0.2, 1.5],),
+            "binom": ([5.0, 20.0, 3.0], [0.3, 0.5, -0.1]), "nbinom": ([2.0, 5.5, 1.0], [0.3, 0.9, 1.2])}
+KEY = random.key(7)
+
+
+@pytest.mark.parametrize("name", [*CONTINUOUS, *DISCRETE])
+def test_moments(name, x64):
+    shapes = [np.array(s) for s in {**CONTINUOUS, **DISCRETE}[name]]
+    own, other = getattr(stats, name), getattr(oracle, name)
+    place = [0.5] if name in DISCRETE else [0.5, 2.0]
+    for moment in [m for m in ("mean", "var", "std", "median", "entropy") if hasattr(own, m)]:
+        if name in DISCRETE and moment == "entropy":
+            want = other.entropy(*shapes)  # a shift changes no probability
+            got = own.entropy(*shapes)
+        else:
+            with np.errstate(all="ignore"):
+                want = getattr(other, moment)(*shapes, *place)
+            got = nj.jit(getattr(own, moment))(*shapes, *place)
+        np.testing.assert_allclose(got, want, rtol=1e-7, err_msg=moment)
+    if name in CONTINUOUS:
+        assert np.isnan(own.mean(*shapes, 0.0, -1.0)).all()
+
+
+@pytest.mark.parametrize("name", CONTINUOUS)
+def test_samples_are_distributed_as_they_should(name, x64):
+    shapes = [s[1] for s in CONTINUOUS[name]]
+    found = nj.jit(lambda key: getattr(stats, name).rvs(*shapes, 0.5, 2.0, size=(2000,), random_state=key))(KEY)
+    assert found.shape == (2000,) and found.dtype == "float64"
+    assert oracle.kstest(np.asarray(found), getattr(oracle, name)(*shapes, 0.5, 2.0).cdf).pvalue > 1e-3
+
+
+@pytest.mark.parametrize("name", DISCRETE)
+def test_counts_are_distributed_as_they_should(name, x64):
+    shapes = [s[1] for s in DISCRETE[name]]
+    found = np.asarray(nj.jit(lambda key: getattr(stats, name).rvs(*shapes, 2, size=4000, random_state=key))(KEY))
+    frozen = getattr(oracle, name)(*shapes, 2)
+    kinds, seen = np.unique(found, return_counts=True)
+    want = 4000 * frozen.pmf(kinds)
+    often = want > 20
+    assert np.sum((seen - want)[often] ** 2 / want[often]) < oracle.chi2.isf(1e-4, often.sum())
+    assert abs(found.mean() - frozen.mean()) < 5 * frozen.std() / 4000 ** 0.5
+
+
+def test_shapes_dtypes_and_errors_of_samples():
+    norm = stats.norm
+    assert norm.rvs(random_state=KEY).shape == () and norm.rvs(jnp.zeros(3), size=(2, 3), random_state=KEY).shape == (2, 3)
+    assert norm.rvs(jnp.zeros(3, "float16"), random_state=KEY).dtype == "float16"
+    assert norm.rvs(size=0, random_state=KEY).shape == (0,)
+    assert stats.poisson.rvs(2.5, size=1, random_state=KEY).dtype == "float32"
+    keys = random.split(KEY, 3)
+    many = nj.vmap(lambda key, loc: norm.rvs(loc, random_state=key))(keys, jnp.arange(3.0))
+    np.testing.assert_allclose(many[1], norm.rvs(1.0, random_state=keys[1]), rtol=1e-6)
+    assert nj.grad(lambda scale: norm.rvs(0.0, scale, random_state=KEY))(2.0) == norm.rvs(random_state=KEY)
+    for call, error, match in [
+        (lambda: norm.rvs(size=2), TypeError, "norm.rvs: expected a key as random_state"),
+        (lambda: norm.rvs(size=2, random_state=0), TypeError, "such as numjet.random.key"),
+        (lambda: norm.rvs(jnp.zeros(3), size=2, random_state=KEY), ValueError, r"size \(2,\) does not fit"),
+        (lambda: stats.gamma.mean(), TypeError, "'a'"),
+    ]:
+        with pytest.raises(error, match=match):
+            call()
+
+
+@pytest.mark.parametrize("name,shapes", [("gamma", (2.5,)), ("beta", (0.7, 3.0)), ("chi2", (3.0,)), ("t", (2.5,))])
+def test_quantiles(name, shapes, x64):
+    q = np.array([0.0, 1e-9, 0.1, 0.5, 0.99, 1.0, -0.1, 1.1, NAN])
+    for function in ("ppf", "isf"):
+        got = nj.jit(getattr(getattr(stats, name), function))(q, *shapes, 0.5, 2.0)
+        np.testing.assert_allclose(got, getattr(getattr(oracle, name), function)(q, *shapes, 0.5, 2.0), rtol=1e-9)
+        slope = nj.grad(getattr(getattr(stats, name), function))(0.3, *shapes)
+        density = oracle.__dict__[name].pdf(getattr(getattr(oracle, name), function)(0.3, *shapes), *shapes)
+        np.testing.assert_allclose(abs(slope), 1 / density, rtol=1e-9)
