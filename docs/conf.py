@@ -11,7 +11,7 @@ project = "numjet"
 author = "the numjet authors"
 version = release = numjet.__version__
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.napoleon", "sphinx.ext.viewcode",
-              "sphinx_copybutton", "sphinx_design", "docstrings", "api_pages"]
+              "sphinx_copybutton", "sphinx_design", "sphinx_gallery.gen_gallery", "docstrings", "api_pages"]
 root_doc = "docs/index"
 include_patterns = ["*.md", "docs/**.md", "docs/api/**.rst", "docs/gallery/**.rst", "examples/README.md"]
 exclude_patterns = ["build", ".venv"]
@@ -32,6 +32,15 @@ python_use_unqualified_type_names = True
 add_module_names = False
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
+
+sphinx_gallery_conf = {
+    "examples_dirs": "examples/gallery",
+    "gallery_dirs": "docs/gallery",
+    "filename_pattern": r"\.py$",
+    "abort_on_example_error": True,
+    "download_all_examples": False,
+    "show_memory": False,
+}
 
 html_theme = "furo"
 html_title = "numjet"

@@ -1,0 +1,123 @@
+"""Times of the gallery's examples: what `run()` of each takes on numjet and, with its imports exchanged, on JAX.
+
+    python -m benchmarks.gallery --jax-python PATH --page docs/gallery-times.md
+
+Each example runs in a process of its own, one package right after the other. First calls compile; the time is the least of
+up to five later ones. An example that uses what only numjet has shows no time for JAX.
+"""
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from benchmarks.goals import show
+from benchmarks.run import machine
+
+ROOT = Path(__file__).resolve().parents[1]
+EXAMPLES = ROOT / "examples" / "gallery"
+_IMPORTS = ((r"^import numjet as nj$", "import jax as nj"), (r"^import numjet\.numpy as jnp$", "import jax.numpy as jnp"),
+            (r"^from numjet\b", "from jax"))
+
+
+class Times(NamedTuple):
+    """Seconds of the first call and of the best later one."""
+
+    first: float
+    later: float
+
+
+def prelude(source: str) -> str:
+    """An example up to the first call of run(): what defines the computation, without its pictures."""
+    tree = ast.parse(source)
+    for node in tree.body:
+        if any(isinstance(x, ast.Call) and isinstance(x.func, ast.Name) and x.func.id == "run" for x in ast.walk(node)):
+            return "\n".join(source.splitlines()[:node.lineno - 1])
+    raise ValueError("no call of run() at the top of the example")
+
+
+def for_jax(source: str) -> str:
+    for pattern, replacement in _IMPORTS:
+        source = re.sub(pattern, replacement, source, flags=re.MULTILINE)
+    return source
+
+
+def measure(path: Path, jax: bool) -> Times:
+    """Runs in the process of an example."""
+    source = prelude(path.read_text(encoding="utf8"))
+    names: dict = {"__name__": "example"}
+    exec(compile(for_jax(source) if jax else source, str(path), "exec"), names)
+    taken: list[float] = []
+    while len(taken) < 2 or (len(taken) < 6 and sum(taken) < 10):
+        start = time.perf_counter()
+        names["nj"].block_until_ready(names["run"]())
+        taken.append(time.perf_counter() - start)
+    return Times(taken[0], min(taken[1:]))
+
+
+def in_process(python: str, path: Path, package: str) -> Times | None:
+    """The times of an example in another process; None if it does not run there."""
+    command = [python, "-W", "ignore", "-m", "benchmarks.gallery", "--one", str(path), "--package", package]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600)
+    if done.returncode:
+        if package == "numjet":
+            raise RuntimeError(f"{path.name} failed:\n{done.stderr[-2000:]}")
+        return None
+    return Times(*json.loads(done.stdout.splitlines()[-1]))
+
+
+def title(path: Path) -> str:
+    return (ast.get_docstring(ast.parse(path.read_text(encoding="utf8"))) or path.stem).splitlines()[0]
+
+
+def row(path: Path, own: Times, other: Times | None) -> str:
+    cells = [title(path), show(own.first), show(own.later)]
+    cells += [show(other.first), show(other.later), f"{other.later / own.later:.3g}"] if other else ["", "", ""]
+    return "| " + " | ".join(cells) + " |"
+
+
+def page(rows: Sequence[str], machine: str) -> str:
+    return "\n".join((
+        "# Times of the gallery", "",
+        "What `run()` of each example of the gallery (`examples/gallery`) takes, on numjet and, with its imports exchanged, on "
+        "JAX: the first call, which compiles, and the best of up to five later ones.", "", machine, "",
+        "| example | numjet, first | later | JAX, first | later | JAX / numjet |", "|---|---:|---:|---:|---:|---:|", *rows, "",
+        "Written by `python -m benchmarks.gallery --jax-python PATH --page docs/gallery-times.md`. Examples without a time for "
+        "JAX use functions that JAX does not have.", ""))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Prints the table. Returns 0."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--jax-python", default=None, help="the Python of an environment with JAX")
+    parser.add_argument("--page", type=Path, default=None, help="write the table to this page")
+    parser.add_argument("--only", nargs="*", default=None, help="names of examples")
+    parser.add_argument("--one", type=Path, default=None, help=argparse.SUPPRESS)
+    parser.add_argument("--package", default="numjet", choices=("numjet", "jax"), help=argparse.SUPPRESS)
+    options = parser.parse_args(arguments)
+    if options.one:
+        print(json.dumps(measure(options.one, options.package == "jax")))
+        return 0
+    paths = [p for p in sorted(EXAMPLES.glob("*.py")) if options.only is None or p.stem in options.only]
+    rows = []
+    for path in paths:
+        own = in_process(sys.executable, path, "numjet")
+        assert own is not None
+        other = in_process(options.jax_python, path, "jax") if options.jax_python else None
+        rows.append(row(path, own, other))
+        print(rows[-1], flush=True)
+    if options.page:
+        pythons = {"numjet": sys.executable} | ({"jax": options.jax_python} if options.jax_python else {})
+        options.page.write_text(page(rows, machine(pythons)), encoding="utf8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
