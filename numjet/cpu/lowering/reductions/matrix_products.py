@@ -22,6 +22,7 @@ from numjet.cpu.lowering.scalars import FLOAT32, HALVES
 from numjet.foundation import dtypes
 
 GEMM_SIZE = 32 ** 3       # multiply-adds from which the kernel pays for packing its operands
+COMPLEX_ROWS = 32 ** 2    # the same for complex rows by a vector, whose real and imaginary parts loops take apart at each load
 WRITTEN_OUT = 64          # multiply-adds of a product that is kept in registers: code size
 READ_AGAIN = 16.0         # cost up to which the operands of a product of few terms are computed again
 LONG_SUM = 200.0          # cost from which an operand is stored even if each element is read once: code size
@@ -129,7 +130,8 @@ class MatrixProducts:
         aval = ShapedArray((size, m, n), dtype)
         if k == 0 or aval.size == 0:
             return self.deferred.full(0, aval)
-        if m * n * k >= GEMM_SIZE and dtype.name in products.CODES and (min(m, n) > 1 or _stored(x, y, dtype)):
+        least = COMPLEX_ROWS if dtype.kind == "c" and n == 1 and not tx else GEMM_SIZE
+        if m * n * k >= least and dtype.name in products.CODES and (min(m, n) > 1 or _stored(x, y, dtype)):
             return self._by_kernel(left, right, aval, (size, m, n, k))
         if k <= self.ir.small and m * n * k <= self.ir.small ** 2:
             return self._written_out(aval, k, at_x, at_y)
