@@ -61,8 +61,11 @@ def _index_dtype() -> np.dtype:
     return dtypes.canonicalize_dtype(np.int64)
 
 
-def _sorted_rows(rows: Any) -> tuple[Any, Any]:
-    """Rows (n, m) in lexicographic order, and the permutation that sorts them."""
+def _sorted_rows(rows: Any, permutation: bool) -> tuple[Any, Any]:
+    """Rows (n, m) in lexicographic order, and the permutation that sorts them; None for it where nobody wants it and elements
+    are sorted faster alone."""
+    if rows.shape[1] == 1 and not permutation:
+        return rearrange.expand_dims(lax_sort(rearrange.reshape(rows, (rows.shape[0],)), 0), (1,)), None
     positions = create.iota(_index_dtype(), rows.shape[0])
     if rows.shape[1] == 1:
         values, order = lax_sort((rearrange.reshape(rows, (rows.shape[0],)), positions), 0, True, 1)
@@ -93,22 +96,23 @@ def _is_new(rows: Any, equal_nan: bool) -> Any:
     return join.concatenate([create.full((1,), np.True_), differ], 0)
 
 
-def _unique(rows: Any, size: int | None, fill_value: Any, equal_nan: bool) -> tuple[Any, Any, Any, Any]:
-    """The distinct rows, the index of their first occurrence, the inverse index of each row, and the counts."""
+def _unique(rows: Any, size: int | None, fill_value: Any, equal_nan: bool, indices: bool,
+            inverses: bool) -> tuple[Any, Any, Any, Any]:
+    """The distinct rows, the index of their first occurrence if `indices`, the inverse index of each row if `inverses`, and
+    the counts."""
     n, index = rows.shape[0], _index_dtype()
-    values, order = _sorted_rows(rows)
+    values, order = _sorted_rows(rows, indices or inverses)
     new = _is_new(bits.stop_gradient(values), equal_nan)
     starts = nonzero(new, size=size + 1, fill_value=n)[0] if size is not None else true_indices("unique", new)
     count = starts.shape[0] if size is None else size
     firsts = slicing.slice_in_dim(starts, 0, count)
-    groups = arithmetic.sub(cumulative.cumsum(convert.convert_element_type(new, index), 0), np.asarray(1, index)[()])
-    inverse = scatter_update(create.full((n,), np.zeros((), index)[()]), order, groups, "set", unique_indices=True)
+    inverse = _inverse(new, order) if inverses else None
     if size is None:
         starts = join.concatenate([starts, create.full((1,), convert.size_constant(n, index))], 0)
     ends = slicing.slice_in_dim(starts, 1, starts.shape[0])
     counts = arithmetic.sub(ends, firsts)
     if size is None:
-        return getitem(values, firsts), getitem(order, firsts), inverse, counts
+        return getitem(values, firsts), getitem(order, firsts) if indices else None, inverse, counts
     missing = compare.ge(firsts, convert.size_constant(n, index))
     found = getitem(values, firsts, mode="clip") if n else create.full((count, rows.shape[1]), np.zeros((), rows.dtype)[()])
     if fill_value is None:
@@ -117,11 +121,20 @@ def _unique(rows: Any, size: int | None, fill_value: Any, equal_nan: bool) -> tu
         filler = as_dtype(to_array(fill_value), rows.dtype)
     wide = rearrange.broadcast_in_dim(missing, found.shape, (0,))
     found = choose_by("unique", wide, filler, found)
-    where = getitem(order, firsts, mode="clip") if n else firsts
-    first = getitem(where, slice(0, 1)) if count else where
-    where = choose_by("unique", missing, first, where)
-    inverse = compare.min(inverse, np.asarray(max(count - 1, 0), index)[()])
+    where = None
+    if indices:
+        where = getitem(order, firsts, mode="clip") if n else firsts
+        where = choose_by("unique", missing, getitem(where, slice(0, 1)) if count else where, where)
+    if inverses:
+        inverse = compare.min(inverse, np.asarray(max(count - 1, 0), index)[()])
     return found, where, inverse, counts
+
+
+def _inverse(new: Any, order: Any) -> Any:
+    """The number of each row's group, from where groups begin in sorted order."""
+    index = _index_dtype()
+    groups = arithmetic.sub(cumulative.cumsum(convert.convert_element_type(new, index), 0), np.asarray(1, index)[()])
+    return scatter_update(create.full(order.shape, np.zeros((), index)[()]), order, groups, "set", unique_indices=True)
 
 
 def true_indices(name: str, mask: Any) -> Any:
@@ -158,9 +171,10 @@ def unique(ar: Any, return_index: bool = False, return_inverse: bool = False, re
     if size and not rows.shape[0] and fill_value is None:
         raise ValueError("jnp.unique: for zero-sized input with nonzero size argument, fill_value must be specified; "
                          f"got {size=}")
-    values, first, inverse, counts = _unique(rows, size, fill_value, equal_nan)
+    values, first, inverse, counts = _unique(rows, size, fill_value, equal_nan, return_index, return_inverse)
     if moved is None:
-        values, inverse = rearrange.reshape(values, (values.shape[0],)), rearrange.reshape(inverse, ar.shape)
+        values = rearrange.reshape(values, (values.shape[0],))
+        inverse = rearrange.reshape(inverse, ar.shape) if return_inverse else None
     else:
         values = moveaxis(rearrange.reshape(values, (values.shape[0], *moved.shape[1:])), 0, as_axis(axis, ar.ndim))
     wanted = [x for x, yes in ((first, return_index), (inverse, return_inverse), (counts, return_counts)) if yes]
