@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "kernels/sort/halves.h"
+
 namespace nj::sorting {
 
 RowSort row_sorts[code_count] = {};
@@ -52,10 +54,10 @@ void sort_runs(uint64_t* words, const uint32_t* order, const uint64_t* keys, int
 }
 
 // One stable pass: reorders `order` by keys[order[i]].
-void sort_pass(uint32_t* order, Keys keys, uint64_t* words, int64_t n) {
+void sort_pass(uint32_t* order, Keys keys, uint64_t* words, int64_t n, uint64_t* spare) {
   int shift = keys.bits > 32 ? 32 : 0;
   for (int64_t i = 0; i < n; ++i) words[i] = (keys.values[order[i]] >> shift) << 32 | uint64_t(i);
-  sort_words(words, n);
+  sort_words(words, n, spare);
   if (shift) sort_runs(words, order, keys.values, n);
   for (int64_t i = 0; i < n; ++i) words[i] = order[words[i] & kLow];
   for (int64_t i = 0; i < n; ++i) order[i] = uint32_t(words[i]);
@@ -65,17 +67,19 @@ void sort_pass(uint32_t* order, Keys keys, uint64_t* words, int64_t n) {
 
 KeyLoop key_loop(int64_t code) { return pick(code, std::make_integer_sequence<int64_t, code_count>()); }
 
-void sort_words(uint64_t* words, int64_t n) {
-  if (n <= 16) insertion_sort(words, n);
+void sort_words(uint64_t* words, int64_t n, uint64_t* spare) {
+  if (spare && n >= kHalved && thread_count() > 1)
+    sort_halves<uint64_t, uint64_t>(words, n, spare, [](uint64_t* part, int64_t size) { sort_words(part, size); });
+  else if (n <= 16) insertion_sort(words, n);
   else if (row_sorts[code_uint64]) row_sorts[code_uint64](words, n, nullptr);
   else std::sort(words, words + n);
 }
 
-bool argsort(uint32_t* order, const Keys* keys, int64_t num_keys, uint64_t* words, int64_t n) {
+bool argsort(uint32_t* order, const Keys* keys, int64_t num_keys, uint64_t* words, int64_t n, uint64_t* spare) {
   if (n > int64_t(kLow)) return false;
   for (int64_t i = 0; i < n; ++i) order[i] = uint32_t(i);
   // From the least to the most significant key: later passes keep the order of earlier ones among equals.
-  for (int64_t k = num_keys; k-- > 0;) sort_pass(order, keys[k], words, n);
+  for (int64_t k = num_keys; k-- > 0;) sort_pass(order, keys[k], words, n, spare);
   return true;
 }
 

@@ -89,14 +89,16 @@ KeyLoop key_loop(int64_t code);
 using RowSort = int (*)(void* row, intptr_t n, void* unused);
 extern RowSort row_sorts[code_count];
 
-// Sorts packed (key, position) pairs.
-void sort_words(uint64_t* words, int64_t n);
+// Sorts packed (key, position) pairs, by two threads where there are many. spare: memory for as many, or null for one thread.
+void sort_words(uint64_t* words, int64_t n, uint64_t* spare = nullptr);
 
-// Stable argsort by several arrays of keys, the first of which counts most: `order` gets the positions.
+// Stable argsort by several arrays of keys, the first of which counts most: `order` gets the positions. words: memory for n;
+// spare: see sort_words.
 struct Keys {
   const uint64_t* values;
   int bits;
 };
-bool argsort(uint32_t* order, const Keys* keys, int64_t num_keys, uint64_t* words, int64_t n);
+bool argsort(uint32_t* order, const Keys* keys, int64_t num_keys, uint64_t* words, int64_t n,
+             uint64_t* spare);
 
 }  // namespace nj::sorting

@@ -1,7 +1,9 @@
 // nj_sort: stable lexicographic sort of several operands along the middle axis. No Python in here.
 #include <algorithm>
+#include <type_traits>
 
 #include "kernels/registry.h"
+#include "kernels/sort/halves.h"
 #include "kernels/sort/order.h"
 #include "kernels/sort/rows.h"
 
@@ -78,6 +80,13 @@ void gather_row(char* to, int64_t stride, const char* from, int size, const uint
   }
 }
 
+// spare: memory for n elements. alone: it is the only row, which other threads may help with.
+template <class T, class Number> void sort_numbers(T* row, int64_t n, RowSort row_sort, T* spare, bool alone) {
+  if (alone && n >= kHalved && thread_count() > 1)
+    sort_halves<T, Number>(row, n, spare, [row_sort](T* part, int64_t size) { row_sort(part, size, nullptr); });
+  else row_sort(row, n, nullptr);
+}
+
 // What an unstable sort of floats loses: the bits of NaNs, and the order of -0 and 0.
 template <class Bits>
 struct FloatRow {
@@ -87,8 +96,8 @@ struct FloatRow {
   static bool is_zero(Bits bits) { return (bits & ~sign) == 0; }
   static bool below_zero(Bits bits) { return (bits & sign) && !is_zero(bits); }
 
-  // spare: memory for n elements.
-  static void sort(Bits* row, int64_t n, RowSort row_sort, Bits* spare) {
+  // spare, alone: see sort_numbers.
+  static void sort(Bits* row, int64_t n, RowSort row_sort, Bits* spare, bool alone) {
     int64_t nans = 0, zeros = 0, negative_zeros = 0;
     for (int64_t i = 0; i < n; ++i) {
       nans += is_nan(row[i]);
@@ -97,7 +106,7 @@ struct FloatRow {
     }
     bool mixed = negative_zeros != 0 && negative_zeros != zeros;
     if (!nans && !mixed) {
-      row_sort(row, n, nullptr);
+      sort_numbers<Bits, std::conditional_t<sizeof(Bits) == 4, float, double>>(row, n, row_sort, spare, alone);
       return;
     }
     Bits *nan = spare, *zero = spare + nans;
@@ -113,8 +122,12 @@ struct FloatRow {
 };
 
 template <class Bits>
-void sort_floats(char* row, int64_t n, RowSort row_sort, char* spare) {
-  FloatRow<Bits>::sort(reinterpret_cast<Bits*>(row), n, row_sort, reinterpret_cast<Bits*>(spare));
+void sort_floats(char* row, int64_t n, RowSort row_sort, char* spare, bool alone) {
+  FloatRow<Bits>::sort(reinterpret_cast<Bits*>(row), n, row_sort, reinterpret_cast<Bits*>(spare), alone);
+}
+
+template <class T> void sort_integers(char* row, int64_t n, RowSort row_sort, char* spare, bool alone) {
+  sort_numbers<T, T>(reinterpret_cast<T*>(row), n, row_sort, reinterpret_cast<T*>(spare), alone);
 }
 
 // Bytes are counted. flip: 128 where they have a sign.
@@ -128,12 +141,16 @@ void sort_bytes(uint8_t* row, int64_t n, uint8_t flip) {
   }
 }
 
-void sort_contiguous(int64_t code, char* row, int64_t n, char* spare) {
+void sort_contiguous(int64_t code, char* row, int64_t n, char* spare, bool alone) {
   if (n >= kCounted && (code == code_int8 || code == code_uint8 || code == code_bool))
     return sort_bytes(reinterpret_cast<uint8_t*>(row), n, code == code_int8 ? 128 : 0);
   RowSort row_sort = row_sorts[code];
-  if (code == code_float32) return sort_floats<uint32_t>(row, n, row_sort, spare);
-  if (code == code_float64) return sort_floats<uint64_t>(row, n, row_sort, spare);
+  if (code == code_float32) return sort_floats<uint32_t>(row, n, row_sort, spare, alone);
+  if (code == code_float64) return sort_floats<uint64_t>(row, n, row_sort, spare, alone);
+  if (code == code_int32) return sort_integers<int32_t>(row, n, row_sort, spare, alone);
+  if (code == code_uint32) return sort_integers<uint32_t>(row, n, row_sort, spare, alone);
+  if (code == code_int64) return sort_integers<int64_t>(row, n, row_sort, spare, alone);
+  if (code == code_uint64) return sort_integers<uint64_t>(row, n, row_sort, spare, alone);
   row_sort(row, n, nullptr);
 }
 
@@ -146,7 +163,7 @@ Status sort_values(const Problem& p, int64_t first, int64_t last) {
     Row row = row_of(p, 0, r);
     char* work = direct ? row.out : spare.data() + line;
     copy_row(work, row.size, row.in, row.in_stride, row.size, p.axis);
-    sort_contiguous(p.codes[0], work, p.axis, spare.data());
+    sort_contiguous(p.codes[0], work, p.axis, spare.data(), p.outer * p.inner == 1);
     if (!direct) copy_row(row.out, row.out_stride, work, row.size, row.size, p.axis);
   }
   return status_good;
@@ -180,13 +197,14 @@ int64_t largest_item(const Problem& p) {
 // Rows first ... last of any operands: sort positions by the keys, then gather.
 Status sort_by_keys(const Problem& p, int64_t first, int64_t last) {
   int64_t n = p.axis, parts = count_parts(p);
-  const Workspace<uint64_t> values(n * parts), words(n);
+  const Workspace<uint64_t> values(n * parts), words(n), spare(n >= kHalved ? n : 0);
   const Workspace<uint32_t> order(n);
   const Workspace<char> line(n * largest_item(p));
   const Workspace<Keys> keys(parts);
   for (int64_t r = first; r < last; ++r) {
     fill_row_keys(p, r, values.data(), keys.data());
-    if (!argsort(order.data(), keys.data(), parts, words.data(), n)) return status_row_too_long;
+    uint64_t* const helper = n >= kHalved && p.outer * p.inner == 1 ? spare.data() : nullptr;
+    if (!argsort(order.data(), keys.data(), parts, words.data(), n, helper)) return status_row_too_long;
     for (int64_t operand = 0; operand < p.num_operands; ++operand) {
       Row row = row_of(p, operand, r);
       // Through a copy: an operand may be sorted in place.
@@ -213,6 +231,7 @@ extern "C" int64_t nj_sort(int64_t num_operands, int64_t num_keys, const int64_t
   if (axis == 0 || inner == 0) return status_good;
   const auto run = num_operands == 1 && row_sorts[codes[0]] ? sort_values : sort_by_keys;
   if (outer == 0) return run(problem, 0, 0);  // takes one thread's memory, which a caller measures
+  if (outer * inner == 1) return run(problem, 0, 1);  // outside of a region of threads, so that it may have its own
   return share_rows(problem, run, outer * inner, axis);
 }
 NJ_KERNEL(nj_sort);
