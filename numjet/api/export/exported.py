@@ -16,6 +16,7 @@ from numjet.control import custom_vjp
 from numjet.control.call.call import named_call
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import ClosedJaxpr, Jaxpr, subjaxprs
+from numjet.core.sharding.distribution import devices_of
 from numjet.core.trace import aval_of, is_array_like
 from numjet.core.walk import all_eqns, eval_closed
 from numjet.foundation.dimension import Dimension, is_symbolic
@@ -56,7 +57,8 @@ class DisabledSafetyCheck(Record):
 class Exported(Record):
     """A function exported for given shapes. Made by `export.export` and `export.deserialize`; see `call` and `serialize`.
 
-    in_tree: the structure of (args, kwargs). in_avals, out_avals: shapes and dtypes of the leaves. nr_devices: always 1.
+    in_tree: the structure of (args, kwargs). in_avals, out_avals: shapes and dtypes of the leaves. nr_devices: how many run it:
+    where it is 1, arguments may be divided over any number of devices; else over that number.
     platforms: those it may run on. ordered_effects, unordered_effects: always empty, as programs with effects are refused.
     module_kept_var_idx: the leaves that the program reads. scope: of the symbolic dimensions in its shapes; None without any.
     uses_global_constants: whether it, or an exported function that it calls, is for many shapes or several platforms.
@@ -125,15 +127,19 @@ class Exported(Record):
     def serialize(self, vjp_order: int = 0) -> bytearray:
         """The function as bytes, for `export.deserialize`. vjp_order: how often a reader may differentiate it.
 
-        ValueError for programs that call Python functions, for nodes of pytrees that are not registered, and for a
-        vjp_order above what is available.
+        ValueError for programs that call Python functions, for those of several devices, for nodes of pytrees that are not
+        registered, and for a vjp_order above what is available.
         """
+        if self.nr_devices > 1:
+            raise ValueError(f"cannot serialize {self.fun_name}, which was exported for {self.nr_devices} devices: a file "
+                             "names no devices. Export it without shardings; arguments of its call may then be divided.")
         return _serializer[0](self, vjp_order)
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
         """Calls the function: eagerly, or as part of a function that is being traced, differentiated or batched.
 
-        ValueError for arguments of another structure, shape or dtype, and on another platform.
+        ValueError for arguments of another structure, shape or dtype, on another platform, and on another number of devices
+        than the several for which it was exported.
         """
         found, tree = tree_flatten_with_path((args, kwargs))
         if tree != self.in_tree:
@@ -175,9 +181,15 @@ class Exported(Record):
         return fun(*leaves)
 
     def _check_platform(self, leaves: Sequence[Any]) -> None:
+        given = [devices_of(x.device) for x in leaves if isinstance(x, _native.Array) and x.committed]
+        count = max(map(len, given), default=self.nr_devices)
+        if self.nr_devices not in (1, count):
+            raise ValueError(f"Function '{self.fun_name}' was exported for {self.nr_devices} devices and is called in a "
+                             f"context with {count} devices. Put the arguments on {self.nr_devices} devices, or export the function "
+                             "for one, which any number may call.")
         if DisabledSafetyCheck.platform() in self.disabled_safety_checks:
             return
-        found = {x.device.platform for x in leaves if isinstance(x, _native.Array) and x.committed}
+        found = {devices[0].platform for devices in given}
         for name in found or {default_backend()}:
             platform = _SAME.get(name, name)
             if platform not in self.platforms:
@@ -315,7 +327,8 @@ def exported(traced: aot.Traced, platforms: tuple[str, ...], checks: tuple[Disab
                          "which call Python. Leave out callbacks, printing and debugging.")
     return Exported(call.fun_name, call.in_tree, in_avals, call.out_tree, arrays_only(call.out_avals),
                     platforms, checks, maximum_supported_calling_convention_version, tuple(traced.kept), program,
-                    lambda primal: _export_vjp(traced, platforms, checks), uses_global_constants=general, scope=scope)
+                    lambda primal: _export_vjp(traced, platforms, checks), len(devices_of(call.device)),
+                    uses_global_constants=general, scope=scope)
 
 
 def _export_vjp(traced: aot.Traced, platforms: tuple[str, ...], checks: tuple[DisabledSafetyCheck, ...]) -> Exported:

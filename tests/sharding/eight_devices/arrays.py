@@ -4,7 +4,7 @@ import pytest
 
 import numjet as nj
 import numjet.numpy as jnp
-from numjet import lax
+from numjet import export, lax
 from numjet.sharding import Mesh, NamedSharding, PartitionSpec as P, SingleDeviceSharding
 
 MESH = Mesh(np.array(nj.devices()).reshape(4, 2), ("x", "y"))
@@ -264,3 +264,18 @@ def test_meshes_and_shardings_tell_of_themselves():
     with pytest.raises(ValueError, match="AbstractMesh does not implement local_devices"):
         _ = MESH.abstract_mesh.local_devices
     assert over("x").replicated_axes == {"y"} and over("x").has_addressable_devices
+
+
+def test_exported_functions_are_called_with_divided_arguments():
+    f = export.export(nj.jit(lambda x: jnp.sin(x).sum(1)))(WHOLE)
+    loaded = export.deserialize(f.serialize())
+    found = loaded.call(nj.device_put(WHOLE, over("x", "y")))
+    assert f.nr_devices == 1 == loaded.nr_devices and found.sharding.spec == P("x")
+    np.testing.assert_allclose(found, np.sin(WHOLE).sum(1), rtol=1e-5, atol=1e-6)
+    g = export.export(nj.jit(lambda x: lax.with_sharding_constraint(x, over("x")) * 2))(WHOLE)
+    assert g.nr_devices == 8 and (g.call(nj.device_put(WHOLE, over("y"))) == 2 * WHOLE).all()
+    pair = NamedSharding(Mesh(nj.devices()[:2], ("x",)), P("x"))
+    with pytest.raises(ValueError, match="exported for 8 devices and is called in a context with 2 devices"):
+        g.call(nj.device_put(WHOLE, pair))
+    with pytest.raises(ValueError, match="cannot serialize .* exported for 8 devices"):
+        g.serialize()
