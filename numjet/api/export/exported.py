@@ -185,8 +185,8 @@ class Exported(Record):
         count = max(map(len, given), default=self.nr_devices)
         if self.nr_devices not in (1, count):
             raise ValueError(f"Function '{self.fun_name}' was exported for {self.nr_devices} devices and is called in a "
-                             f"context with {count} devices. Put the arguments on {self.nr_devices} devices, or export the function "
-                             "for one, which any number may call.")
+                             f"context with {count} devices. Put the arguments on {self.nr_devices} devices, or export the "
+                             "function for one, which any number may call.")
         if DisabledSafetyCheck.platform() in self.disabled_safety_checks:
             return
         found = {devices[0].platform for devices in given}

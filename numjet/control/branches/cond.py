@@ -122,7 +122,8 @@ def _only_operands(name: str, operands: tuple[Any, ...], operand: Any) -> tuple[
 
 def _check_predicate(pred: Any) -> None:
     if not is_array_like(pred):
-        raise TypeError(f"Pred type must be either boolean or number, got {pred}. Pred must be a scalar, not of type {type(pred)}")
+        raise TypeError(f"Pred type must be either boolean or number, got {pred}. Pred must be a scalar, not of type "
+                        f"{type(pred)}")
     aval = aval_of(pred)
     if aval.shape:
         raise TypeError(
