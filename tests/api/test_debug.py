@@ -238,6 +238,8 @@ def test_options_may_come_in_a_call_of_their_own(capsys: pytest.CaptureFixture[s
     for call in (lambda: nj.debug.print(ordered=True, a=42), lambda: nj.debug.callback(None, 42, ordered=True)):
         with pytest.raises(TypeError, match="unexpected arguments in the two-call form"):
             call()
+    with pytest.raises(ValueError, match=r"Unused keyword arguments to `jax.debug.print`"):
+        nj.debug.print(ordered=True)("{a}", a=42, partitioned=True)
     with pytest.raises(TypeError, match="lacks its first argument"):
         nj.debug.print(ordered=True)()
 

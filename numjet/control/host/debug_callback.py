@@ -65,9 +65,10 @@ def observer(kind: str, fun: Callable[..., Any], args: Sequence[Any], kwargs: di
     return Observer(kind, fun, in_tree, (), statics, weak_flags(arrays)), arrays
 
 
-def with_options(name: str, call: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any],
-                 **options: Any) -> Callable[..., None]:
-    """The first call of two: the function that takes what is printed or called, after a call with options alone.
+def with_options(name: str, call: Callable[[Any, Sequence[Any], dict[str, Any]], None], args: Sequence[Any],
+                 kwargs: dict[str, Any]) -> Callable[..., None]:
+    """The first call of two, with options alone: the function that takes what is printed or called, and gives it to
+    call(first argument, others, keyword arguments).
 
     Raises TypeError for other arguments of the first call.
     """
@@ -78,7 +79,7 @@ def with_options(name: str, call: Callable[..., Any], args: Sequence[Any], kwarg
     def second(*args: Any, **kwargs: Any) -> None:
         if not args or args[0] is None:
             raise TypeError(f"{name}: the second call of the two-call form lacks its first argument")
-        call(*args, **options, **kwargs)
+        call(args[0], args[1:], kwargs)
     return second
 
 
@@ -112,11 +113,9 @@ def debug_callback(callback: Callable[..., Any] | None = None, *args: Any, order
     >>> f(1.0).item(), seen
     (2.0, [2.0])
     """
-    if callback is None:
-        return with_options("debug_callback", debug_callback, args, kwargs, ordered=ordered,
-                            partitioned=partitioned)
-    check_callable("debug.callback", callback)
-    called, arrays = observer("debug.callback", callback, args, kwargs)
-    debug_callback_p.bind(*arrays, callback=called, effect=effects.ORDERED_DEBUG if ordered else effects.DEBUG,
-                          partitioned=bool(partitioned))
-    return None
+    def bind(callback: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
+        check_callable("debug.callback", callback)
+        called, arrays = observer("debug.callback", callback, args, kwargs)
+        debug_callback_p.bind(*arrays, callback=called, effect=effects.ORDERED_DEBUG if ordered else effects.DEBUG,
+                              partitioned=bool(partitioned))
+    return with_options("debug_callback", bind, args, kwargs) if callback is None else bind(callback, args, kwargs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -79,11 +80,8 @@ def debug_print(fmt: str | None = None, *args: Any, ordered: bool = False, parti
     >>> _ = f(3.0).block_until_ready()
     x = 3.0, twice = 6.0
     """
-    if fmt is None:
-        return with_options("debug_print", debug_print, args, kwargs, ordered=ordered, partitioned=partitioned,
-                            skip_format_check=skip_format_check)
-    _bind(_Printer, fmt, args, kwargs, ordered, partitioned, skip_format_check)
-    return None
+    bind = functools.partial(_bind, _Printer, (ordered, partitioned, skip_format_check))
+    return with_options("debug_print", bind, args, kwargs) if fmt is None else bind(fmt, args, kwargs)
 
 
 def debug_log(fmt: str | None = None, *args: Any, ordered: bool = False, partitioned: bool = False,
@@ -108,16 +106,14 @@ def debug_log(fmt: str | None = None, *args: Any, ordered: bool = False, partiti
     x = 3
     >>> logging.getLogger("numjet.debug").removeHandler(handler)
     """
-    if fmt is None:
-        return with_options("debug_log", debug_log, args, kwargs, ordered=ordered, partitioned=partitioned,
-                            skip_format_check=skip_format_check)
-    _bind(_Logger, fmt, args, kwargs, ordered, partitioned, skip_format_check)
-    return None
+    bind = functools.partial(_bind, _Logger, (ordered, partitioned, skip_format_check))
+    return with_options("debug_log", bind, args, kwargs) if fmt is None else bind(fmt, args, kwargs)
 
 
-def _bind(kind: type[_Printer], fmt: Any, args: Sequence[Any], kwargs: dict[str, Any], ordered: bool, partitioned: bool,
-          skip_format_check: bool) -> None:
-    """Writes down the call that prints or logs."""
+def _bind(kind: type[_Printer], options: tuple[bool, bool, bool], fmt: Any, args: Sequence[Any], kwargs: dict[str, Any]
+          ) -> None:
+    """Writes down the call that prints or logs. options: ordered, partitioned, skip_format_check."""
+    ordered, partitioned, skip_format_check = options
     if not isinstance(fmt, str):
         raise TypeError(f"debug.{kind.verb} expects a format string first, got {fmt!r} of type {type(fmt).__name__}: write "
                         f'debug.{kind.verb}("{{}}", value)')
