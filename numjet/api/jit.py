@@ -359,6 +359,10 @@ class Jitted:
         for leaf, gone in zip(leaves, given, strict=True):
             if gone and not leaf.is_deleted():
                 leaf.delete()
+        labels = self._labels(traced, [*call.leaves, *values, *traced.consts], device, outs)
+        if labels is not None:
+            labels += [None] * (len(outs) - len(labels))  # of what references get
+            outs = one_device.Labelling(executable.native, labels).label(outs)
         count = traced.out_tree.num_leaves
         traced.refs.write(call.given_refs, outs[count:])
         return tree_unflatten(traced.out_tree, outs[:count])

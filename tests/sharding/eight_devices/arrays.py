@@ -233,6 +233,8 @@ def test_meshes_of_one_device_are_shown():
     assert x.sharding == rows and x.committed and x.is_fully_replicated
     for y in (x + 1, jnp.sin(x), x * jnp.ones(4), nj.jit(lambda x: x + 1)(x), nj.device_put(x), x.astype(int)):
         assert y.sharding == rows
+    ref = nj.new_ref(x)
+    assert nj.jit(lambda: ref[...] + 1)().sharding == rows and nj.jit(lambda r: r[...])(ref).sharding == rows
     for y in (x[0], x.sum(), nj.jit(lambda x: x.sum())(x), nj.jit(lambda x: x, out_shardings=whole)(x)):
         assert y.sharding == whole
     assert nj.device_put(x, nj.devices()[0]).sharding == SingleDeviceSharding(nj.devices()[0])
