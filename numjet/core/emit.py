@@ -182,6 +182,9 @@ class LoopBuilder(ScalarBuilder, Protocol):
         """Calls the Python function fun(*ndarrays) -> ndarrays of exactly the avals `outs`, at this point of the program.
         Its exception is raised where the program's results are read."""
         ...
+    def leading(self, x: Any, n: Any) -> Any:
+        """The array, of which a result shows the first n rows only (n: an int32 array of rank 0)."""
+        ...
     def check(self, ok: Scalar, error: Callable[..., Exception], *values: Index) -> None:
         """Leaves the program with error(*values) when ok is false."""
         ...

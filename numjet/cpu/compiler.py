@@ -27,6 +27,7 @@ from numjet.cpu.passes import (
     gemm_epilogues,
     in_place,
     legalize_math,
+    limits,
     memory_plan,
     parallel_batches,
     parallelize,
@@ -40,9 +41,9 @@ from numjet.foundation import events
 from numjet.foundation.config import config
 from numjet.foundation.record import Fields, default_factory
 
-PASSES = (dead_calls.PASS, in_place.PASS, fusion.PASS, array_contraction.ELEMENTS, legalize_math.PASS, estimate.PASS,
-          parallel_batches.PASS, gemm_epilogues.PASS, parallelize.PASS, array_contraction.ROWS, memory_plan.PASS,
-          cancellation.PASS)
+PASSES = (limits.FIND, dead_calls.PASS, in_place.PASS, fusion.PASS, array_contraction.ELEMENTS, legalize_math.PASS,
+          estimate.PASS, parallel_batches.PASS, gemm_epilogues.PASS, parallelize.PASS, array_contraction.ROWS, memory_plan.PASS,
+          cancellation.PASS, limits.APPLY)
 _DUMPED = {dead_calls.PASS.name: "loops", memory_plan.PASS.name: "planned"}   # after which passes a stage is dumped
 
 _numbers = itertools.count()

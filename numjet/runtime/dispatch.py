@@ -175,6 +175,11 @@ def host_array(x: np.ndarray, aval: ShapedArray) -> Any:
     return _native.to_array(x, aval, CPU)
 
 
+def owned_array(x: np.ndarray, aval: ShapedArray) -> Any:
+    """An Array of a NumPy array that nobody else has, whose memory it takes over; on the default device."""
+    return _placed(x, aval, CPU if fast_paths_allowed() else default_device(), False)
+
+
 def _user_value(x: Any) -> Any:
     """A literal or NumPy value as an Array; all else, Python scalars included, as it is."""
     return as_array(x) if isinstance(x, (Literal, np.ndarray, np.generic)) else x

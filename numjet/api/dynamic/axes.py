@@ -141,9 +141,9 @@ def padded_leaf(x: Any, axes: dict[int, str], capacity: dict[str, int]) -> Any:
     shape = list(aval.shape)
     for axis, name in axes.items():
         shape[axis] = capacity[name]
-    made = np.zeros(shape, aval.dtype)
+    made = np.zeros(shape, aval.dtype)  # pages of memory that nothing is written to cost nothing
     made[tuple(map(slice, aval.shape))] = np.asarray(x)
-    return dispatch.as_array(made, aval.update(shape=tuple(shape)))
+    return dispatch.owned_array(made, aval.update(shape=tuple(shape)))
 
 
 class _Static(Record):

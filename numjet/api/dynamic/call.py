@@ -16,6 +16,7 @@ from numjet.core.stage import StageTrace
 from numjet.core.trace import current_trace, set_trace
 from numjet.foundation.dimension import Dimension, computed_sizes
 from numjet.foundation.record import Record
+from numjet.lax.shape.leading import leading_p
 from numjet.runtime import dispatch
 
 
@@ -53,7 +54,7 @@ def _cut(x: Any, shape: tuple[Any, ...], values: dict[Any, int]) -> Any:
         return x
     true = tuple(values[n] if isinstance(n, Dimension) else n for n in shape)
     part = np.asarray(x)[tuple(slice(n) for n in true)]
-    return dispatch.as_array(np.ascontiguousarray(part), ShapedArray(true, x.aval.dtype, x.aval.weak_type))
+    return dispatch.owned_array(np.array(part), ShapedArray(true, x.aval.dtype, x.aval.weak_type))
 
 
 def active() -> bool:
@@ -81,8 +82,18 @@ def padded(fun: Callable[..., Sequence[Any]], limit: int | None, found: list[Tri
         extra = [trace.size(n) for n in sizes] + [trace.code()] * bool(program.messages)
         if extra:
             found.append(Trimming(shapes, sizes, tuple(program.messages)))
-        return [*(_not_derived(trace.unpack(x)) if program.scope.abouts else x for x in outs), *extra]
+        return [*(_not_derived(_asked(trace, x)) if program.scope.abouts else x for x in outs), *extra]
     return run
+
+
+def _asked(trace: PaddingTrace, x: Any) -> Any:
+    """A padded result. Of a dynamic axis in front, the compiler is told that only the rows in it are asked for."""
+    value = trace.unpack(x)
+    rows = x.aval.shape[0] if isinstance(x, PaddedTracer) else None
+    if not isinstance(rows, Dimension) or str(rows) not in trace.program.inputs:
+        return value
+    with set_trace(trace.parent):
+        return leading_p.bind(value, trace.size(rows))
 
 
 @custom_jvp

@@ -32,6 +32,7 @@ class Program:
         self.default_bound = default_bound
         self.messages: list[str] = []
         self.trace: PaddingTrace | None = None
+        self.inputs: set[str] = set()  # the variables whose numbers are arguments
         self._tables: dict[StageTrace, SizeTable] = {}
 
     def expect(self, x: Size) -> None:
@@ -66,6 +67,7 @@ class Program:
         """The size that an argument of the program is."""
         assert self.trace is not None
         dim = self.scope.new(most, f"the dynamic axis '{name}'")
+        self.inputs.add(str(dim))
         with set_trace(self.trace.parent):
             self.trace.bind_size(dim, n)
         return dim

@@ -186,7 +186,7 @@ class For(Fields):
     inside of another parallel loop: as vector); unroll: a short loop with constant bounds, to be unrolled.
 
     Annotations of passes for later ones: `fused`: the result of loop fusion; `cancellation_point`: the number of iterations
-    before the first check for cancellation."""
+    before the first check for cancellation; `limit`: iterations from here on have no effect that matters (passes/limits.py)."""
     var: Expr
     start: Expr
     stop: Expr
@@ -195,6 +195,7 @@ class For(Fields):
     mode: str = "serial"
     fused: bool = False
     cancellation_point: int | None = None
+    limit: Expr | None = None
 
     def replace(self, **changes: Any) -> For:
         """A copy with some fields changed, which shares the others."""
@@ -263,13 +264,15 @@ class Call(Fields):
 
     An argument is an Expr (int64, float64 ...: passed by value) or a pair (Buffer, offset Expr): a pointer.
     `writes` names the buffers that the call may write, `reads` those that it may read. On a status other than 0 the function
-    returns KERNEL_STATUS | status.
+    returns KERNEL_STATUS | status. `limits`: places of sizes among the arguments, each with an expression; what a size beyond
+    it would add does not matter (passes/limits.py).
     """
     symbol: str
     args: list[Expr | tuple[Buffer, Expr]]
     reads: tuple[Buffer, ...] = ()
     writes: tuple[Buffer, ...] = ()
     checked: bool = False
+    limits: tuple[tuple[int, Expr], ...] = ()
 
 
 class GemmWithEpilogue(Call):
@@ -317,3 +320,4 @@ class Function(Fields):
     consts: list[Buffer] = default_factory(list)
     scratch_bytes: int = 0
     errors: list[Any] = default_factory(list)  # errors[k] explains status code k + 1
+    leading: dict[Buffer, tuple[Expr, int]] = default_factory(dict)  # outputs with (n, size): the first n * size elements count

@@ -297,7 +297,10 @@ class _Parser:
         reads = tuple(self.many(self._known_buffer))
         self.expect("writes", "(")
         writes = tuple(self.many(self._known_buffer))
-        return Call(symbol, args, reads, writes, self.accept("checked"))
+        limits: list[tuple[int, Expr]] = []
+        while self.accept("limit"):
+            limits.append((self.number(), self.expr()))
+        return Call(symbol, args, reads, writes, self.accept("checked"), tuple(limits))
 
     def _gemm(self) -> Stmt:
         if self.accept("of"):
@@ -307,7 +310,8 @@ class _Parser:
         whole = self.accept("whole")
         bounds = (*self._pair("rows"), *self._pair("columns"))
         self.expect("{")
-        return GemmWithEpilogue(call.symbol, call.args, call.reads, call.writes, call.checked, bounds, self.block(), whole)
+        parts = (call.symbol, call.args, call.reads, call.writes, call.checked, call.limits)
+        return GemmWithEpilogue(*parts, bounds, self.block(), whole)
 
     def _pair(self, word: str) -> list[Expr]:
         """Two new variables in brackets after a word."""
@@ -375,12 +379,14 @@ class _Parser:
         self.expect("in")
         start = self.expr()
         self.expect("..")
-        stop, mode, fused, cancel = self.expr(), self.take(), self.accept("fused"), self._cancellation_point()
+        stop = self.expr()
+        limit = self.expr() if self.accept("limit") else None
+        mode, fused, cancel = self.take(), self.accept("fused"), self._cancellation_point()
         carries = self._carries()
         var = self.names[name] = self.exprs.make("var", INT64, (), name)
         body = self.block("next", "}")
         self._ends(carries)
-        return For(var, start, stop, body, carries, mode, fused, cancel)
+        return For(var, start, stop, body, carries, mode, fused, cancel, limit)
 
     def _while(self) -> Stmt:
         idempotent_after_exit, cancel = self.accept("idempotent_after_exit"), self._cancellation_point()

@@ -160,7 +160,8 @@ class _Show:
     def _call(self, stmt: Call) -> str:
         args = ", ".join(f"&{self._place(*a)}" if isinstance(a, tuple) else self.expr(a) for a in stmt.args)
         reads, writes = (", ".join(b.name for b in buffers) for buffers in (stmt.reads, stmt.writes))
-        return f"call {stmt.symbol}({args}) reads ({reads}) writes ({writes})" + " checked" * stmt.checked
+        limits = "".join(f" limit {place} {self.expr(limit)}" for place, limit in stmt.limits)
+        return f"call {stmt.symbol}({args}) reads ({reads}) writes ({writes}){limits}{' checked' * stmt.checked}"
 
     def _gemm_with_epilogue(self, stmt: GemmWithEpilogue, level: int) -> None:
         tile = f" of {_typed(stmt.result)}" if stmt.result.kind == "tile" else ""
@@ -174,7 +175,8 @@ class _Show:
         carries = ", ".join(f"{c.var.attr}: {c.var.dtype} = {self.expr(c.init)}" for c in stmt.carries)
         cancel = "" if stmt.cancellation_point is None else f" cancellation_point {stmt.cancellation_point}"
         if isinstance(stmt, For):
-            bounds = f"{self.expr(stmt.start)} .. {self.expr(stmt.stop)}"
+            limit = "" if stmt.limit is None else f" limit {self.expr(stmt.limit)}"
+            bounds = f"{self.expr(stmt.start)} .. {self.expr(stmt.stop)}{limit}"
             self.line(level, f"for {stmt.var.attr} in {bounds} {stmt.mode}{' fused' * stmt.fused}{cancel} ({carries}) {{")
         else:
             self.line(level, f"while{' idempotent_after_exit' * stmt.idempotent_after_exit}{cancel} ({carries}) {{")

@@ -41,7 +41,8 @@ def operands(stmt: Stmt) -> list[Expr]:
         case Store():
             return [stmt.index, stmt.value]
         case For():
-            return [stmt.start, stmt.stop, *_of_carries(stmt.carries)]
+            limit = [] if stmt.limit is None else [stmt.limit]
+            return [stmt.start, stmt.stop, *limit, *_of_carries(stmt.carries)]
         case While():
             return [stmt.cond, *_of_carries(stmt.carries)]
         case If():
@@ -53,7 +54,7 @@ def operands(stmt: Stmt) -> list[Expr]:
         case Fill():
             return [stmt.start, stmt.value, stmt.count]
         case Call():
-            return [arg[1] if isinstance(arg, tuple) else arg for arg in stmt.args]
+            return [*(arg[1] if isinstance(arg, tuple) else arg for arg in stmt.args), *(limit for _, limit in stmt.limits)]
         case Check():
             return [stmt.ok, *stmt.values]
     return []
@@ -72,6 +73,7 @@ def map_operands(stmt: Stmt, fn: Callable[[Expr], Expr]) -> None:
             stmt.index, stmt.value = fn(stmt.index), fn(stmt.value)
         case For():
             stmt.start, stmt.stop = fn(stmt.start), fn(stmt.stop)
+            stmt.limit = None if stmt.limit is None else fn(stmt.limit)
             _map_carries(stmt.carries, fn)
         case While():
             stmt.cond = fn(stmt.cond)
@@ -88,6 +90,7 @@ def map_operands(stmt: Stmt, fn: Callable[[Expr], Expr]) -> None:
             stmt.start, stmt.value, stmt.count = fn(stmt.start), fn(stmt.value), fn(stmt.count)
         case Call():
             stmt.args = [(arg[0], fn(arg[1])) if isinstance(arg, tuple) else fn(arg) for arg in stmt.args]
+            stmt.limits = tuple((place, fn(limit)) for place, limit in stmt.limits)
         case Check():
             stmt.ok, stmt.values = fn(stmt.ok), tuple(map(fn, stmt.values))
 

@@ -59,6 +59,8 @@ class LoweringContext:
         loops = Loops(self.walk, states, self.lanes)
         branches = Branches(loops)
 
+        self.asked: list[tuple[LoweredArray, Any]] = []  # arrays of whose rows only the first ones are asked for
+
         # The builder protocol. Rules call these for every element, so they are methods of parts, and nothing lies between.
         self.const, self.prim, self.math, self.scalar = scalars.const, scalars.prim, scalars.math, scalars.scalar
         self.add, self.sub, self.mul, self.div, self.neg = scalars.add, scalars.sub, scalars.mul, scalars.div, scalars.neg
@@ -74,6 +76,12 @@ class LoweringContext:
         self.kernel, self.callback, self.check = calls.kernel, calls.callback, calls.check
         self.while_loop, self.scan = loops.while_loop, loops.scan
         self.inline, self.cond = branches.inline, branches.cond
+
+    def leading(self, x: LoweredArray, n: LoweredArray) -> LoweredArray:
+        """The array, of which a result shows the first n rows only."""
+        out = self.reshape(x, x.shape)
+        self.asked.append((out, self.read(n)))
+        return out
 
     # What depends on the array strategy in force: whole arrays, or those of one lane.
     def own(self, x: LoweredArray) -> LoweredArray:

@@ -84,6 +84,10 @@ def _bind_outputs(b: LoweringContext, outs: Sequence[LoweredArray], inputs: Sequ
     function.temps[:] = [t for t in function.temps if t.kind != "output"]
     b.materialization.store_arrays(items, "result")
     function.outputs[:] = outputs
+    asked = {id(x): n for x, n in b.asked}
+    for out, buffer in zip(outs, outputs, strict=True):
+        if id(out) in asked and out.size:
+            function.leading[buffer] = asked[id(out)].expr, buffer.size // out.shape[0]
     return aliases
 
 

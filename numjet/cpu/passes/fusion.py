@@ -310,6 +310,7 @@ class _Fusion:
         loop.body += other.body
         loop.carries += other.carries
         loop.mode = "vector" if loop.mode == other.mode == "vector" else "serial"
+        loop.limit = loop.limit if loop.limit is other.limit else None
 
     def _pin(self, loop: For, soon: set[Buffer]) -> None:
         """What a carry reads of memory that is written before the end of the body from now on is read before."""

@@ -195,7 +195,7 @@ class _Product:
         if self._passing():
             self.function.temps.remove(self.result)
             self.result.kind, whole = "tile", True
-        return GemmWithEpilogue(THEN, call.args, call.reads, call.writes, False, tuple(bounds), [body], whole)
+        return GemmWithEpilogue(THEN, call.args, call.reads, call.writes, False, call.limits, tuple(bounds), [body], whole)
 
     def _bounds(self) -> list[Expr]:
         return [self.function.exprs.var(INT64, hint) for hint in ("row", "row_end", "column", "column_end")]

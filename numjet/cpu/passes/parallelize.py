@@ -8,7 +8,7 @@ threads, so results are the same, bit by bit, however many threads there are.
 from __future__ import annotations
 
 from numjet.cpu.analysis.dependence import combination
-from numjet.cpu.analysis.sharing import around, chunks_of, few_trips, perfect_nest, worth
+from numjet.cpu.analysis.sharing import RUN, around, chunks_of, few_trips, perfect_nest, worth
 from numjet.cpu.ir.nodes import INT64, Buffer, Call, Carry, Expr, For, Function, GemmWithEpilogue, Stmt, Store
 from numjet.cpu.ir.traversal import blocks, static_trips
 from numjet.cpu.ir.types import identity
@@ -73,7 +73,7 @@ class _Schedule:
             loop.mode = "parallel"
             return [loop]
         count = -(-trips // size)
-        chunk, first, last = self._run(int(loop.start.attr), trips, size)
+        chunk, first, last = self._run(loop, trips, size)
         partial = [Buffer(f"partial{self._number()}", c.var.dtype, count, "temp") for c in loop.carries]
         self.function.temps += partial
         pieces, after = [], []
@@ -92,20 +92,30 @@ class _Schedule:
         nest = perfect_nest(loop)
         inner = nest[level]
         trips = static_trips(inner) or 0
-        chunk, first, last = self._run(int(inner.start.attr), trips, size)
+        chunk, first, last = self._run(inner, trips, size)
         nest[level] = inner.replace(start=first, stop=last, carries=[], mode=_part_mode(inner))
         part = around(nest[0], nest[1:], nest[-1].body)
         return [For(chunk, self.exprs.index(0), self.exprs.index(-(-trips // size)), [part], [], "parallel")]
 
-    def _run(self, start: int, trips: int, size: int) -> tuple[Expr, Expr, Expr]:
+    def _run(self, loop: For, trips: int, size: int) -> tuple[Expr, Expr, Expr]:
         """The variable of a loop over runs, the first iteration of a run, and where it ends."""
         make, index = self.exprs.prim, self.exprs.index
-        chunk = self.exprs.var(INT64, "chunk")
+        chunk, start = self.exprs.var(INT64, "chunk"), int(loop.start.attr)
+        if loop.limit is not None and start == 0:
+            length = self._even(loop.limit, -(-trips // size), trips, RUN if loop.mode == "vector" else 1)
+            first = make("mul", chunk, length)
+            return chunk, first, make("min", make("add", first, length), index(trips))
         first = make("mul", chunk, index(size))
         if start:
             first = make("add", first, index(start))
         last = make("add", first, index(size))
         return chunk, first, last if trips % size == 0 else make("min", last, index(start + trips))
+
+    def _even(self, limit: Expr, count: int, trips: int, unit: int) -> Expr:
+        """The length of runs that share the iterations in front of a limit evenly, a multiple of a unit."""
+        make, index = self.exprs.prim, self.exprs.index
+        each = make("div", make("add", make("min", limit, index(trips)), index(count * unit - 1)), index(count * unit))
+        return make("mul", each, index(unit))
 
     def _combine(self, kind: str, partial: Buffer, carry: Carry, acc: Expr) -> For:
         """The results of the chunks, in a fixed order, with what the loop started with."""

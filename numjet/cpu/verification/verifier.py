@@ -315,6 +315,8 @@ class _Check:
             self.fail(f"a loop's mode is one of {', '.join(_MODES)}, got '{stmt.mode}'")
         self.expr(stmt.start, scope, INT64, "a bound")
         self.expr(stmt.stop, scope, INT64, "a bound")
+        if stmt.limit is not None:
+            self.expr(stmt.limit, scope, INT64, "a bound")
         if stmt.mode == "unroll" and not stmt.start.op == stmt.stop.op == "const":
             self.fail("a loop to be unrolled needs constant bounds")
         inside = self._carried(stmt.carries, scope)
