@@ -337,6 +337,15 @@ PyObject* rewrap(PyObject*, PyObject* args, PyObject* kwargs) {
   return give(array_share(array, info, on, is_committed));
 }
 
+PyObject* resized(PyObject*, PyObject* args) {
+  PyObject *object, *aval;
+  if (!PyArg_ParseTuple(args, "O!O:resized", array_type, &object, &aval)) return nullptr;
+  auto* array = reinterpret_cast<Array*>(object);
+  const AvalRef info = aval_info(aval);
+  if (!info) return nullptr;
+  return give(array_share(array, info, array->device, int(array->committed)));
+}
+
 PyObject* live_arrays(PyObject*, PyObject*) {
   // Adding to a list may collect garbage, which may remove arrays from the chain: reserve first.
   Py_ssize_t count = 0;
@@ -365,6 +374,9 @@ PyMethodDef functions[] = {
     {"rewrap", method<rewrap>(), METH_VARARGS | METH_KEYWORDS,
      PyDoc_STR("rewrap(array, aval=None, device=None, committed=None): a new Array on the same memory, under another "
                "aval of as many bytes (reshape, bitcast, weak type). Does not wait.")},
+    {"resized", method<resized>(), METH_VARARGS,
+     PyDoc_STR("resized(array, aval): a new Array on the same memory, under an aval with another number of rows. One with more "
+               "rows than the memory has must only be given to programs that do not read them. Does not wait.")},
     {"live_arrays", method<live_arrays>(), METH_NOARGS, PyDoc_STR("All Arrays that are not deleted, latest first.")},
     {nullptr, nullptr, 0, nullptr}};
 

@@ -347,6 +347,22 @@ class Jitted:
             return one_device.labels_like(label, [x.shape for x in outs])
         return None if self.device is None or self.options["backend"] is not None else [None] * len(outs)
 
+    def run_padded(self, args: tuple[Any, ...], kwargs: dict[str, Any], leaves: Sequence[Any],
+                   put: Callable[[int, tuple[int, int] | None], Any]) -> Any:
+        """Runs a function with dynamic axes. args, kwargs: with ShapeDtypeStructs for what is padded; leaves: as given.
+
+        put(k, short): the value of leaf k; short: the number of its size among the leaves, and of elements per unit of that, if
+        the program reads no more than these.
+        """
+        call = self.take_apart(args, kwargs)
+        with _native.rare_collections:
+            traced = self.trace(call)
+            executable, kept, _ = self.executable(traced, call, self.where(traced, call.with_leaves(list(leaves))))
+        short = getattr(executable.program, "short_inputs", {})
+        found = [(kept[short[i][0]], short[i][1]) if i in short else None for i in range(len(kept))]
+        outs = executable([put(k, one) for k, one in zip(kept, found, strict=True)])
+        return tree_unflatten(traced.out_tree, outs if traced.trimming is None else traced.trimming.trimmed(outs))
+
     def _run_with_refs(self, executable: Any, kept: list[int], donated: list[bool], traced: Traced, call: Call,
                        device: Any) -> Any:
         """Runs a program that uses mutable references. It updates the memory of a reference that nobody else looks at."""
@@ -621,12 +637,13 @@ def _size_generic(fun: Callable[..., Any], spec: Any, options: dict[str, Any]) -
     plain = _jitted(fun, options)
     named = autograph.autograph(fun) if options["control_flow"] else fun
     nums, names = resolve_static(fun, options["static_argnums"], options["static_argnames"])
-    inner = {**options, "static_argnums": (1, *(n + axes.ADDED for n in nums)), "static_argnames": names, "control_flow": False,
+    behind = (n if n < 0 else n + axes.ADDED for n in nums)
+    inner = {**options, "static_argnums": (1, *behind), "static_argnames": names, "control_flow": False,
              "dynamic_shapes": options["dynamic_shapes"] or True}
     known = signature(fun)
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     parameters = [] if known is None else [p.name for p in known.parameters.values() if p.kind in kinds]
-    return axes.generic(fun, spec, parameters, _jitted(axes.on_padded(named), inner), plain)
+    return axes.generic(fun, spec, parameters, Jitted(axes.on_padded(named), inner), plain)
 
 
 def with_stages(fun: Callable[..., Any]) -> Any:

@@ -63,6 +63,7 @@ class Program(Fields):
     on_error: Callable[[int, list[int]], BaseException]
     text: str
     compiled: jit.Compiled
+    short_inputs: dict[int, tuple[int, int]]   # see limits.short_inputs
     temporaries: int   # bytes of all temporaries, which share the scratch memory
     routines: list[tuple[Call, bool]]
     on_second_call: Callable[[Any], None] | None = None
@@ -104,7 +105,8 @@ def compile_program(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = ()
     dump("s", lambda: jit.disassembly(compiled))
     return Program(compiled.address, function.scratch_bytes, lowered.aliases, context.nanoseconds,
                    cancellation.open_ended(function), _errors(function.name, function.errors), text, compiled,
-                   sum(t.nbytes for t in function.temps), workspace.routines(function), on_second_call, kept)
+                   limits.short_inputs(function), sum(t.nbytes for t in function.temps),
+                   workspace.routines(function), on_second_call, kept)
 
 
 def optimized(closed: ClosedJaxpr, name: str, target: Target) -> tuple[Function, Target]:

@@ -121,3 +121,12 @@ def test_specifications_that_are_none(axes, message):
 def test_python_cannot_ask_for_the_size():
     with pytest.raises(errors.InconclusiveDimensionOperation, match="the dynamic axis 'n'"):
         nj.jit(lambda x: x if x.shape[0] > 3 else -x, dynamic_axes=({0: "n"},))(np.ones(2))
+
+
+def test_arrays_in_the_padding_are_no_nans():
+    run = lambda x: (jnp.log(x), jnp.sqrt(x - 1))
+    for made in (nj.jit(run, dynamic_axes=({0: "n"},)), nj.jit(lambda x: run(x[x > 0]), dynamic_shapes=True)):
+        with nj.debug_nans(True), nj.debug_infs(True):
+            assert made(np.ones(3, np.float32))[1].tolist() == [0, 0, 0]
+            with pytest.raises(FloatingPointError):
+                made(np.full(3, 0.5, np.float32))

@@ -6,13 +6,19 @@ of the same operations on the arrays themselves, and the program is compiled onc
 """
 from __future__ import annotations
 
+import ctypes
 import functools
 import re
 from collections.abc import Callable, Sequence
+from itertools import compress
+from math import prod
 from typing import Any
 
 import numpy as np
 
+from numjet import _native
+from numjet.api import stages
+from numjet.api.arguments import placed
 from numjet.api.dynamic.trace import PaddedTracer
 from numjet.core.aval import ShapedArray
 from numjet.core.trace import EVAL, Tracer, aval_of, current_trace
@@ -22,6 +28,7 @@ from numjet.foundation.dimension import computed_sizes
 from numjet.foundation.record import Record
 from numjet.foundation.util import function_name
 from numjet.runtime import dispatch
+from numjet.runtime.device import CPU
 
 LEAST_CAPACITY = 256
 _NAME = re.compile(r"\s*([A-Za-z_]\w*)\s*(?:<=\s*(\d+)\s*)?")
@@ -133,17 +140,29 @@ class Sizes:
         return found
 
 
-def padded_leaf(x: Any, axes: dict[int, str], capacity: dict[str, int]) -> Any:
-    """A copy of an array at the front of one with the capacities; what lies behind it is zero."""
+def padded_type(x: Any, axes: dict[int, str], capacity: dict[str, int]) -> Any:
+    """The type of a padded array; what has no dynamic axis as it is."""
     if not axes:
         return x
     aval = aval_of(x)
     shape = list(aval.shape)
     for axis, name in axes.items():
         shape[axis] = capacity[name]
-    made = np.zeros(shape, aval.dtype)  # pages of memory that nothing is written to cost nothing
-    made[tuple(map(slice, aval.shape))] = np.asarray(x)
-    return dispatch.owned_array(made, aval.update(shape=tuple(shape)))
+    return stages.ShapeDtypeStruct(tuple(shape), aval.dtype, weak_type=aval.weak_type)
+
+
+def padded(x: Any, aval: ShapedArray) -> Any:
+    """A copy of an array at the front of one of another shape; what lies behind it may be anything."""
+    shape = aval_of(x).shape
+    array = dispatch.as_array(x)
+    if shape[1:] == aval.shape[1:] and array.device == CPU and array._remote is None and aval.dtype.names is None:
+        whole = _native.empty(aval, CPU)  # of the pool, whose pages are mapped already
+        value = np.asarray(array)
+        ctypes.memmove(whole.unsafe_buffer_pointer(), value.ctypes.data, value.nbytes)
+        return whole
+    made = np.zeros(aval.shape, aval.dtype)  # pages of memory that nothing is written to cost nothing
+    made[tuple(map(slice, shape))] = np.asarray(x)
+    return dispatch.owned_array(made, aval)
 
 
 class _Static(Record):
@@ -173,7 +192,7 @@ ADDED = 2  # arguments that on_padded puts in front
 def generic(fun: Callable[..., Any], spec: Spec, parameters: Sequence[str], inner: Any, plain: Any) -> Callable[..., Any]:
     """The function for all sizes.
 
-    inner: on_padded(fun), jitted. plain: the function jitted for known sizes, which traced calls and stages use.
+    inner: on_padded(fun), a Jitted. plain: the function jitted for known sizes, which traced calls and stages use.
     """
     sizes = Sizes(spec)
 
@@ -185,19 +204,65 @@ def generic(fun: Callable[..., Any], spec: Spec, parameters: Sequence[str], inne
             return plain(*args, **kwargs)
         axes = spec.of_leaves(args, kwargs, parameters)
         found = sizes.of_call(leaves, axes)
-        given = [padded_leaf(x, own, sizes.capacity) for x, own in zip(leaves, axes, strict=True)]
-        args, kwargs = tree.tree_unflatten(structure, given)
+        types = [padded_type(x, own, sizes.capacity) for x, own in zip(leaves, axes, strict=True)]
         held = _Static(tuple((name, sizes.capacity[name]) for name in found), tuple(tuple(own.items()) for own in axes))
-        return inner([np.int32(n) for n in found.values()], held, *args, **kwargs)
+        args, kwargs = tree.tree_unflatten(structure, types)
+        return _Call(inner, found, held, args, kwargs, leaves, types).run()
 
     def clear_cache() -> None:
         """Drops all traces and compiled programs of this function."""
-        inner.clear_cache()
+        inner.traces.clear()
         plain.clear_cache()
 
     call.trace, call.lower, call.eval_shape = plain.trace, plain.lower, plain.eval_shape  # type: ignore[attr-defined]
     call.clear_cache = clear_cache  # type: ignore[attr-defined]
     return call
+
+
+class _Call(Record):
+    """One call: the sizes, the padded arguments' types, and the arguments."""
+
+    inner: Any
+    sizes: dict[str, int]
+    held: _Static
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    leaves: list[Any]
+    types: list[Any]
+
+    def run(self) -> Any:
+        numbers = [np.int32(n) for n in self.sizes.values()]
+        arrays = list(compress(zip(self.types, self.leaves, strict=True), self._dynamic()))
+
+        def put(k: int, short: tuple[int, int] | None) -> Any:
+            if k < len(numbers):
+                return dispatch.as_array(numbers[k])
+            wanted, x = arrays[k - len(numbers)]
+            if wanted is x:
+                return dispatch.as_array(x)
+            aval = ShapedArray(wanted.shape, wanted.dtype, wanted.weak_type)
+            whole = self._shortened(x, aval, short)
+            return padded(x, aval) if whole is None else whole
+
+        return self.inner.run_padded((numbers, self.held, *self.args), self.kwargs, [*numbers, *(x for _, x in arrays)], put)
+
+    def _dynamic(self) -> list[bool]:
+        """Which leaves belong to arguments that are not static."""
+        nums = placed(self.inner.static_nums, ADDED + len(self.args))
+        flags = [k + ADDED not in nums for k, a in enumerate(self.args) for _ in tree.tree_leaves(a)]
+        names = self.inner.static_names
+        return flags + [k not in names for k in sorted(self.kwargs) for _ in tree.tree_leaves(self.kwargs[k])]
+
+    def _shortened(self, x: Any, aval: ShapedArray, short: tuple[int, int] | None) -> Any:
+        """The array itself under the padded type, if the program reads no more of it; else None."""
+        shape = aval_of(x).shape
+        if short is None or not shape or shape[1:] != aval.shape[1:] or aval.dtype.names is not None:
+            return None
+        words = prod(shape[1:]) * (2 if aval.dtype.kind == "c" else 1)
+        if [*self.sizes.values()][short[0]] != shape[0] or short[1] != words:
+            return None
+        array = dispatch.as_array(x)
+        return _native.resized(array, aval) if array.device == CPU and array._remote is None else None
 
 
 def _retyped(trace: Any, x: Any, axes: Sequence[tuple[int, str]], dims: dict[str, Any]) -> Any:

@@ -11,6 +11,7 @@ from numjet.api.dynamic import rules as rules
 from numjet.api.dynamic.program import Program
 from numjet.api.dynamic.trace import PaddedTracer, PaddingTrace
 from numjet.control.custom.custom_jvp import custom_jvp
+from numjet.core import nan_checks
 from numjet.core.aval import ShapedArray
 from numjet.core.stage import StageTrace
 from numjet.core.trace import current_trace, set_trace
@@ -53,6 +54,8 @@ def _cut(x: Any, shape: tuple[Any, ...], values: dict[Any, int]) -> Any:
     if not any(isinstance(n, Dimension) for n in shape):
         return x
     true = tuple(values[n] if isinstance(n, Dimension) else n for n in shape)
+    if true[1:] == x.aval.shape[1:] and x._remote is None and 4 * true[0] >= x.aval.shape[0]:  # else much memory would be held
+        return _native.resized(x, ShapedArray(true, x.aval.dtype, x.aval.weak_type))
     part = np.asarray(x)[tuple(slice(n) for n in true)]
     return dispatch.owned_array(np.array(part), ShapedArray(true, x.aval.dtype, x.aval.weak_type))
 
@@ -89,6 +92,9 @@ def padded(fun: Callable[..., Sequence[Any]], limit: int | None, found: list[Tri
 def _asked(trace: PaddingTrace, x: Any) -> Any:
     """A padded result. Of a dynamic axis in front, the compiler is told that only the rows in it are asked for."""
     value = trace.unpack(x)
+    if isinstance(x, PaddedTracer) and nan_checks.checked_kinds() and x.aval.dtype.names is None:
+        with set_trace(trace.parent):
+            return trace.masked(value, x.aval, 0)  # a NaN in the padding is no mistake
     rows = x.aval.shape[0] if isinstance(x, PaddedTracer) else None
     if not isinstance(rows, Dimension) or str(rows) not in trace.program.inputs:
         return value

@@ -16,9 +16,9 @@ from typing import NamedTuple
 
 from numjet.cpu.analysis.affine import AffineForms
 from numjet.cpu.ir.nodes import INT64, Buffer, Call, Carry, Comment, Expr, For, Function, If, Let, Stmt, Store
-from numjet.cpu.ir.traversal import nodes, operands, reads, swapped, walk, writes, written
+from numjet.cpu.ir.traversal import blocks, bulk_reads, nodes, operands, reads, swapped, walk, writes, written
 from numjet.cpu.ir.types import identity
-from numjet.cpu.kernels.products import CODES, GEMM
+from numjet.cpu.kernels.products import CODES, GEMM, POINTERS, THEN
 from numjet.cpu.passes.manager import Context, Pass
 
 
@@ -40,6 +40,18 @@ def find(function: Function) -> None:
 
 def _roots(block: Sequence[Stmt]) -> list[Expr]:
     return [e for stmt in walk(block) for e in operands(stmt)]
+
+
+class _Product(NamedTuple):
+    """The sizes and strides of one product of real matrices; sizes that vary are the most that they can be."""
+
+    m: int
+    n: int
+    k: int
+    a_row: int
+    a_column: int
+    b_row: int
+    b_column: int
 
 
 class _Limits:
@@ -99,6 +111,8 @@ class _Limits:
             if one is not None:
                 inner.limit = self._times(one, 1)
                 limits[inner.var.id] = one, 1
+            elif inner.limit is None:
+                inner.limit = self._of_updates(inner)
         self._reads(loop, limits)
 
     def _times(self, n: Expr, factor: int) -> Expr:
@@ -166,6 +180,56 @@ class _Limits:
         n = self._bound(term.args[0], var)
         return n if n is not None and _is_identity(carry.combine, term.args[2]) else None
 
+    # -- sums in memory: x[k] = x[k] + select(... < n, term, 0), again and again
+    def _of_updates(self, loop: For) -> Expr | None:
+        """The first iteration from which on all updates of a loop add identities only; None if it does anything else."""
+        if loop.carries or loop.start.op != "const" or any(
+                not isinstance(s, For | Let | Store | Comment) or (isinstance(s, For) and s.carries) for s in walk(loop.body)):
+            return None
+        masks = [m for s in walk(loop.body) if isinstance(s, Store) for m in self._updates(s) or (None,)]
+        if not masks or None in masks:
+            return None
+        inside = {s.var.id for s in walk(loop.body) if isinstance(s, For | Let)}
+        firsts = {self._first(m, loop.var, inside) for m in masks if m is not None}
+        found = min((f for f in firsts if f is not None), key=lambda f: f[2], default=None)
+        if None in firsts or found is None or len({f[:2] + f[3:] for f in firsts if f is not None}) > 1:
+            return None
+        n, step, start, others = found
+        make, index = self.exprs.prim, self.exprs.index
+        left = make("sub", self.exprs.convert(n, INT64), index(start - step + 1))
+        for term, factor in others:
+            left = make("sub", left, make("mul", term, index(factor)))
+        return make("div", left, index(step))
+
+    def _updates(self, store: Store) -> list[Expr] | None:
+        """The conditions under which a store changes what is there; None if it is no such update."""
+        found: list[Expr] = []
+        value = store.value
+        while value.op in ("add", "mul", "min", "max") and value.args[1].op == "select":
+            chosen = value.args[1]
+            if not _is_identity(value.op, chosen.args[2]):
+                return None
+            found.append(chosen.args[0])
+            value = value.args[0]
+        same = value.op == "load" and value.attr is store.buffer and value.args[0] is store.index
+        return found if same and found else None
+
+    def _first(self, cond: Expr, var: Expr, inside: set[int]) -> tuple[Expr, int, int, tuple[tuple[Expr, int], ...]] | None:
+        """(n, step, start, others) of a condition start + step * var + others < n, whose others are known outside."""
+        if cond.op != "lt":
+            return None
+        left, n = cond.args
+        while left.op == "convert" and left.args[0].dtype.kind == "i":
+            left = left.args[0]
+        if left.dtype != INT64 or n.op != "load" or n.attr not in self.sizes:
+            return None
+        constant, terms = self.forms.split(left)
+        step = dict(terms).get(var, 0)
+        others = tuple(sorted(((t, f) for t, f in terms if t is not var), key=lambda one: one[0].id))
+        if step <= 0 or any(t.op != "var" or t.id in inside for t, _ in others):
+            return None
+        return n, step, constant, others
+
     def _bound(self, cond: Expr, var: Expr) -> Expr | None:
         """n, if a condition is var < n for an argument n of the program."""
         if cond.op != "lt":
@@ -199,30 +263,31 @@ class _Limits:
 
     # -- products of matrices
     def _product(self, call: Call) -> None:
-        args = call.args
-        code, batch, m, n, k = (_constant(a) for a in args[:5])
-        (a, a_at), (b, b_at), (c, c_at) = args[5], args[9], args[13]  # type: ignore[misc]
-        a_row, a_col, b_row = _constant(args[7]), _constant(args[8]), _constant(args[11])
-        b_col, add = _constant(args[12]), _constant(args[14])
-        numbers = (code, batch, m, n, k, a_row, a_col, b_row, b_col, add)
+        (a, _), (b, _), (c, _) = _pointers(call)
         needs: dict[Buffer, Need] = {a: None, b: None}
-        starts = [x for x in (a_at, b_at, c_at) if _constant(x) != 0]
-        if None not in numbers and not starts and batch == 1 and code < CODES["complex64"] and add == 0 and a is not b:
-            need = self.needs.get(c)
-            if need is not None and c not in self.fixed and need.size % n == 0:
-                rows = need.size // n
-                call.limits = (*call.limits, (2, self._times(need.n, rows)))
-                if a_col * (k - 1) < a_row:
-                    needs[a] = Rows(need.n, rows * a_row)
-            tail = self.zeros.get(a)
-            if tail is not None and tail == Rows(tail.n, a_col) and self.zeros.get(b) == Rows(tail.n, b_row):
-                if a_row * (m - 1) < a_col and b_col * (n - 1) < b_row:
-                    call.limits = (*call.limits, (4, self._times(tail.n, 1)))
-                    needs = {a: tail, b: Rows(tail.n, b_row)}
+        sizes = _plain_product(call)
+        if sizes is not None and a is not b:
+            needs |= self._rows_of_product(call, sizes, self.needs.get(c) if c not in self.fixed else None)
         for buffer, one in needs.items():
             self._need(buffer, one)
-        if add != 0:
+        if _constant(call.args[14]) != 0:
             self._need(c, None)
+
+    def _rows_of_product(self, call: Call, sizes: _Product, need: Need) -> dict[Buffer, Need]:
+        """Limits a product to the rows that are needed, or to the terms that are not zero; what it then needs."""
+        (a, _), (b, _), _ = _pointers(call)
+        found: dict[Buffer, Need] = {}
+        if need is not None and need.size % sizes.n == 0:
+            rows = need.size // sizes.n
+            call.limits = (*call.limits, (2, self._times(need.n, rows)))
+            if sizes.a_column * (sizes.k - 1) < sizes.a_row:
+                found[a] = Rows(need.n, rows * sizes.a_row)
+        tail = self.zeros.get(a)
+        if tail is not None and tail.size == sizes.a_column and self.zeros.get(b) == Rows(tail.n, sizes.b_row):
+            if sizes.a_row * (sizes.m - 1) < sizes.a_column and sizes.b_column * (sizes.n - 1) < sizes.b_row:
+                call.limits = (*call.limits, (4, self._times(tail.n, 1)))
+                return {a: tail, b: Rows(tail.n, sizes.b_row)}
+        return found
 
     def _zero_tails(self) -> dict[Buffer, Rows]:
         """Buffers whose elements behind the first rows are zero: one loop writes them, by selections."""
@@ -277,6 +342,104 @@ def apply(function: Function) -> None:
                 assert isinstance(size, Expr)
                 stmt.args[place] = exprs.prim("min", size, limit)
             stmt.limits = ()
+
+
+def short_inputs(function: Function) -> dict[int, tuple[int, int]]:
+    """Inputs of which a finished function reads the first n * size elements only: position -> (position of n, size)."""
+    look = _Accesses(function)
+    found: dict[int, tuple[int, int]] = {}
+    look.block(function.body, [])
+    places = {buffer: k for k, buffer in enumerate(function.inputs)}
+    for buffer, need in look.found.items():
+        if need is not None and buffer in places and need.n.attr in places:
+            found[places[buffer]] = places[need.n.attr], need.size
+    return found
+
+
+class _Accesses:
+    """What a function whose limits are in its bounds reads of its inputs."""
+
+    def __init__(self, function: Function):
+        self.inputs = {b for b in function.inputs if b.size > 1}
+        self.limits = _Limits(function)
+        self.found: dict[Buffer, Need] = {}
+
+    def block(self, block: Sequence[Stmt], loops: list[For]) -> None:
+        """Notes all accesses. loops: those around."""
+        for stmt in block:
+            around = [*loops, stmt] if isinstance(stmt, For) else loops
+            for e in nodes(operands(stmt)):
+                if e.op == "load" and e.attr in self.inputs:
+                    self._note(e.attr, self._load(e, around))
+            for buffer in bulk_reads(stmt):
+                if buffer in self.inputs:
+                    self._note(buffer, self._operand(stmt, buffer))
+            for inner in blocks(stmt):
+                self.block(inner, around)
+
+    def _note(self, buffer: Buffer, need: Need) -> None:
+        old = self.found.get(buffer, need)
+        same = old is not None and need is not None and old.n is need.n
+        self.found[buffer] = Rows(need.n, max(old.size, need.size)) if same and old is not None and need is not None else None
+
+    def _load(self, load: Expr, loops: Sequence[For]) -> Need:
+        ranges = {s.var.id: int(s.stop.attr) for s in loops if _from_zero(s)}
+        for loop in loops:
+            bound = self._bounded(loop.stop)
+            step = None if bound is None else self.limits._step(load.args[0], loop.var, ranges)
+            if bound is not None and step is not None:
+                return Rows(bound[0], bound[1] * step)
+        return None
+
+    def _bounded(self, x: Expr) -> tuple[Expr, int] | None:
+        """(n, factor), if a number is at most n * factor: the minimum of that and others."""
+        if x.op == "min":
+            return self._bounded(x.args[0]) or self._bounded(x.args[1])
+        if x.op != "mul" or x.args[1].op != "const" or x.args[0].op not in ("convert", "load"):
+            return None
+        n = x.args[0].args[0] if x.args[0].op == "convert" else x.args[0]
+        known = n.op == "load" and n.attr in self.limits.sizes and int(x.args[1].attr) > 0
+        return (n, int(x.args[1].attr)) if known else None
+
+    def _operand(self, stmt: Stmt, buffer: Buffer) -> Need:
+        """The rows that a product reads of an operand."""
+        if not isinstance(stmt, Call) or stmt.symbol not in (GEMM, THEN):
+            return None
+        (a, _), (b, _), _ = _pointers(stmt)
+        sizes = _plain_product(stmt)
+        if sizes is None or a is b:
+            return None
+        rows, terms = (self._bounded(x) if isinstance(x, Expr) else None for x in (stmt.args[2], stmt.args[4]))
+        if buffer is b:
+            return Rows(terms[0], terms[1] * sizes.b_row) if terms and sizes.b_column * (sizes.n - 1) < sizes.b_row else None
+        if terms and sizes.a_row * (sizes.m - 1) < sizes.a_column:
+            return Rows(terms[0], terms[1] * sizes.a_column)
+        return Rows(rows[0], rows[1] * sizes.a_row) if rows and sizes.a_column * (sizes.k - 1) < sizes.a_row else None
+
+
+def _pointers(call: Call) -> list[tuple[Buffer, Expr]]:
+    """The operands of a product and its result."""
+    return [x for x in (call.args[place] for place in POINTERS) if isinstance(x, tuple)]
+
+
+def _plain_product(call: Call) -> _Product | None:
+    """What is known of a single product of whole real matrices; None for other products."""
+    code, batch, add = (_constant(call.args[k]) for k in (0, 1, 14))
+    sizes = [_most(call.args[k]) for k in (2, 3, 4)]
+    strides = [_constant(call.args[k]) for k in (7, 8, 11, 12)]
+    starts = [_constant(at) for _, at in _pointers(call)]
+    known = [x for x in (*sizes, *strides) if x is not None]
+    if batch != 1 or add != 0 or code is None or code >= CODES["complex64"] or any(at != 0 for at in starts):
+        return None
+    return _Product(*known) if len(known) == len(sizes) + len(strides) else None
+
+
+def _most(x: object) -> int | None:
+    """A bound of a number: itself, or one of those whose minimum it is."""
+    if isinstance(x, Expr) and x.op == "min":
+        found = [n for n in map(_most, x.args) if n is not None]
+        return min(found) if found else None
+    return _constant(x)
 
 
 def _find(function: Function, context: Context) -> None:
