@@ -66,16 +66,26 @@ class _Limits:
         self.needs.update(dict.fromkeys(swapped(function.body)))
         self.needs.update(dict.fromkeys(function.inputs))
         self.fixed = frozenset(self.needs) - frozenset(function.outputs)
+        self.copies: dict[Buffer, Buffer] = {}
         self.zeros = self._zero_tails()
 
     def run(self) -> None:
+        dead = []
         for stmt in reversed(self.function.body):
-            if isinstance(stmt, For):
+            if isinstance(stmt, For) and self._dead(stmt):
+                dead.append(stmt)
+            elif isinstance(stmt, For):
                 self._loop(stmt)
             elif isinstance(stmt, Call) and stmt.symbol == GEMM:
                 self._product(stmt)
             elif not isinstance(stmt, Comment):
                 self._need_all(b for s in walk([stmt]) for b in reads(s))
+        self.function.body[:] = [s for s in self.function.body if not any(s is d for d in dead)]
+
+    def _dead(self, loop: For) -> bool:
+        """Whether a loop fills copies only that nobody reads any more."""
+        filled = written([loop])
+        return not loop.carries and bool(filled) and all(b in self.copies and b not in self.needs for b in filled)
 
     def _asked(self, output: Buffer) -> Need:
         found = self.function.leading.get(output)
@@ -264,12 +274,12 @@ class _Limits:
     # -- products of matrices
     def _product(self, call: Call) -> None:
         (a, _), (b, _), (c, _) = _pointers(call)
-        needs: dict[Buffer, Need] = {a: None, b: None}
         sizes = _plain_product(call)
+        found: dict[Buffer, Need] = {}
         if sizes is not None and a is not b:
-            needs |= self._rows_of_product(call, sizes, self.needs.get(c) if c not in self.fixed else None)
-        for buffer, one in needs.items():
-            self._need(buffer, one)
+            found = self._rows_of_product(call, sizes, self.needs.get(c) if c not in self.fixed else None)
+        for buffer, _ in _pointers(call)[:2]:
+            self._need(buffer, found.get(buffer))
         if _constant(call.args[14]) != 0:
             self._need(c, None)
 
@@ -286,25 +296,60 @@ class _Limits:
         if tail is not None and tail.size == sizes.a_column and self.zeros.get(b) == Rows(tail.n, sizes.b_row):
             if sizes.a_row * (sizes.m - 1) < sizes.a_column and sizes.b_column * (sizes.n - 1) < sizes.b_row:
                 call.limits = (*call.limits, (4, self._times(tail.n, 1)))
-                return {a: tail, b: Rows(tail.n, sizes.b_row)}
+                return {self._original(call, 5): tail, self._original(call, 9): Rows(tail.n, sizes.b_row)}
         return found
+
+    def _original(self, call: Call, place: int) -> Buffer:
+        """The operand of a product of first rows: where it is a copy but for zeros behind these, the original."""
+        buffer, at = call.args[place]  # type: ignore[misc]
+        original = self.copies.get(buffer)
+        if original is None:
+            return buffer
+        call.args[place] = original, at
+        call.reads = tuple(original if b is buffer else b for b in call.reads)
+        return original
 
     def _zero_tails(self) -> dict[Buffer, Rows]:
         """Buffers whose elements behind the first rows are zero: one loop writes them, by selections."""
-        found: dict[Buffer, Rows] = {}
-        writers: dict[Buffer, int] = {}
+        writers: dict[Buffer, list[Stmt]] = {}
         for stmt in self.function.body:
-            for s in walk([stmt]):
-                for buffer in writes(s):
-                    writers[buffer] = writers.get(buffer, 0) + 1
-            if isinstance(stmt, For) and _from_zero(stmt):
-                ranges = _ranges(stmt)
-                for s in walk(stmt.body):
-                    if isinstance(s, Store) and s.value.op == "select" and _is_zero(s.value.args[2]):
-                        n, step = self._bound(s.value.args[0], stmt.var), self._step(s.index, stmt.var, ranges)
-                        if n is not None and step is not None and int(stmt.stop.attr) * step == s.buffer.size:
-                            found[s.buffer] = Rows(n, step)
-        return {b: r for b, r in found.items() if writers[b] == 1 and b not in self.fixed and b.kind == "temp"}
+            for buffer in written([stmt]):
+                writers.setdefault(buffer, []).append(stmt)
+        found: dict[Buffer, Rows] = {}
+        places = {id(stmt): k for k, stmt in enumerate(self.function.body)}
+        for buffer, (first, *others) in writers.items():
+            if others or buffer.kind != "temp" or buffer in self.fixed or not isinstance(first, For) or not _from_zero(first):
+                continue
+            rows = self._zero_tail(first, buffer)
+            if rows is not None:
+                found[buffer] = rows
+                original = _copied(first, buffer)
+                if original is not None and all(places[id(s)] < places[id(first)] for s in writers.get(original, ())):
+                    self.copies[buffer] = original
+        return found
+
+    def _zero_tail(self, loop: For, buffer: Buffer) -> Rows | None:
+        """(n, size), if a loop writes zeros to all elements of a buffer from number n * size on."""
+        ranges, kinds = _ranges(loop), set()
+        for s in walk(loop.body):
+            if isinstance(s, Store) and s.buffer is buffer:
+                masked = s.value.op == "select" and _is_zero(s.value.args[2])
+                kinds.add((self._bound(s.value.args[0], loop.var) if masked else None, self._step(s.index, loop.var, ranges)))
+            elif buffer in writes(s):
+                return None
+        n, step = kinds.pop() if len(kinds) == 1 else (None, None)
+        return Rows(n, step) if n is not None and step is not None and int(loop.stop.attr) * step == buffer.size else None
+
+
+def _copied(loop: For, buffer: Buffer) -> Buffer | None:
+    """The buffer whose elements a loop of selections stores at the same places."""
+    values = [s.value.args[1] for s in walk(loop.body) if isinstance(s, Store) and s.buffer is buffer]
+    places = [s.index for s in walk(loop.body) if isinstance(s, Store) and s.buffer is buffer]
+    found = {v.attr if v.op == "load" and len(v.args) == 1 and v.args[0] is at else None
+             for v, at in zip(values, places, strict=True)}
+    original = found.pop() if len(found) == 1 else None
+    same = original is not None and original.size == buffer.size and original.dtype == buffer.dtype
+    return original if same and len(written([loop])) == 1 else None
 
 
 def _from_zero(loop: For) -> bool:
