@@ -115,6 +115,8 @@ class _Limits:
         if found is not None:
             loop.limit = self._times(*found)
             limits[loop.var.id] = found
+        else:
+            loop.limit = self._of_updates(loop)
         nested = [s for s in walk(loop.body) if isinstance(s, For)]
         for inner in nested:
             one = self._of_sums(inner) if not any(isinstance(s, Store) for s in walk(inner.body)) else None
