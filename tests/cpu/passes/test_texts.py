@@ -139,7 +139,8 @@ CASES = {
         "limits", PADDED, MASKED_SUM % ("", "0.0"), MASKED_SUM % (" limit div(sub(int64(n[0]), 0), 1)", "0.0")),
     "but not if they add ones": ("limits", PADDED, MASKED_SUM % ("", "1.0"), None),
     "loops end at their limits": (
-        "limit loops", FEW, loop("i", "16 limit 7", "y[i] = neg(x[i])"), loop("i", "min(16, 7)", "y[i] = neg(x[i])")),
+        "limit loops", PADDED, loop("i", "4 limit int64(n[0])", "y[i] = neg(x[i])"),
+        loop("i", "min(4, int64(n[0]))", "y[i] = neg(x[i])")),
     "loops without a limit stay": ("limit loops", FEW, loop("i", 16, "y[i] = neg(x[i])"), None),
     "short loops do not": ("cancellation", FEW, loop("i", 16, "y[i] = neg(x[i])", "serial"), None),
 }
