@@ -103,6 +103,7 @@ LAZY = {
     "numjet/api/jit.py": ["numjet.api.autograph.function", "numjet.api.dynamic.axes", "numjet.api.dynamic.call",
                           "numjet.api.key_reuse", "numjet.api.sharding.placement", "numjet.lax.sharding",
                           "numjet.api.aot", "numjet.api.cache_misses"],
+    "numjet/api/stages.py": ["numjet.api.refs"],
     "numjet/api/transfer.py": ["numjet.api.sharding.placement", "numjet.lax.sharding",
                                "traceback"],  # for errors nobody has seen at the end
     "numjet/control/__init__.py": ["numjet.control.lazy_exports"],

@@ -198,6 +198,7 @@ class Jitted:
         leaves, in_tree = tree_flatten((tuple(dynamic), named))
         if stages.only_shapes_matter():
             leaves = [stages.value_of_type(x) for x in leaves]
+        leaves = [stages.ref_of_type(x) for x in leaves]
         given = [x for x in leaves if not isinstance(x, stages.ShapeDtypeStruct)]
         names = lambda: path_names(self.fun, args, named, static_nums)
         refs: tuple[tuple[int, Ref], ...] = ()

@@ -20,11 +20,13 @@ from numjet.core.ir import ClosedJaxpr
 from numjet.core.named_axes import with_named_axes
 from numjet.core.stage import trace_with_refs
 from numjet.core.trace import Array, aval_of, current_trace, is_array_like
-from numjet.foundation import dtypes, source
+from numjet.foundation import dtypes, lazy_import, source
 from numjet.foundation.dimension import Dimension
 from numjet.foundation.tree import PyTreeDef, tree_flatten, tree_map, tree_unflatten
 from numjet.foundation.util import function_name
 from numjet.lax.tangent import zeros_like_aval
+
+refs = lazy_import.Module("numjet.api.refs")
 
 
 class ShapeDtypeStruct:
@@ -35,13 +37,19 @@ class ShapeDtypeStruct:
     (2,)
     """
 
-    __slots__ = ("shape", "dtype", "weak_type", "sharding")
+    __slots__ = ("shape", "dtype", "weak_type", "sharding", "is_ref")
+    manual_axis_type = None
 
-    def __init__(self, shape: Sequence[int | Dimension], dtype: Any, *, sharding: Any = None, weak_type: bool = False):
+    def __init__(self, shape: Sequence[int | Dimension], dtype: Any, *, sharding: Any = None, weak_type: bool = False,
+                 manual_axis_type: Any = None, is_ref: bool = False):
+        """is_ref: a mutable reference to such an array (new_ref), as an argument of jit(f).trace, lower and eval_shape."""
         if dtype is None:
             raise ValueError("ShapeDtypeStruct: dtype must be specified.")
+        if manual_axis_type is not None:
+            raise NotImplementedError("ShapeDtypeStruct: what varies over axes of a mesh follows from the operations here; "
+                                      f"leave out manual_axis_type, got {manual_axis_type!r}")
         self.shape, self.dtype = tuple(shape), dtypes.as_dtype(dtype)
-        self.weak_type, self.sharding = weak_type, sharding
+        self.weak_type, self.sharding, self.is_ref = weak_type, sharding, bool(is_ref)
 
     ndim = property(lambda self: len(self.shape))
     size = property(lambda self: self.aval.size)
@@ -60,19 +68,23 @@ class ShapeDtypeStruct:
 
     def update(self, **changes: Any) -> ShapeDtypeStruct:
         """A copy with some fields changed."""
-        fields = {"shape": self.shape, "dtype": self.dtype, "sharding": self.sharding, "weak_type": self.weak_type}
+        fields = {"shape": self.shape, "dtype": self.dtype, "sharding": self.sharding, "weak_type": self.weak_type,
+                  "is_ref": self.is_ref}
         return ShapeDtypeStruct(**{**fields, **changes})
 
     def __repr__(self) -> str:
         weak = ", weak_type=True" if self.weak_type else ""
-        return f"ShapeDtypeStruct(shape={self.shape}, dtype={dtypes.long_name(self.dtype)}{weak})"
+        ref = ", is_ref=True" if self.is_ref else ""
+        return f"ShapeDtypeStruct(shape={self.shape}, dtype={dtypes.long_name(self.dtype)}{weak}{ref})"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, ShapeDtypeStruct) and (self.shape, self.dtype, self.weak_type) == (
-            other.shape, other.dtype, other.weak_type)
+        return isinstance(other, ShapeDtypeStruct) and self._key() == other._key()
 
     def __hash__(self) -> int:
-        return hash((self.shape, self.dtype, self.weak_type))
+        return hash(self._key())
+
+    def _key(self) -> tuple[Any, ...]:
+        return self.shape, self.dtype, self.weak_type, self.is_ref
 
     def __len__(self) -> int:
         return len(self.aval)
@@ -129,13 +141,13 @@ def trace_call(fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, A
     dynamic = tuple(a for n, a in enumerate(args) if n not in static)
     leaves, in_tree = tree_flatten((dynamic, kwargs))
     names = lambda: path_names(fun, args, kwargs, static)
-    leaves, refs = split_off(leaves, names, function_name(fun), kind)
+    leaves, given = split_off([ref_of_type(x) for x in leaves], names, function_name(fun), kind)
     described = [x for x in leaves if is_array_like(x) or not hasattr(x, "shape")]
     check_arrays(described, names, function_name(fun))
     out_tree: list[PyTreeDef] = []
 
     def flat(*xs: Any) -> list[Any]:
-        values, named = tree_unflatten(in_tree, joined(xs, refs))
+        values, named = tree_unflatten(in_tree, joined(xs, given))
         rest = iter(values)
         full = [a if n in static else next(rest) for n, a in enumerate(args)]
         return flatten_result(fun(*full, **named), out_tree, fun)
@@ -144,6 +156,11 @@ def trace_call(fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, A
     jaxpr, consts, _ = trace_with_refs(flat, [abstract(x) for x in leaves], debug_info(kind, fun, args, kwargs, static),
                                        inlines=kind != "make_jaxpr")
     return ClosedJaxpr(jaxpr, consts), out_tree[0]
+
+
+def ref_of_type(x: Any) -> Any:
+    """A reference for a description of one, which has no value; all else as it is."""
+    return refs.Ref(x.aval, x) if isinstance(x, ShapeDtypeStruct) and x.is_ref else x
 
 
 def only_shapes_matter() -> bool:

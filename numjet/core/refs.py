@@ -57,9 +57,10 @@ class Ref:
     __slots__ = ("aval", "ended", "home", "made_at", "serial", "value", "__weakref__")
     __hash__ = object.__hash__
 
-    def __init__(self, aval: ShapedArray, value: Any, kind: str | None = None, home: Trace | None = None, made_at: Any = None):
+    def __init__(self, aval: ShapedArray, refs: Any, kind: str | None = None, home: Trace | None = None, made_at: Any = None):
+        """refs: the value, under JAX's name."""
         self.aval = AbstractRef(aval, None, kind)
-        self.value, self.made_at, self.serial = value, made_at, next(serials)
+        self.value, self.made_at, self.serial = refs, made_at, next(serials)
         self.home = current_trace() if home is None else home
         self.ended: str | None = None  # what ended its life: freeze or free_ref
 

@@ -164,15 +164,16 @@ class UnexpectedTracerError(JAXTypeError):
     """A traced value outlived its function, through a global, a closure or an attribute.
 
     Args:
-      tracer: the value, or the whole text as a str.
+      msg: the whole text, or the value.
       created: where the value was made, for example "line 12 of file.py (f)".
       traced: the function that was being traced, in the same form.
     """
 
-    def __init__(self, tracer: Any, created: str = "", traced: str = ""):
-        if isinstance(tracer, str):
-            super().__init__(tracer)
+    def __init__(self, msg: Any, created: str = "", traced: str = ""):
+        if isinstance(msg, str):
+            super().__init__(msg)
             return
+        tracer = msg
         where = f"It was created on {created}" if created else ""
         while_tracing = f"while {traced} was being traced" if traced else ""
         place = " ".join(part for part in (where or ("It was created" if while_tracing else ""), while_tracing) if part)
