@@ -4,5 +4,7 @@ All are differentiable: derivatives come from the solved equation, by another so
 Imports `api`, `control`, `lax` and `numpy`. Add a solver to the file of its kind, and its name here.
 """
 
-from numjet.scipy.sparse.linalg.definite import cg as cg
+from numjet.scipy.sparse.linalg.definite import cg as cg, minres as minres
 from numjet.scipy.sparse.linalg.general import bicgstab as bicgstab, gmres as gmres
+from numjet.scipy.sparse.linalg.least_squares import LsqrResult as LsqrResult, lsqr as lsqr
+from numjet.scipy.sparse.linalg.operators import LinearOperator as LinearOperator, aslinearoperator as aslinearoperator
