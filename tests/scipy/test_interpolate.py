@@ -42,7 +42,7 @@ def test_grid_dtypes_and_shapes():
 
 
 @pytest.mark.parametrize("make, error, text", [
-    (lambda p, v: RegularGridInterpolator(p, v, "cubic"), ValueError, "method 'cubic' is not defined"),
+    (lambda p, v: RegularGridInterpolator(p, v, "spline"), ValueError, "method 'spline' is not defined"),
     (lambda p, v: RegularGridInterpolator(p, v, bounds_error=True), NotImplementedError, "bounds_error"),
     (lambda p, v: RegularGridInterpolator((*p, p[0]), v), ValueError, "3 point arrays, but values has 2"),
     (lambda p, v: RegularGridInterpolator(p, v[:2]), ValueError, "3 points and 2 values in dimension 0"),

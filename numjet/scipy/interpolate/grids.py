@@ -10,19 +10,24 @@ from typing import Any
 import numpy as np
 
 import numjet.numpy as jnp
+from numjet.api.vmap import vmap
 from numjet.core.trace import Tracer
 from numjet.foundation import dtypes
 from numjet.numpy.core.promotion import check_arraylike, promote_args_inexact
+from numjet.scipy.interpolate.bsplines import make_interp_spline
+from numjet.scipy.interpolate.piecewise import PchipInterpolator
 from numjet.tree_util import register_pytree_node
 
-_METHODS = ("linear", "nearest")
+_METHODS = ("linear", "nearest", "slinear", "cubic", "quintic", "pchip")
+_DEGREES = {"slinear": 1, "cubic": 3, "quintic": 5, "pchip": 3}
 
 
 class RegularGridInterpolator:
-    """Interpolation of values on a rectilinear grid, at any points: by multilinear functions, or the nearest values.
+    """Interpolation of values on a rectilinear grid, at any points: by multilinear functions, splines, or the nearest values.
 
     points: for each axis of the grid a vector of positions, increasing or decreasing (tracers must increase). values: an
-    array with these axes in front; those behind are carried along. method: "linear" or "nearest". fill_value: the value of
+    array with these axes in front; those behind are carried along. method: "linear", "nearest", or splines along one axis
+    after the other: "slinear", "cubic", "quintic" (not-a-knot) or "pchip". fill_value: the value of
     points outside of the grid; None extrapolates. An interpolator is a pytree: it may be passed to `jit`, `vmap` and `grad`.
 
     Calling it with points[..., d] for a grid of d axes, or a tuple of d arrays of positions, gives values[..., *carried]; a
@@ -71,10 +76,31 @@ class RegularGridInterpolator:
         return out.reshape(*xi.shape[:-1], *self.values.shape[len(self.grid):])
 
     def _evaluated(self, flat: Any, method: str) -> Any:
+        if method in _DEGREES:
+            return self._masked(self._splined(flat, method), flat)
         position = [self._position(flat[:, d], p) for d, p in enumerate(self.grid)]
-        carried = (1,) * (self.values.ndim - len(self.grid))
-        tall = lambda v: v.reshape(-1, *carried)
+        tall = lambda v: v.reshape(-1, *[1] * (self.values.ndim - len(self.grid)))
         out = _nearest(self.values, position) if method == "nearest" else _linear(self.values, position, tall)
+        return self._masked(out, flat)
+
+    def _splined(self, flat: Any, method: str) -> Any:
+        """Splines along the last axis of the grid at each point, then along the one before of what these give, and so on."""
+        degree = _DEGREES[method]
+        for d, p in enumerate(self.grid):
+            if p.shape[0] <= degree:
+                raise ValueError(f"There are {p.shape[0]} points in dimension {d}, but method {method} requires at least "
+                                 f"{degree + 1} points per dimension.")
+        make = PchipInterpolator if method == "pchip" else lambda x, y, axis: make_interp_spline(x, y, degree, axis=axis)
+
+        def at(point: Any) -> Any:
+            values = self.values
+            for d in range(len(self.grid) - 1, -1, -1):
+                values = make(self.grid[d], values, axis=d)(point[d])
+            return values
+        return vmap(at)(flat)
+
+    def _masked(self, out: Any, flat: Any) -> Any:
+        tall = lambda v: v.reshape(-1, *[1] * (self.values.ndim - len(self.grid)))
         out = jnp.astype(out, dtypes.result_type(out, flat))
         if self.fill_value is not None:
             outside = [(flat[:, d] < p[0]) | (flat[:, d] > p[-1]) for d, p in enumerate(self.grid)]
