@@ -139,6 +139,7 @@ LAZY = {
     "numjet/numpy/ufuncs/ufunc_class.py": ["numjet.numpy.ufuncs.vectorize"],
     "numjet/runtime/device.py": ["numjet.core.sharding.distribution"],
     "numjet/runtime/dispatch.py": ["numjet.core.sharding.distribution"],
+    "numjet/scipy/integrate/steps.py": ["scipy.integrate"],  # coefficients of DOP853
     "numjet/scipy/signal/design.py": ["scipy.signal"],  # designs of filters from numbers
     "numjet/scipy/signal/segments.py": ["scipy.signal.windows"],  # tables of windows
     "numjet/scipy/signal/windows.py": ["scipy.signal.windows"],

@@ -106,7 +106,7 @@ class _Problem(NamedTuple):
 
 
 def _horner(quartic: Any, x: Any) -> Any:
-    return functools.reduce(lambda value, k: value * x + quartic[k], range(1, 5), quartic[0])
+    return functools.reduce(lambda value, k: value * x + quartic[k], range(1, quartic.shape[0]), quartic[0])
 
 
 # -------------------------------------------------------------------------------------------- events
@@ -178,7 +178,7 @@ def _start(p: _Problem, y0: Any, t0: Any) -> _State:
     count = len(p.terminal)
     times = jnp.full((count, options["max_events"]), jnp.nan, t0.dtype)
     places = jnp.full((*times.shape, y0.size), jnp.nan, y0.dtype)
-    quartic = jnp.zeros((5, y0.size), y0.dtype).at[4].set(y0)
+    quartic = jnp.zeros((p.method.degree + 1, y0.size), y0.dtype).at[-1].set(y0)
     return _State(t0, y0, slope, stop_gradient(dt), t0, jnp.zeros_like(t0), quartic, p.events(y0, t0), times, places,
                   jnp.zeros(count, int), 0, jnp.where(t0 < p.end, 2, 0))
 
@@ -250,8 +250,9 @@ def solve_ivp(fun: Callable[..., Any], t_span: Sequence[Any], y0: Any, method: s
       fun: the slopes of a vector y, as a vector.
       t_span: (t0, tf), in any order.
       y0: a vector of real or complex numbers.
-      method: 'RK45' (Dormand, Prince 1980), 'RK23' (Bogacki, Shampine 1989), 'Tsit5' (Tsitouras 2011), or, for stiff
-        equations, 'Rodas4' (Hairer, Wanner 1996; real y; the Jacobian by differentiation).
+      method: 'RK45' (Dormand, Prince 1980), 'RK23' (Bogacki, Shampine 1989), 'Tsit5' (Tsitouras 2011), 'DOP853'
+        (order 8; Hairer, Norsett, Wanner 1993), or, for stiff equations, 'Rodas4' (Hairer, Wanner 1996; real y; the Jacobian
+        by differentiation).
       t_eval: times of the solution, a vector in the order of t_span. Without it the result has the ends of all steps: max_steps
         + 1 of them in a program that is traced, NaN behind the last one.
       dense_output: make `sol`, an OdeSolution.

@@ -1,24 +1,27 @@
 """One step of methods for ordinary differential equations: embedded Runge-Kutta methods, and one of Rosenbrock's type.
 
-A step gives the solution, its slope, an estimate of its error, and a quartic that interpolates it.
+A step gives the solution, its slope, an estimate of its error, and a polynomial that interpolates it, mostly a quartic.
 """
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 import numjet.numpy as jnp
 from numjet.api.grad import jacfwd
+from numjet.foundation import lazy_import
 from numjet.scipy.linalg import lu_factor, lu_solve
 
+_integrate = lazy_import.Module("scipy.integrate")
 Field = Callable[[Any, Any], Any]  # (y, t) -> slope
 
 
 class Step(NamedTuple):
-    """The end of a step: the solution, its slope, the error of the solution, and the coefficients of the quartic in the share
-    of the step, highest first."""
+    """The end of a step: the solution, its slope, the error of the solution, and the coefficients of the polynomial in the
+    share of the step, highest first."""
 
     y: Any
     slope: Any
@@ -27,13 +30,14 @@ class Step(NamedTuple):
 
 
 class Method(NamedTuple):
-    """A method: its step(fun, y, slope, t, dt), the order by which steps are controlled, and evaluations, Jacobians and
-    factorizations of a step."""
+    """A method: its step(fun, y, slope, t, dt), the order by which steps are controlled, evaluations, Jacobians and
+    factorizations of a step, and the degree of the polynomial that interpolates."""
 
     step: Callable[..., Step]
     order: int
     evaluations: int
     jacobians: int
+    degree: int = 4
 
 
 def weighted(weights: np.ndarray, rows: Any) -> Any:
@@ -137,6 +141,60 @@ def _runge_kutta(tableau: Tableau) -> Callable[..., Step]:
     return step
 
 
+# -------------------------------------------------------------------------------------------- order 8
+
+class _Order8(NamedTuple):
+    """Coefficients of DOP853: nodes and rows of the stages, also of three that serve interpolation alone; weights of the
+    solution, of two errors, of terms of the interpolation, and the polynomials that multiply all its terms."""
+
+    nodes: np.ndarray
+    stages: np.ndarray
+    weights: np.ndarray
+    fifth: np.ndarray
+    third: np.ndarray
+    more_nodes: np.ndarray
+    more_stages: np.ndarray
+    dense: np.ndarray
+    powers: np.ndarray
+
+
+@functools.cache
+def _order_8() -> _Order8:
+    """E. Hairer, S. P. Norsett and G. Wanner, "Solving ordinary differential equations I" (1993), section II.10; the
+    numbers are public attributes of SciPy's DOP853."""
+    found = _integrate.DOP853
+    powers = np.zeros((8, 7))
+    factor = np.poly1d([1.0])
+    for j in range(7):  # alternately x and 1 - x
+        factor = factor * np.poly1d([1.0, 0.0] if j % 2 == 0 else [-1.0, 1.0])
+        powers[8 - len(factor.coeffs):, j] = factor.coeffs
+    return _Order8(found.C[1:], found.A[1:], found.B, found.E5, found.E3, found.C_EXTRA, found.A_EXTRA, found.D, powers)
+
+
+def _sum_of(row: np.ndarray, slopes: Sequence[Any]) -> Any:
+    known = [float(c) * k for c, k in zip(row, slopes, strict=False) if c]
+    return sum(known[1:], known[0])
+
+
+def _dop853(fun: Field, y: Any, slope: Any, t: Any, dt: Any) -> Step:
+    m, h, slopes = _order_8(), dt.astype(y.dtype), [slope]
+    for row, node in zip(m.stages, m.nodes, strict=True):
+        slopes.append(fun(y + h * _sum_of(row, slopes), t + dt * float(node)))
+    end = y + h * _sum_of(m.weights, slopes)
+    slopes.append(fun(end, t + dt))
+    fifth, third = _sum_of(m.fifth, slopes), _sum_of(m.third, slopes)
+    first, second = (jnp.sum((v * jnp.conj(v)).real) for v in (fifth, third))
+    total = first + 0.01 * second  # the estimate of order 5 by its share in both, as DOP853 has it
+    share = jnp.where(total == 0, 0, jnp.sqrt(first / jnp.where(total == 0, 1, total)))
+    last = slopes[-1]
+    for row, node in zip(m.more_stages, m.more_nodes, strict=True):
+        slopes.append(fun(y + h * _sum_of(row, slopes), t + dt * float(node)))
+    gap = end - y
+    terms = [gap, h * slope - gap, 2 * gap - h * (last + slope), *(h * _sum_of(row, slopes) for row in m.dense)]
+    polynomial = weighted(m.powers, jnp.stack(terms)).at[-1].add(y)
+    return Step(end, last, h * fifth * share.astype(y.dtype), polynomial)
+
+
 # -------------------------------------------------------------------------------------------- Rosenbrock
 
 # RODAS of E. Hairer and G. Wanner, "Solving ordinary differential equations II" (2nd edition, 1996), section VI.4: order 4(3),
@@ -177,5 +235,6 @@ METHODS = {
     "RK23": Method(_runge_kutta(_RK23), 3, 3, 0),
     "RK45": Method(_runge_kutta(RK45), 5, 6, 0),
     "Tsit5": Method(_runge_kutta(_TSIT5), 5, 6, 0),
+    "DOP853": Method(_dop853, 8, 15, 0, 7),
     "Rodas4": Method(_rosenbrock, 4, 6, 1),
 }
