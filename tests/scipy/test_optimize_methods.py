@@ -11,10 +11,10 @@ from numjet.foundation.config import enable_x64
 from numjet.scipy import optimize
 from numjet.scipy.optimize import bisect, brentq, least_squares, minimize, minimize_scalar, newton, root
 
-METHODS = ["L-BFGS-B", "Nelder-Mead", "Newton-CG", "trust-ncg", "trust-exact"]
+METHODS = ["L-BFGS-B", "Nelder-Mead", "Newton-CG", "trust-ncg", "trust-exact", "dogleg"]
 SIMPLEX = {"xatol": 1e-9, "fatol": 1e-15, "maxiter": 2000, "maxfev": 4000}
 TIGHT = {"L-BFGS-B": {"ftol": 0.0, "gtol": 1e-9}, "Nelder-Mead": SIMPLEX, "Newton-CG": {"xtol": 1e-10},
-         "trust-ncg": {"gtol": 1e-9}, "trust-exact": {"gtol": 1e-9}}
+         "trust-ncg": {"gtol": 1e-9}, "trust-exact": {"gtol": 1e-9}, "dogleg": {"gtol": 1e-9}}
 
 
 @pytest.fixture(autouse=True)

@@ -24,6 +24,7 @@ _METHODS: dict[str, tuple[Mapping[str, Any], tuple[str, ...]]] = {
     "newton-cg": (newton_methods.OPTIONS, ("xtol",)),
     "trust-ncg": (newton_methods.TRUST_OPTIONS, ("gtol",)),
     "trust-exact": (newton_methods.TRUST_OPTIONS, ("gtol",)),
+    "dogleg": (newton_methods.TRUST_OPTIONS, ("gtol",)),
 }
 _BOUNDED = ("l-bfgs-b", "nelder-mead")
 
@@ -44,7 +45,8 @@ def minimize(fun: Callable[..., Any], x0: Any, args: tuple[Any, ...] = (), *, me
         'Nelder-Mead' (a simplex, without derivatives): maxiter, maxfev (200 times the size of x0), xatol, fatol (1e-4),
           adaptive (False), initial_simplex.
         'Newton-CG' (Nocedal and Wright, algorithm 7.1): xtol (1e-5), maxiter.
-        'trust-ncg' (algorithms 4.1 and 7.2), 'trust-exact' (section 4.3): initial_trust_radius (1), max_trust_radius (1000),
+        'trust-ncg' (algorithms 4.1 and 7.2), 'trust-exact' (section 4.3), 'dogleg' (section 4.1; for functions that are convex
+          around the minimum): initial_trust_radius (1), max_trust_radius (1000),
           eta (0.15), gtol (1e-4), maxiter.
       bounds: for 'L-BFGS-B' and 'Nelder-Mead', a pair (lower, upper) for each variable, with None where there is none, or an
         array of the shape (n, 2).
@@ -73,7 +75,7 @@ def minimize(fun: Callable[..., Any], x0: Any, args: tuple[Any, ...] = (), *, me
     name = method.lower()
     if name not in _METHODS:
         raise ValueError(f"Method {method} not recognized; expected 'BFGS', 'L-BFGS-B', 'Nelder-Mead', 'Newton-CG', "
-                         "'trust-ncg' or 'trust-exact'")
+                         "'trust-ncg', 'trust-exact' or 'dogleg'")
     start = promote_dtypes_inexact(array_arg("minimize", x0))[0]
     if start.ndim != 1 or start.dtype in dtypes.COMPLEX:
         raise ValueError(f"minimize: expected x0 as a vector of real numbers, got {start.dtype.name}{list(start.shape)}")

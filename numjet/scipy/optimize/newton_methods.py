@@ -153,6 +153,25 @@ def _exact(fun: Function, x: Any, gradient: Any, radius: Any) -> tuple[Any, Any]
     return jnp.matmul(vectors, p, precision=Precision.HIGHEST), _dot(g, p) + 0.5 * _dot(p * values, p)
 
 
+def _dogleg(fun: Function, x: Any, gradient: Any, radius: Any) -> tuple[Any, Any]:
+    """Powell's path (Nocedal and Wright, section 4.1): along the gradient to the model's minimum, then towards Newton's point.
+    Where the Hessian is not positive definite, along the gradient alone."""
+    matrix = hessian(fun)(x)
+    product = lambda v: jnp.matmul(matrix, v, precision=Precision.HIGHEST)
+    factor = jnp.linalg.cholesky(matrix)
+    definite = jnp.isfinite(factor).all()
+    newton = -jnp.linalg.solve(jnp.where(definite, matrix, jnp.eye(x.size, dtype=x.dtype)), gradient)
+    norm, curvature = _norm(gradient), _dot(gradient, product(gradient))
+    descent = -gradient * jnp.where(curvature > 0, _dot(gradient, gradient) / jnp.where(curvature > 0, curvature, 1), jnp.inf)
+    outside = ~(_norm(descent) < radius)
+    edge = -gradient * (radius / _safe(norm))
+    inner = jnp.where(outside, 0, descent)
+    onward = jnp.where(definite, newton - inner, 0)
+    share = jnp.where(_norm(newton) <= radius, 1, jnp.minimum(1, to_boundary(inner, onward, radius)))
+    p = jnp.where(outside & ~(definite & (_norm(newton) <= radius)), edge, jnp.where(definite, inner + share * onward, inner))
+    return p, _dot(gradient, p) + 0.5 * _dot(p, product(p))
+
+
 class _Region(NamedTuple):
     x: Any
     value: Any
@@ -161,7 +180,7 @@ class _Region(NamedTuple):
     steps: Any
 
 
-SUBPROBLEMS = {"trust-ncg": _steihaug, "trust-exact": _exact}
+SUBPROBLEMS = {"trust-ncg": _steihaug, "trust-exact": _exact, "dogleg": _dogleg}
 
 
 def trust_region(fun: Function, x0: Any, options: Mapping[str, Any], method: str) -> tuple[Any, Any]:
