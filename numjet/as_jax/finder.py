@@ -3,6 +3,7 @@
 A module of JAX is one of these, in this order:
 - a module of the compatibility package: `numjet.as_jax.jax.X`, with what only JAX's users know, or one of ELSEWHERE;
 - numjet's module of the same name: `jax.X is numjet.X`, one object under both names, so classes and state are shared;
+- for a private module, `jax._src.X`: names that JAX's public modules show, too, from numjet's modules;
 - a placeholder, if JAX has the module and numjet does not: its names can be imported, and raise when they are used.
 
 Modules get a fallback for names that JAX has and they lack: a submodule, or a placeholder.
@@ -71,8 +72,18 @@ class AliasLoader(Loader):
             sys.modules[name] = module
             vars(module).setdefault("__path__", [])  # JAX's module may have submodules, if numjet's is a file
         else:
-            module.__doc__ = f"{name}, which numjet lacks: its names raise when they are used."
+            module.__doc__ = f"{name}: names of numjet's modules for it; those that numjet lacks raise when they are used."
         add_fallback(module, name)
+
+
+def public_name(private: str, name: str) -> Any:
+    """What a name of a private module is, by the public modules that show it. None: none does, or numjet lacks it."""
+    for module in names.private().get(private, ()):
+        if names.is_name(module, name):
+            found = getattr(importlib.import_module(module), name)
+            if not isinstance(found, unsupported.UnsupportedType):
+                return found
+    return None
 
 
 def add_fallback(module: ModuleType, name: str) -> None:
@@ -88,10 +99,13 @@ def add_fallback(module: ModuleType, name: str) -> None:
             except AttributeError:
                 pass
         full = f"{name}.{attribute}"
-        if full in names.table() or (not attribute.startswith("__") and exists(OWN + full)):
+        if names.is_module(full) or (not attribute.startswith("__") and exists(OWN + full)):
             return importlib.import_module(full)
         if full in NAMES_ELSEWHERE:
             return getattr(importlib.import_module(NAMES_ELSEWHERE[full]), attribute)
+        found = public_name(name, attribute)
+        if found is not None:
+            return found
         if names.is_name(name, attribute):
             return unsupported.placeholder(full)
         raise AttributeError(f"module {name!r} has no attribute {attribute!r}")
@@ -110,7 +124,7 @@ class AliasFinder(MetaPathFinder):
         if self.paused or not is_aliased(fullname):
             return None
         found = implementation(fullname)
-        if found is None and fullname not in names.table():
+        if found is None and not names.is_module(fullname):
             raise ModuleNotFoundError(f"No module named {fullname!r}: neither JAX {names.VERSION_TEXT}'s public modules nor "
                                       f"those that numjet.as_jax adds have it.", name=fullname)
         return ModuleSpec(fullname, AliasLoader(found), is_package=True)

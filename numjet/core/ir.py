@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from numjet.core.aval import ShapedArray
-from numjet.foundation.source_info import SourceInfo
+from numjet.foundation.source_info import NameStack, SourceInfo
 
 if TYPE_CHECKING:
     from numjet.core.op import Op
@@ -101,8 +101,8 @@ class JaxprEqn:
 
     @property
     def source_info(self) -> SourceInfo:
-        """The user's line that made it."""
-        return SourceInfo(self.source)
+        """The user's line that made it, and the names of the scopes around that."""
+        return SourceInfo(self.source, NameStack(getattr(self.source, "names", ())))
 
     @property
     def ctx(self) -> JaxprEqnContext:

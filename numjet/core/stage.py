@@ -290,7 +290,7 @@ def trace_with_refs(fun: Callable[..., Sequence[Any]], avals: Sequence[ShapedArr
     trace = StageTrace(debug, outer=current_trace(), inlines=inlines)
     tracers = [trace.new_input(a) for a in avals]
     try:
-        with set_trace(trace), _native.rare_collections:
+        with set_trace(trace), source.names_scope(()), _native.rare_collections:
             outs = fun(*tracers)
             touched = [Touched(ref, state.written) for ref, state in trace.refs.items()]
             jaxpr, consts = trace.finish([*outs, *[state.value for state in trace.refs.values() if state.written]])

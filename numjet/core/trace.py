@@ -284,7 +284,7 @@ def _subclass_aval(x: Any) -> ShapedArray:
     return _numpy_aval(x)
 
 
-_aval_rules: dict[type, Callable[[Any], ShapedArray]] = {
+aval_rules: dict[type, Callable[[Any], ShapedArray]] = {
     bool: _scalar_aval, int: _scalar_aval, float: _scalar_aval, complex: _scalar_aval,
     np.ndarray: _numpy_aval, Array: lambda x: x.aval, Literal: lambda x: x.aval,
 }
@@ -295,7 +295,7 @@ def aval_of(x: Any) -> ShapedArray:
 
     Raises TypeError, with the value and its type, for anything else.
     """
-    rule = _aval_rules.get(type(x))
+    rule = aval_rules.get(type(x))
     if rule is not None:
         return rule(x)
     if isinstance(x, Tracer):
@@ -313,7 +313,7 @@ def aval_of(x: Any) -> ShapedArray:
 
 def is_array_like(x: Any) -> bool:
     """Whether aval_of accepts x."""
-    return (type(x) in _aval_rules or isinstance(x, (Tracer, np.ndarray, np.generic, bool, int, float, complex))
+    return (type(x) in aval_rules or isinstance(x, (Tracer, np.ndarray, np.generic, bool, int, float, complex))
             or hasattr(x, "__jax_array__"))
 
 

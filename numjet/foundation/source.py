@@ -66,14 +66,15 @@ def is_internal(code: types.CodeType) -> bool:
 
 
 class Frame:
-    """A location in the user's code: `file`, `line`, `function`; compares by location."""
+    """A location in the user's code: `file`, `line`, `function`; compares by location. `names`: the scopes around it."""
 
-    __slots__ = ("_last", "code")
+    __slots__ = ("_last", "code", "names")
     backward = False
 
-    def __init__(self, code: types.CodeType, last: int):
+    def __init__(self, code: types.CodeType, last: int, names: tuple[str, ...] = ()):
         self.code = code
         self._last = last
+        self.names = names
 
     @property
     def file(self) -> str:
@@ -123,7 +124,7 @@ def backward(frame: Frame | Source | None) -> Frame:
         frame = frame.frame
     if frame is None or frame is IN_RULE:
         return IN_RULE
-    return frame if isinstance(frame, BackwardFrame) else BackwardFrame(frame.code, frame._last)
+    return frame if isinstance(frame, BackwardFrame) else BackwardFrame(frame.code, frame._last, frame.names)
 
 
 IN_RULE = BackwardFrame(backward.__code__, 0)  # stands for the line that runs
@@ -139,7 +140,7 @@ def user_frame() -> Frame | None:
         if known is None:
             known = _is_hidden(code.co_filename)
         if not known:
-            return Frame(code, frame.f_lasti)
+            return Frame(code, frame.f_lasti, _scopes.names)
         frame = frame.f_back
     return None
 

@@ -1,8 +1,12 @@
 """Evaluation of primitives by compiling them."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
+from numjet.core import trace
 from numjet.runtime import dispatch
 
 
@@ -18,4 +22,21 @@ class Backend:
     """The type of JAX's clients; there are none here: see numjet.extend.backend."""
 
 
-canonicalize_dtype_handlers: dict[type, Any] = {}
+class _Conversions(dict[type, Callable[[Any], Any]]):
+    """How values of a type become arrays, by type. A user's type that is entered is accepted wherever arrays are: its values
+    get the method `__jax_array__`, which calls the handler, unless they have one."""
+
+    def __setitem__(self, kind: type, handler: Callable[[Any], Any]) -> None:
+        super().__setitem__(kind, handler)
+        if not hasattr(kind, "__jax_array__"):
+            kind.__jax_array__ = handler  # type: ignore[attr-defined]
+
+
+def _from_numpy(x: Any) -> Any:
+    """The array of a NumPy value, or of one that NumPy can read."""
+    found = np.asarray(x)
+    return dispatch.as_array(found, trace.aval_of(found))
+
+
+canonicalize_dtype_handlers: dict[type, Callable[[Any], Any]] = _Conversions({np.ndarray: _from_numpy, np.generic: _from_numpy})
+pytype_aval_mappings: dict[type, Callable[[Any], Any]] = trace.aval_rules

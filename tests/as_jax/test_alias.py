@@ -317,3 +317,56 @@ def test_variables_are_read_when_jax_is_first_imported(run_as_jax):
         os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=3"
         assert jax.device_count() == 3
     """)
+
+
+def test_private_modules_give_the_names_that_public_ones_show(run_as_jax):
+    run_as_jax("""
+        import jax, jax.numpy as jnp
+        import jax._src.scipy.stats.norm
+        from jax._src import core, effects, mesh, nn, pjit, sharding_impls
+        from jax._src.interpreters import partial_eval, pxla
+        from jax._src.lax import control_flow, lax
+        from jax._src.nn.functions import softmax
+        from jax._src.numpy import lax_numpy
+        assert lax_numpy.concatenate is jnp.concatenate and lax.add is jax.lax.add and control_flow.scan is jax.lax.scan
+        assert softmax is jax.nn.softmax and pjit.jit_p is jax.extend.core.primitives.jit_p and mesh.Mesh is jax.sharding.Mesh
+        assert sharding_impls.NamedSharding is jax.sharding.NamedSharding and jax._src.random.normal is jax.random.normal
+        assert not hasattr(lax, "no_such_name") and not hasattr(lax_numpy, "scan")
+        try:
+            import jax._src.no_such_module
+        except ModuleNotFoundError as error:
+            assert "jax._src.no_such_module" in str(error)
+        else:
+            raise AssertionError
+    """)
+
+
+def test_deprecated_names_are_there(run_as_jax):
+    run_as_jax("""
+        import jax
+        assert jax.core.Effects is jax.extend.core.Effects and jax.core.Effect
+        assert jax.core.pytype_aval_mappings[float](1.0).weak_type
+        try:
+            jax.core.abstract_token()
+        except NotImplementedError as error:
+            assert "jax.core.abstract_token" in str(error)
+        else:
+            raise AssertionError
+    """)
+
+
+def test_types_of_users_become_arrays(run_as_jax):
+    run_as_jax("""
+        import jax, jax.numpy as jnp, numpy as np
+        class Variable:
+            def __init__(self, value):
+                self.value = value
+            def __array__(self, dtype=None, copy=None):
+                return np.asarray(self.value, dtype)
+        handlers = jax.interpreters.xla.canonicalize_dtype_handlers
+        handlers[Variable] = handlers[np.ndarray]
+        jax.core.pytype_aval_mappings[Variable] = jax.core.pytype_aval_mappings[np.ndarray]
+        x = Variable(np.arange(3.0, dtype=np.float32))
+        assert jnp.sin(x).shape == (3,) and jax.jit(lambda y: x + y)(1.0).tolist() == [1, 2, 3]
+        assert jnp.sum(Variable(np.zeros(0, np.float32))) == 0
+    """)

@@ -213,3 +213,17 @@ def test_rules_of_the_user_have_their_own_lines():
     double.defvjp(lambda x: (x * 2, None), lambda _, ct: (ct * 2,))
     closed = simplify(nj.make_jaxpr(nj.grad(nj.jit(lambda x: jnp.sum(double(x)))))(jnp.ones(3)))
     assert {eqn.source.line for eqn in closed.jaxpr.eqns if eqn.primitive.name == "mul"} == {line}
+
+
+def test_equations_have_the_names_of_the_scopes_around_them():
+    """Those inside of a traced function only: its trace is shared by callers in other scopes."""
+    def f(x):
+        with nj.named_scope("a"), nj.named_scope("b"):
+            return nj.jit(lambda y: jnp.cos(y))(jnp.sin(x))
+
+    with nj.named_scope("around"):
+        eqns = nj.make_jaxpr(f)(1.0).eqns
+    assert [str(eqn.source_info.name_stack) for eqn in eqns] == ["a/b", "a/b"]
+    assert str(eqns[1].params["jaxpr"].eqns[0].source_info.name_stack) == ""
+    assert {str(eqn.source_info.name_stack) for eqn in nj.make_jaxpr(nj.grad(f))(1.0).eqns} >= {"a/b"}
+    assert str(nj.make_jaxpr(jnp.sin)(1.0).eqns[0].source_info.name_stack) == ""

@@ -127,6 +127,14 @@ def _protocols(namespace: ModuleType) -> dict[str, Any]:
     return {"__array_function__": __array_function__, "__array_ufunc__": __array_ufunc__}
 
 
+def _class_attributes(methods: dict[str, Any]) -> dict[str, Any]:
+    """What libraries read from the class `numjet.Array`, which all arrays and tracers are instances of by isinstance: methods
+    and properties that work on any of them."""
+    properties = {name: value for name, value in vars(Tracer).items() if isinstance(value, property)}
+    return {name: value for name, value in (properties | methods).items() if name == "at" or callable(value)
+            or isinstance(value, property)}
+
+
 def install(namespace: ModuleType) -> None:
     """Gives arrays and tracers their operators and methods; `namespace` is numjet.numpy."""
     operators = OPERATORS | shape_methods.OPERATORS
@@ -140,4 +148,4 @@ def install(namespace: ModuleType) -> None:
              "__array_namespace__": _namespace(namespace)}
     hooks.set_methods(named | OF_ARRAYS, Array)
     hooks.set_methods(operators | named, Tracer)
-    ArrayBase.at = METHODS["at"]  # type: ignore[attr-defined]
+    hooks.set_methods(_class_attributes(operators | named | OF_ARRAYS), ArrayBase)

@@ -275,3 +275,13 @@ def test_vectorize():
             (lambda: jnp.vectorize(jnp.sum, excluded={-1}), ValueError, "negative")]:
         with pytest.raises(error, match=text):
             call()
+
+
+def test_the_class_of_arrays_has_the_methods():
+    """Libraries copy them from the class: `getattr(jax.Array, name)`."""
+    x = jnp.array([3.0, 1.0, 2.0])
+    assert nj.Array.sum(x) == 6 and nj.Array.__add__(x, 1).tolist() == [4, 2, 3] and nj.Array.shape.fget(x) == (3,)
+    assert nj.Array.astype(x, int).dtype == jnp.int32 and nj.Array.at.fget(x)[0].set(1)[0] == 1
+    assert nj.jit(lambda x: nj.Array.max(x) + nj.Array.real.fget(x)[0])(x) == 6
+    missing = {name for name in dir(type(x)) if not name.startswith("_") and not hasattr(nj.Array, name)}
+    assert "all" not in missing and hash(nj.Array) and not isinstance(1, nj.Array)

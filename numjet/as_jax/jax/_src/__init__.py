@@ -1,4 +1,6 @@
-"""`jax._src`: names of JAX's private modules that widely used libraries touch, each with what numjet has for it.
+"""`jax._src`: JAX's private modules, as far as libraries touch them.
 
-There are no placeholders here: a private name that is not listed is an error of the import, as in another version of JAX.
+A private module gives the names that JAX's public modules show, too (names.private), and those of the module of its name here.
+There are no placeholders for other names: a private name that is not listed is an error of the import, as in another version
+of JAX.
 """
