@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -148,7 +147,7 @@ def fori_loop(
       unroll: steps per turn of the compiled loop, for known bounds only.
 
     Raises:
-      TypeError: bounds that are no integers or of different types; the body changes the value's structure or types.
+      TypeError: bounds that are no real numbers or of different types; the body changes the value's structure or types.
       ValueError: `unroll` with traced bounds.
 
     >>> from numjet import lax
@@ -178,8 +177,8 @@ def _bound_aval(lower: Any, upper: Any) -> ShapedArray:
     """The common type of the bounds; Python ints adapt."""
     avals = [aval_of(lower), aval_of(upper)]
     strong = {a.dtype for a in avals if not a.weak_type}
-    if len(strong) > 1 or any(a.dtype.kind not in "iu" for a in avals):
-        raise TypeError("lower and upper arguments to fori_loop must have equal types, and be integers, got "
+    if len(strong) > 1 or len({a.dtype.kind for a in avals}) > 1 or avals[0].dtype.kind not in "iufb":
+        raise TypeError("lower and upper arguments to fori_loop must be real numbers and have equal types, got "
                         f"{avals[0].dtype.name} and {avals[1].dtype.name}")
     if any(a.shape for a in avals):
         raise TypeError(
@@ -193,8 +192,8 @@ def _known_int(x: Any) -> int | None:
         return None
     if isinstance(x, Tracer):
         value = x.concrete()
-        return None if value is None or isinstance(value, Tracer) else operator.index(np.asarray(value)[()])
-    return operator.index(np.asarray(x)[()])
+        return None if value is None or isinstance(value, Tracer) else int(np.asarray(value)[()])
+    return int(np.asarray(x)[()])
 
 
 def _counted(body_fun: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
@@ -227,5 +226,5 @@ def _bound(x: Any, aval: ShapedArray) -> Any:
     if isinstance(x, Dimension):
         x = x.__jax_array__()
     if not isinstance(x, Tracer):
-        return int(x) if aval.weak_type else np.asarray(x, aval.dtype)
+        return np.asarray(x, aval.dtype).item() if aval.weak_type else np.asarray(x, aval.dtype)
     return x if x.aval is aval else convert_element_type_p.bind(x, new_dtype=aval.dtype, weak_type=aval.weak_type)

@@ -361,7 +361,7 @@ def _sizes(name: str, x: Any, y: Any) -> tuple[Any, Any]:
 def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
     """x with NaN replaced by `nan`, inf by `posinf` (default: the largest float), -inf by `neginf` (the lowest).
 
-    Integers stay; of complex numbers both parts are treated.
+    One after the other: a `nan` of -inf is replaced by `neginf`. Integers stay; of complex numbers both parts are treated.
 
     >>> nan_to_num(float("nan"))
     Array(0., dtype=float32)
@@ -378,8 +378,8 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
     high = limits.max if posinf is None else posinf
     low = limits.min if neginf is None else neginf
     out = _replaced(x, ne_p.bind(x, x), nan)
-    out = _replaced(out, eq_p.bind(x, literal(math.inf, dtype)), high)
-    return _replaced(out, eq_p.bind(x, literal(-math.inf, dtype)), low)
+    out = _replaced(out, eq_p.bind(out, literal(math.inf, dtype)), high)
+    return _replaced(out, eq_p.bind(out, literal(-math.inf, dtype)), low)
 
 
 def _replaced(x: Any, where: Any, value: Any) -> Any:

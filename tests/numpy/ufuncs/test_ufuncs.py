@@ -269,3 +269,11 @@ def test_choosing():
         jnp.select([REAL > 0], [], 0)
     with pytest.raises(TypeError, match="position 2"):
         jnp.where(REAL > 0, REAL)
+
+
+def test_nan_to_num_replaces_what_it_put_there():
+    """As in JAX: NaN first, then inf, then -inf."""
+    x = jnp.array([np.nan, np.inf, -np.inf, 1.0], jnp.float32)
+    lowest, highest = np.finfo(np.float32).min, np.finfo(np.float32).max
+    assert jnp.nan_to_num(x, nan=-np.inf).tolist() == [lowest, highest, lowest, 1]
+    assert nj.jit(lambda x: jnp.nan_to_num(x, nan=np.inf, posinf=-np.inf, neginf=3.0))(x).tolist() == [3, 3, 3, 1]
