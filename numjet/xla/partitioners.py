@@ -9,7 +9,7 @@ from typing import Any
 
 from numjet.xla import layouts, plugin
 
-TARGET = "CustomSPMDPartitioning"
+TARGET = "numjet_partitioning"  # a name of our own: where JAX is imported, too, CustomSPMDPartitioning is its
 INSPECT = "InspectSharding"
 
 

@@ -163,7 +163,7 @@ class custom_partitioning:
     ...     return x * 2
     >>> def partition(mesh, args, result):
     ...     return mesh, lambda x: x * 2, result.sharding, (args[0].sharding,)
-    >>> double.def_partition(partition, sharding_rule="... -> ...")
+    >>> _ = double.def_partition(partition, sharding_rule="... -> ...")
     >>> nj.jit(double)(jnp.ones(2)).tolist()
     [2.0, 2.0]
     """
