@@ -6,6 +6,7 @@ from numjet.api.fwd_and_bwd import fwd_and_bwd as fwd_and_bwd
 from numjet.api.pmap import pmap as pmap
 from numjet.api.profile import profile as profile
 from numjet.api.refs import empty_ref as empty_ref, free_ref as free_ref, freeze as freeze, new_ref as new_ref
+from numjet.api.sharding.axis_modes import reshard as reshard
 from numjet.api.sharding.mesh import make_mesh as make_mesh, set_mesh as set_mesh
 from numjet.api.sharding.shard_map import shard_map as shard_map, smap as smap
 from numjet.api.sharding.shards import (

@@ -11,6 +11,7 @@ import numpy as np
 
 from numjet.foundation.config import Override, mesh_in_use
 from numjet.foundation.processes import state as processes
+from numjet.foundation.record import Record
 
 
 class AxisType(enum.Enum):
@@ -156,6 +157,16 @@ class Mesh(_Axes):
         self._blocks.pop().__exit__(*error)
 
 
+class AbstractDevice(Record):
+    """What is known of the devices of an abstract mesh."""
+    device_kind: str
+    num_cores: int | None
+    platform: str
+
+    def __repr__(self) -> str:
+        return f"AbstractDevice(device_kind={self.device_kind}, num_cores={self.num_cores}, platform={self.platform})"
+
+
 class AbstractMesh(_Axes):
     """Named axes with sizes, and no devices.
 
@@ -165,8 +176,9 @@ class AbstractMesh(_Axes):
 
     def __init__(self, axis_sizes: Sequence[int], axis_names: str | Sequence[Any],
                  axis_types: Sequence[AxisType] | AxisType | None = None, *, abstract_device: Any = None):
-        if abstract_device is not None:
-            raise NotImplementedError(f"AbstractMesh: expected abstract_device=None, got {abstract_device!r}")
+        if not isinstance(abstract_device, AbstractDevice | None):
+            raise TypeError(f"AbstractMesh: expected an AbstractDevice or None as abstract_device, got {abstract_device!r}")
+        self.abstract_device = abstract_device
         self.axis_sizes, self.axis_names = tuple(axis_sizes), axis_names_of(axis_names)
         if len(self.axis_sizes) != len(self.axis_names):
             raise ValueError(f"Number of axis sizes and names should match. Got axis_sizes={self.axis_sizes} and "
@@ -175,27 +187,29 @@ class AbstractMesh(_Axes):
 
     is_abstract = True
     abstract_mesh = property(lambda self: self)
-    abstract_device = None
 
     def update_axis_types(self, name_to_type: dict[Any, AxisType]) -> AbstractMesh:
         """A copy with other types of some axes."""
         types = tuple(name_to_type.get(n, t) for n, t in zip(self.axis_names, self.axis_types, strict=True))
-        return AbstractMesh(self.axis_sizes, self.axis_names, types)
+        return AbstractMesh(self.axis_sizes, self.axis_names, types, abstract_device=self.abstract_device)
 
     def update(self, axis_sizes: Any = None, axis_names: Any = None, axis_types: Any = None) -> AbstractMesh:
         """A copy with other sizes, names or types."""
         return AbstractMesh(self.axis_sizes if axis_sizes is None else axis_sizes,
                             self.axis_names if axis_names is None else axis_names,
-                            self.axis_types if axis_types is None else axis_types)
+                            self.axis_types if axis_types is None else axis_types, abstract_device=self.abstract_device)
 
     devices, device_ids, is_multi_process, local_devices, local_mesh = map(_of_devices, (
         "devices", "device_ids", "is_multi_process", "local_devices", "local_mesh"))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, AbstractMesh) and (self.shape_tuple, self.axis_types) == (other.shape_tuple, other.axis_types)
+        return isinstance(other, AbstractMesh) and self._identity() == other._identity()
 
     def __hash__(self) -> int:
-        return hash((self.shape_tuple, self.axis_types))
+        return hash(self._identity())
+
+    def _identity(self) -> tuple[Any, ...]:
+        return self.shape_tuple, self.axis_types, self.abstract_device
 
 
 def axis_names_of(given: str | Sequence[Any]) -> tuple[Any, ...]:

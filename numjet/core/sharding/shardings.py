@@ -119,6 +119,11 @@ class SingleDeviceSharding(Record, Sharding):
         return frozenset({self.device})
 
 
+def make_single_device_sharding(device: Any, *, memory_kind: str | None = None) -> SingleDeviceSharding:
+    """The sharding of arrays on one device. ValueError for a kind of memory that the device does not have."""
+    return SingleDeviceSharding(device, memory_kind)
+
+
 class NamedSharding(Sharding):
     """An array whose dimensions are divided along axes of a mesh, or an abstract mesh.
 

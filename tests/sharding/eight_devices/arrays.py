@@ -281,3 +281,46 @@ def test_exported_functions_are_called_with_divided_arguments():
         g.call(nj.device_put(WHOLE, pair))
     with pytest.raises(ValueError, match=r"cannot serialize .* exported for 8 devices"):
         g.serialize()
+
+
+def test_reshard_and_the_edges_of_functions():
+    mesh = nj.make_mesh((4, 2), ("x", "y"))
+    x = nj.device_put(WHOLE, NamedSharding(mesh, P("x", "y")))
+    assert nj.reshard({"a": x, "b": WHOLE}, NamedSharding(mesh, P(None, "x")))["b"].sharding.spec == P(None, "x")
+    with nj.set_mesh(mesh):
+        moved = nj.jit(lambda x: nj.reshard(x * 2, P("y")))(x)
+        assert moved.sharding.spec == P("y") and (moved == WHOLE * 2).all()
+        assert (nj.grad(lambda x: (nj.reshard(x * 2, P("y")) ** 2).sum())(x) == 8 * WHOLE).all()
+        gram = nj.sharding.auto_axes(lambda a: {"gram": a @ a.T}, out_sharding={"gram": P("x")})
+        for f in (gram, nj.jit(gram)):
+            assert f(x)["gram"].sharding.spec == P("x")
+        seen = []
+        nj.sharding.auto_axes(lambda a: seen.append(nj.sharding.get_abstract_mesh().auto_axes) or a, axes="y",
+                              out_sharding=P())(x)
+        assert seen == [("y",)]
+        with pytest.raises(TypeError, match="Missing required keyword argument: 'out_sharding'"):
+            nj.sharding.auto_axes(lambda a: a)(x)
+        with pytest.raises(KeyError, match="'q' is no axis"):
+            nj.sharding.auto_axes(lambda a: a, axes="q", out_sharding=P())(x)
+    with nj.set_mesh(MESH):
+        assert nj.sharding.explicit_axes(lambda a: a * 2)(WHOLE, in_sharding=P("x")).sharding.spec == P("x")
+        with pytest.raises(ValueError, match=r"axis name: x of type: AxisType.Auto"):
+            nj.reshard(WHOLE, P("x"))
+
+
+@pytest.mark.parametrize(("error", "text", "given"), [
+    (ValueError, "which are non-None", None), (TypeError, "only supports instances of `NamedSharding`", 3),
+    (ValueError, "not under a mesh context", P("x")), (TypeError, "SingleDevice", SingleDeviceSharding(nj.devices()[0])),
+    (ValueError, "should be divisible by 8", NamedSharding(nj.make_mesh((8,), ("x",)), P("x")))])
+def test_errors_of_reshard(error, text, given):
+    with pytest.raises(error, match=text):
+        nj.reshard(np.ones(6), given)
+
+
+def test_abstract_devices():
+    device = nj.sharding.AbstractDevice("cpu", None, "cpu")
+    mesh = nj.sharding.AbstractMesh((2,), ("x",), abstract_device=device)
+    assert mesh.update(axis_names=("y",)).abstract_device == device and mesh != nj.sharding.AbstractMesh((2,), ("x",))
+    with pytest.raises(TypeError, match="expected an AbstractDevice"):
+        nj.sharding.AbstractMesh((2,), ("x",), abstract_device="cpu")
+    assert nj.sharding.make_single_device_sharding(nj.devices()[1]) == SingleDeviceSharding(nj.devices()[1])
