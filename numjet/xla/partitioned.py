@@ -32,6 +32,9 @@ class Executable(LoadedProgram):
         whole = self._whole()
         self.in_shardings = tuple(whole if s is None else canonical(s) for s in over.ins)
         self.out_shardings = self._results()
+        in_order = lambda s: devices_of(s) == over.devices
+        self._taken = tuple((s, in_order(s)) for s in self.in_shardings)
+        self._given = tuple((a, s, in_order(s)) for a, s in zip(self.out_avals, self.out_shardings, strict=True))
         self.device = host
         self._constants = [sharded.assembled([c] * len(over.devices), ShapedArray(c.shape, c.dtype), whole)._remote.buffer
                            for c in module.constants]
@@ -61,7 +64,7 @@ class Executable(LoadedProgram):
                  committed: bool | None = None) -> list[Any]:
         """Starts the program; reading a result waits for it. Donated arrays are deleted."""
         plugin.check_fork()
-        given = [*self._constants, *[self._buffer(a, s) for a, s in zip(arrays, self.in_shardings, strict=True)]]
+        given = [*self._constants, *[self._buffer(a, s, same) for a, (s, same) in zip(arrays, self._taken, strict=True)]]
         with buffers.failures():
             results = self._execute(given)
         self.call_count += 1
@@ -70,12 +73,15 @@ class Executable(LoadedProgram):
                 if gives:
                     array.delete()
         order = self.over.devices
-        return [_native.from_remote(sharded.Sharded(sharded.ordered(r, a, s, order, devices_of(s)), a, s), a, s, True)
-                for r, a, s in zip(results, self.out_avals, self.out_shardings, strict=True)]
+        return [_native.from_remote(
+                    sharded.Sharded(r if same else sharded.ordered(r, a, s, order, devices_of(s)), a, s), a, s, True)
+                for r, (a, s, same) in zip(results, self._given, strict=True)]
 
-    def _buffer(self, array: Any, sharding: Any) -> Any:
+    def _buffer(self, array: Any, sharding: Any, same_order: bool) -> Any:
         """jaxlib's array of an input, distributed as the program takes it."""
         remote = array._remote
+        if same_order and type(remote) is sharded.Sharded and remote.sharding is sharding:
+            return remote.buffer
         if not isinstance(remote, sharded.Sharded) or (
                 remote.sharding is not sharding and not remote.sharding.is_equivalent_to(sharding, array.ndim)):
             remote = sharded.put(array, sharding)._remote

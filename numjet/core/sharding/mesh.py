@@ -103,6 +103,7 @@ class Mesh(_Axes):
         self.axis_sizes = self.devices.shape
         self.axis_types = _types(axis_types, self.axis_names)
         self._blocks: list[Override] = []  # that are open
+        self._hash: int | None = None  # known once it was asked for
 
     device_ids = property(lambda self: np.vectorize(lambda d: d.id, otypes=[int])(self.devices))
     local_devices = property(lambda self: [d for d in self.devices.flat if self._is_mine(d)])
@@ -146,7 +147,12 @@ class Mesh(_Axes):
         return isinstance(other, Mesh) and self._key() == other._key()
 
     def __hash__(self) -> int:
-        return hash(self._key())
+        if self._hash is None:
+            self._hash = hash(self._key())
+        return self._hash
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_hash": None}  # hashes of names differ between processes
 
     def __enter__(self) -> Mesh:
         self._blocks.append(using(self))

@@ -135,6 +135,7 @@ class NamedSharding(Sharding):
     def __init__(self, mesh: Mesh | AbstractMesh, spec: PartitionSpec, *, memory_kind: str | None = None):
         _check_spec(mesh, spec)
         self._mesh, self._spec = mesh, spec
+        self._hash: int | None = None  # known once it was asked for
         if isinstance(mesh, AbstractMesh):
             if memory_kind not in (None, *_MEMORIES):
                 raise ValueError(f"Got invalid memory kind {memory_kind!r}: expected one of {_MEMORIES}")
@@ -232,7 +233,12 @@ class NamedSharding(Sharding):
         return self.mesh, self.spec, self.memory_kind
 
     def __hash__(self) -> int:
-        return hash(self._key())
+        if self._hash is None:
+            self._hash = hash(self._key())
+        return self._hash
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_hash": None}  # hashes of names differ between processes
 
     def __repr__(self) -> str:
         return f"NamedSharding(mesh={self.mesh}, spec={self.spec}, memory_kind={self.memory_kind})"

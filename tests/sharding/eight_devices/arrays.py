@@ -1,4 +1,6 @@
 """Arrays of parts on eight devices, and programs that follow them."""
+import pickle
+
 import numpy as np
 import pytest
 
@@ -324,3 +326,9 @@ def test_abstract_devices():
     with pytest.raises(TypeError, match="expected an AbstractDevice"):
         nj.sharding.AbstractMesh((2,), ("x",), abstract_device="cpu")
     assert nj.sharding.make_single_device_sharding(nj.devices()[1]) == SingleDeviceSharding(nj.devices()[1])
+
+
+def test_pickled_shardings_forget_their_hashes():
+    sharding = over("x")
+    assert {sharding: 1}[pickle.loads(pickle.dumps(sharding))] == 1
+    assert sharding.__getstate__()["_hash"] is None is MESH.__getstate__()["_hash"]
