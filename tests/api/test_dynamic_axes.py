@@ -130,3 +130,17 @@ def test_arrays_in_the_padding_are_no_nans():
             assert made(np.ones(3, np.float32))[1].tolist() == [0, 0, 0]
             with pytest.raises(FloatingPointError):
                 made(np.full(3, 0.5, np.float32))
+
+
+@pytest.mark.parametrize("n", [-3, 0, 2, 9, 99])
+def test_masks_of_users_may_have_any_bound(n):
+    """Sums and products over the first n rows are limited as those of padded programs are."""
+    x, w = normal(9, 5), normal(9, 3)
+
+    def run(x, w, n):
+        rows = jnp.arange(9)[:, None] < n
+        a, b = jnp.where(rows, x, 0), jnp.where(rows, w, 0)
+        return a.T @ b, a.sum(), a.sum(0)
+
+    for got, want in zip(nj.jit(run)(x, w, n), run(x, w, n), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)

@@ -387,7 +387,7 @@ def apply(function: Function) -> None:
             for place, limit in stmt.limits:
                 size = stmt.args[place]
                 assert isinstance(size, Expr)
-                stmt.args[place] = exprs.prim("min", size, limit)
+                stmt.args[place] = exprs.prim("max", exprs.prim("min", size, limit), exprs.index(0))  # users' n may be negative
             stmt.limits = ()
 
 
@@ -440,6 +440,8 @@ class _Accesses:
 
     def _bounded(self, x: Expr) -> tuple[Expr, int] | None:
         """(n, factor), if a number is at most n * factor: the minimum of that and others."""
+        if x.op == "max" and _constant(x.args[1]) == 0:
+            return self._bounded(x.args[0])
         if x.op == "min":
             return self._bounded(x.args[0]) or self._bounded(x.args[1])
         if x.op != "mul" or x.args[1].op != "const" or x.args[0].op not in ("convert", "load"):
@@ -483,6 +485,8 @@ def _plain_product(call: Call) -> _Product | None:
 
 def _most(x: object) -> int | None:
     """A bound of a number: itself, or one of those whose minimum it is."""
+    if isinstance(x, Expr) and x.op == "max" and _constant(x.args[1]) == 0:
+        return _most(x.args[0])
     if isinstance(x, Expr) and x.op == "min":
         found = [n for n in map(_most, x.args) if n is not None]
         return min(found) if found else None
