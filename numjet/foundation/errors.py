@@ -207,6 +207,10 @@ class InconclusiveDimensionOperation(Exception):
     """A comparison of symbolic dimensions has different results for different sizes."""
 
 
+class ShapeMismatchError(TypeError, ValueError):
+    """Shapes that do not go together: a TypeError as in JAX, a ValueError as in NumPy, whichever a program expects."""
+
+
 class TypePromotionError(ValueError):
     """Two dtypes have no common dtype for an implicit conversion."""
 

@@ -8,6 +8,8 @@ import weakref
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, TypeVar
 
+import numpy as np
+
 from numjet._native import exact_key
 from numjet.foundation import locks
 from numjet.foundation.config import config
@@ -82,7 +84,7 @@ def function_name(fun: Callable[..., Any]) -> str:
 def canonicalize_axis(axis: Any, ndim: int, what: str = "axis") -> int:
     """`axis` counted from the front, 0 to ndim - 1.
 
-    Raises ValueError when it is out of bounds, TypeError when it is no integer.
+    Raises AxisError (a ValueError and an IndexError) when it is out of bounds, TypeError when it is no integer.
 
     >>> canonicalize_axis(-1, 3)
     2
@@ -92,7 +94,7 @@ def canonicalize_axis(axis: Any, ndim: int, what: str = "axis") -> int:
     except TypeError:
         raise TypeError(f"{what} must be an integer, got {axis!r} of type {type(axis).__name__}") from None
     if not -ndim <= found < ndim:
-        raise ValueError(f"{what} {found} is out of bounds for array of dimension {ndim}")
+        raise np.exceptions.AxisError(f"{what} {found} is out of bounds for array of dimension {ndim}")
     return found + ndim if found < 0 else found
 
 

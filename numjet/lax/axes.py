@@ -5,6 +5,8 @@ import operator
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import numpy as np
+
 from numjet.core.ir import JaxprEqn
 from numjet.core.trace import Tracer
 from numjet.foundation.dimension import as_size, computed_sizes, is_symbolic
@@ -50,14 +52,15 @@ def listed(value: Any) -> tuple[Any, ...]:
 
 
 def as_axis(axis: Any, ndim: int, op: str = "") -> int:
-    """An axis in range(ndim); negative ones count from the end. ValueError, naming `op`, when out of bounds.
+    """An axis in range(ndim); negative ones count from the end. AxisError, naming `op`, when out of bounds: a
+    ValueError and an IndexError, as NumPy's.
 
     >>> as_axis(-1, 3)
     2
     """
     index = operator.index(axis)
     if not -ndim <= index < ndim:
-        raise ValueError(f"{op + ': ' * bool(op)}axis {index} is out of bounds for array of dimension {ndim}")
+        raise np.exceptions.AxisError(f"{op + ': ' * bool(op)}axis {index} is out of bounds for array of dimension {ndim}")
     return index + ndim if index < 0 else index
 
 

@@ -11,6 +11,7 @@ from numjet.core.ir import Literal
 from numjet.core.op import Op, lookup
 from numjet.core.trace import aval_of
 from numjet.foundation import dtypes
+from numjet.foundation.errors import ShapeMismatchError
 from numjet.lax.templates import call, kind_of
 
 FLOATS = ("float32", "float64", "float16", "bfloat16")
@@ -39,7 +40,7 @@ def _common_shape(name: str, a: tuple[int, ...], b: tuple[int, ...]) -> tuple[in
         raise TypeError(f"{name}: arrays must have the same number of dimensions, got {len(a)} and {len(b)} "
                         f"(shapes {a} and {b}). Scalars go with any shape; numjet.numpy functions broadcast.")
     if any(m != n and 1 not in (m, n) for m, n in zip(a, b, strict=True)):
-        raise TypeError(f"{name} got incompatible shapes for broadcasting: {a}, {b}.")
+        raise ShapeMismatchError(f"{name} got incompatible shapes for broadcasting: {a}, {b}.")
     return tuple(n if m == 1 else m for m, n in zip(a, b, strict=True))
 
 

@@ -15,6 +15,7 @@ from numjet.core.ir import Literal
 from numjet.core.op import Missing, Op, PerArg, Samples, Undefined, lookup
 from numjet.core.trace import aval_of
 from numjet.foundation import dtypes
+from numjet.foundation.errors import ShapeMismatchError
 from numjet.foundation.record import Record
 from numjet.lax.axes import shift
 
@@ -170,7 +171,7 @@ def broadcast_shapes(name: str, shapes: Sequence[tuple[int, ...]]) -> tuple[int,
     shape = max(shapes, key=len)
     for s in shapes:
         if s and s != shape:
-            raise TypeError(f"{name} got incompatible shapes for broadcasting: {', '.join(map(str, shapes))}. "
+            raise ShapeMismatchError(f"{name} got incompatible shapes for broadcasting: {', '.join(map(str, shapes))}. "
                             "lax functions take operands of equal shapes (or scalars); numjet.numpy broadcasts.")
     return shape
 

@@ -42,7 +42,7 @@ def check_matrix(name: str, x: ShapedArray, position: int = 0, *, square: bool =
     if x.ndim < 2:
         raise TypeError(f"Input {position} to {name} must have rank at least 2, but got shape={x.shape}")
     if square and x.shape[-1] != x.shape[-2]:
-        raise ValueError(f"The input to {name} must be a square matrix. Got shape {x.shape}.")
+        raise np.linalg.LinAlgError(f"The input to {name} must be a square matrix. Got shape {x.shape}.")
 
 
 # -------------------------------------------------------------------------------------------- products and transposes

@@ -39,7 +39,7 @@ def _abstract(*xs: ShapedArray, dimension: int, is_stable: bool, num_keys: int) 
     if not 1 <= num_keys <= len(xs):
         raise ValueError(f"num_keys={num_keys} must be between 1 and len(operand)={len(xs)}")
     if not 0 <= dimension < xs[0].ndim:
-        raise ValueError(f"axis {dimension} is out of bounds for array of dimension {xs[0].ndim}")
+        raise np.exceptions.AxisError(f"axis {dimension} is out of bounds for array of dimension {xs[0].ndim}")
     for x in xs[:num_keys]:
         if kind_of(x.dtype) not in "biufc":
             raise TypeError(f"sort does not accept keys of dtype {dtypes.long_name(x.dtype)}: they have no order.")
@@ -241,7 +241,7 @@ def sort_key_val(keys: Any, values: Any, dimension: int = -1, is_stable: bool = 
 
 def _top_k_abstract(x: ShapedArray, *, k: int, axis: int) -> list[ShapedArray]:
     if not 0 <= axis < x.ndim:
-        raise ValueError(f"axis {axis} is out of bounds for array of dimension {x.ndim}")
+        raise np.exceptions.AxisError(f"axis {axis} is out of bounds for array of dimension {x.ndim}")
     if k < 0:
         raise ValueError(f"k argument to top_k must be nonnegative, got {k}")
     if exceeds(k, x.shape[axis]):

@@ -15,6 +15,7 @@ from numjet.core.trace import aval_of
 from numjet.core.traits import LANES, MOVES, READS_ONCE
 from numjet.foundation import dtypes
 from numjet.foundation.dimension import exceeds, largest
+from numjet.foundation.errors import ShapeMismatchError
 from numjet.lax.axes import Ints, as_axis, as_shape, cut_axis, insert, replace
 from numjet.lax.elementwise.compare import select_n_p
 from numjet.lax.rewrites import Producer
@@ -367,7 +368,7 @@ def _tile_abstract(x: ShapedArray, *, reps: Ints) -> ShapedArray:
     if len(reps) != x.ndim:
         raise TypeError(f"tile: reps length must be equal to the ndim of x, got len(reps)={len(reps)} and x.ndim={x.ndim}.")
     if any(r < 0 for r in reps):
-        raise TypeError(f"tile: reps must have every element be nonnegative, got {reps}.")
+        raise ShapeMismatchError(f"tile: reps must have every element be nonnegative, got {reps}.")
     return x.update(shape=tuple(n * r for n, r in zip(x.shape, reps, strict=True)))
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from numjet.api.jit_when_eager import jit_when_eager
 from numjet.foundation import dtypes
+from numjet.foundation.errors import ShapeMismatchError
 from numjet.lax.axes import as_axes, as_axis, listed
 from numjet.lax.contraction.dot import dot_general
 from numjet.lax.elementwise import arithmetic, convert
@@ -38,7 +39,7 @@ def product(name: str, a: Any, b: Any, contract: Pair, batch: Pair, precision: A
     """
     for i, j in zip(*contract, strict=True):
         if a.aval.shape[i] != b.aval.shape[j]:
-            raise TypeError(f"{name}: dot_general requires contracting dimensions to have the same shape, got "
+            raise ShapeMismatchError(f"{name}: dot_general requires contracting dimensions to have the same shape, got "
                             f"{a.aval.shape} and {b.aval.shape}: axis {i} of the first has size {a.aval.shape[i]}, "
                             f"axis {j} of the second {b.aval.shape[j]}.")
     dtype = a.aval.dtype if preferred is None else dtypes.check_user_dtype(preferred, name)

@@ -54,6 +54,8 @@ def _from_scalar(x: Any, dtype: np.dtype | None) -> Any:
         return _concrete(x)
     if type(x) is int and dtype in _INTEGRAL:
         dtypes.check_int_fits(x, dtype)
+    if type(x) is complex and dtype not in _COMPLEX and dtype != np.bool_:
+        raise TypeError(f"jnp.array: expected a real number for dtype {dtype}, got {x}; take its .real")
     value = np.asarray(x)
     return _concrete(np.float64(x) if value.dtype == object else value, ShapedArray((), dtype))  # more than 64 bits
 

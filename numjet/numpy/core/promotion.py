@@ -20,6 +20,7 @@ from numjet.core.trace import Array, Tracer, aval_of, is_array_like
 from numjet.foundation import dtypes, source
 from numjet.foundation.config import config
 from numjet.foundation.dimension import Dimension
+from numjet.foundation.errors import ShapeMismatchError
 from numjet.lax.elementwise import convert
 from numjet.lax.shape import rearrange
 from numjet.runtime import dispatch
@@ -251,7 +252,7 @@ def common_shape(name: str, shapes: Sequence[tuple[int, ...]], any_rank: bool = 
         return found
     full = [s for s in shapes if s]
     if len({len(s) for s in full}) == 1 and any(len({n for n in column if n != 1}) > 1 for column in zip(*full, strict=True)):
-        raise TypeError(f"{name} got incompatible shapes for broadcasting: {', '.join(map(str, shapes))}.")
+        raise ShapeMismatchError(f"{name} got incompatible shapes for broadcasting: {', '.join(map(str, shapes))}.")
     return rearrange.broadcast_shapes(*shapes)
 
 

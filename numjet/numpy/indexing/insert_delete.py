@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from numjet.core.trace import Tracer
+from numjet.foundation import dtypes
 from numjet.lax import sort as lax_sort
 from numjet.lax.elementwise import arithmetic, compare, convert
 from numjet.lax.shape import create, join, rearrange
@@ -84,6 +85,8 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
     if isinstance(obj, slice):
         obj = np.arange(n)[obj]
     positions = to_array(np.asarray(obj, int) if isinstance(obj, (list, tuple)) else obj)
+    if dtypes.kind(positions.dtype) not in "iub":
+        raise TypeError(f"jnp.insert: expected integers as indices, got {obj!r} of dtype {positions.dtype}")
     values = to_array(values)
     if values.ndim == 0:
         values = rearrange.expand_dims(values, (0,))

@@ -83,7 +83,7 @@ def _square(name: str, x: Any) -> Any:
 
 
 def _epsilon(x: Any) -> float:
-    return float(np.finfo(x.dtype).eps)
+    return float(dtypes.finfo(x.dtype).eps)
 
 
 # -------------------------------------------------------------------------------------------- factors
@@ -350,6 +350,8 @@ def pinv(a: Any, rtol: Any = None, hermitian: bool = False, *, rcond: Any = None
     [[0.5, 0.0], [0.0, 0.0]]
     """
     a = inexact("pinv", a)
+    if a.ndim < 2:
+        raise np.linalg.LinAlgError(f"pinv: expected matrices, got an array of shape {a.shape}")
     if rtol is not None and rcond is not None:
         raise ValueError("pinv: only one of rtol and rcond may be specified.")
     rtol = rcond if rtol is None else rtol

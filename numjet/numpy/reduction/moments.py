@@ -26,7 +26,7 @@ def _weights(name: str, weights: Any, count: int, dtype: np.dtype, integers: boo
     if integers and dtypes.kind(w.dtype) not in "iu":
         raise TypeError(f"{name} must be integer.")
     if w.ndim != 1 or w.shape[0] != count:
-        raise ValueError(f"cov: {name} must be a vector of {count} numbers, got shape {w.shape}")
+        raise RuntimeError(f"cov: {name} must be a vector of {count} numbers, got shape {w.shape}")
     return arithmetic.abs(as_dtype(w, dtype))
 
 

@@ -104,7 +104,9 @@ def _reduce(name: str, a: Any, axis: Axis, op: Any, dtype: np.dtype, identity: A
 def _result_dtype(name: str, dtype: Any, a: Any, promote_integers: bool) -> np.dtype:
     if dtype is not None:
         return dtypes.check_user_dtype(dtype, name)
-    return wide_integer(a.dtype) if promote_integers or a.dtype == bool else a.dtype
+    if promote_integers:
+        return wide_integer(a.dtype)
+    return dtypes.int32 if a.dtype == bool else a.dtype
 
 
 def sum(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,

@@ -8,6 +8,7 @@ from typing import Any
 
 from numjet.core.trace import Tracer
 from numjet.foundation.dimension import as_size, computed_sizes, exceeds, is_symbolic
+from numjet.foundation.errors import ShapeMismatchError
 from numjet.lax.axes import as_axes, as_axis, as_shape, listed
 from numjet.lax.shape import rearrange as lax_shape
 from numjet.numpy.core.promotion import array_arg, check_arraylike, to_array
@@ -32,7 +33,7 @@ def _wanted_shape(name: str, shape: Any, size: int) -> tuple[int, ...]:
         raise TypeError(f"jnp.{name}: expected at most one -1 in the shape, got {given}")
     rest = prod(n for n in given if n != -1)
     if exceeds(1, rest) or size % rest:
-        raise TypeError(f"cannot reshape array of size {size} into shape {given}: the size is no multiple of {rest}")
+        raise ShapeMismatchError(f"cannot reshape array of size {size} into shape {given}: the size is no multiple of {rest}")
     return tuple(size // rest if n == -1 else n for n in given)
 
 
@@ -66,7 +67,7 @@ def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None, o
         raise NotImplementedError("jnp.reshape: copy=False is not supported: arrays are immutable, leave copy=None")
     wanted = _wanted_shape("reshape", shape, a.aval.size)
     if prod(wanted) != a.aval.size:
-        raise TypeError(f"cannot reshape array of shape {a.aval.shape} (size {a.aval.size}) into shape {wanted} "
+        raise ShapeMismatchError(f"cannot reshape array of shape {a.aval.shape} (size {a.aval.size}) into shape {wanted} "
                         f"(size {prod(wanted)})")
     if _check_order("reshape", order):
         return _by_columns(a, wanted)

@@ -42,7 +42,7 @@ def _pairs(name: str, value: Any, ndim: int) -> list[tuple[Any, Any]]:
             return [(items[0], items[0])] * ndim
         if len(items) == 2:
             return [(items[0], items[1])] * ndim
-    pairs = [tuple(v) for v in items]
+    pairs = [tuple(v) if np.ndim(v) == 1 else () for v in items]
     pairs = [p * 2 if len(p) == 1 else p for p in pairs]
     if len(pairs) == 1:
         pairs = pairs * ndim
