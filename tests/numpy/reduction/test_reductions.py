@@ -56,7 +56,7 @@ def test_masks(name):
 def test_dtypes_of_sums(dtype, result):
     x = jnp.array([1, 0, 1]).astype(dtype)
     assert jnp.sum(x).dtype == result and jnp.prod(x).dtype == result
-    assert jnp.sum(x, promote_integers=False).dtype == dtype
+    assert jnp.sum(x, promote_integers=False).dtype == ("int32" if dtype == "bool" else dtype)
     assert jnp.sum(x, dtype=float).dtype == "float32"
     assert jnp.max(x).dtype == dtype
 
