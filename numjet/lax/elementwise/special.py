@@ -10,7 +10,7 @@ from numjet.core.op import SCALARS, Missing, Op, Samples
 from numjet.core.traits import TRANSCENDENTAL
 from numjet.lax.elementwise import special_rules as rules
 from numjet.lax.elementwise.arithmetic import add_p, div_p, mul_p, neg_p, sign_p, square_p, sub_p
-from numjet.lax.elementwise.compare import eq_p
+from numjet.lax.elementwise.compare import eq_p, lt_p
 from numjet.lax.elementwise.scipy_functions import by_scipy, scipy_special
 from numjet.lax.elementwise.transcendental import exp_p, log1p_p, log_p
 from numjet.lax.operands import BINARY_SHAPES, FLOATS, UNARY_SHAPES, binary, where
@@ -299,11 +299,16 @@ def bessel_i0e(x: Any) -> Any:
 
 
 def _i1e_jvp(t: Any, out: Any, x: Any) -> Any:
-    """I0e - I1e (sign x + 1 / x), and its limit 1/2 at 0."""
-    zero = eq_p(x, 0.0)
-    safe = where(zero, 1.0, x)
-    slope = sub_p.bind(bessel_i0e_p.bind(x), add_p.bind(mul_p.bind(out, sign_p.bind(x)), div_p.bind(out, safe)))
-    return mul_p.bind(t, where(zero, 0.5, slope))
+    """I0e - I1e (sign x + 1 / x). The quotient is a power series (DLMF 10.25.2) for small x, where its derivatives cancel."""
+    size = mul_p.bind(x, sign_p.bind(x))
+    small = lt_p(size, 1.0)
+    square = square_p.bind(where(small, x, 0.0))
+    series = mul_p(square, 0.0)
+    for k in reversed(range(10)):
+        series = add_p(mul_p.bind(series, square), 0.5 / (4 ** k * math.factorial(k) * math.factorial(k + 1)))
+    quotient = where(small, mul_p.bind(exp_p.bind(neg_p.bind(size)), series), div_p.bind(out, where(small, 1.0, x)))
+    slope = sub_p.bind(bessel_i0e_p.bind(x), add_p.bind(mul_p.bind(out, sign_p.bind(x)), quotient))
+    return mul_p.bind(t, slope)
 
 
 bessel_i1e_p: Op = elementwise(

@@ -11,8 +11,8 @@ from numjet.core.traits import TRANSCENDENTAL
 from numjet.lax.elementwise import complex_rules as cx
 from numjet.lax.elementwise.accuracy import check_accuracy
 from numjet.lax.elementwise.arithmetic import add_p, div_p, mul_p, neg_p, rsqrt_p, square_p, sub_p
-from numjet.lax.operands import BINARY_SHAPES, COMPLEXES, FLOATS, UNARY_SHAPES, binary, by_kind
-from numjet.lax.templates import INEXACT, elementwise
+from numjet.lax.operands import BINARY_SHAPES, COMPLEXES, FLOATS, UNARY_SHAPES, binary, by_kind, where
+from numjet.lax.templates import INEXACT, call, elementwise
 
 
 def _function(name: str, eager: Any, jvp: Any, complex_rule: Any, low: float = -2, high: float = 2,
@@ -176,8 +176,12 @@ def tan(x: Any, *, accuracy: Any = None) -> Any:
 
 
 def _one_minus_square(x: Any) -> Any:
-    """1 - x² without cancellation near 1."""
-    return mul_p.bind(sub_p(1.0, x), add_p(1.0, x))
+    """1 - x² without cancellation near 1, where the product corrects it; the derivative -2x has no cancellation near 0."""
+    plain = sub_p(1.0, square_p.bind(x))
+    fixed = call("stop_gradient", x)
+    product = mul_p.bind(sub_p(1.0, fixed), add_p(1.0, fixed))
+    correction = sub_p.bind(product, call("stop_gradient", plain))
+    return add_p.bind(plain, where(call("eq", correction, correction), correction, 0.0))  # none at infinity
 
 
 asin_p: Op = _function("asin", np.arcsin, lambda t, out, x: mul_p.bind(t, rsqrt_p.bind(_one_minus_square(x))), cx.asin,

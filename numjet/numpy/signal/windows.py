@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from numjet.control.custom.custom_jvp import custom_jvp
 from numjet.foundation import dtypes
 from numjet.lax.elementwise import arithmetic, special, transcendental
 from numjet.lax.shape import create
@@ -23,9 +24,20 @@ def i0(x: Any) -> Any:
     x = operand_inexact("i0", x)
     if x.aval.dtype not in dtypes.FLOATING:
         raise ValueError(f"Unsupported input type to jax.numpy.i0: {x.aval.dtype.name}; expected real numbers")
-    size = arithmetic.mul_p.bind(x, arithmetic.sign_p.bind(x))  # |x|, of derivative 0 at 0 like that of the other factor
-    scale = transcendental.exp_p.bind(size)
-    return to_array(arithmetic.mul_p.bind(scale, special.bessel_i0e(to_array_checked("i0", x))))
+    return _i0(to_array_checked("i0", x))
+
+
+@custom_jvp
+def _i0(x: Any) -> Any:
+    return transcendental.exp_p.bind(arithmetic.abs_p.bind(x)) * special.bessel_i0e(x)
+
+
+@_i0.defjvp
+def _i0_jvp(primals: tuple[Any], tangents: tuple[Any]) -> tuple[Any, Any]:
+    """The derivative is I1, without the terms that cancel in that of the product."""
+    (x,), (t,) = primals, tangents
+    size = arithmetic.mul_p.bind(x, arithmetic.sign_p.bind(x))  # |x|, of derivative 0 at 0
+    return _i0(x), t * (transcendental.exp_p.bind(size) * special.bessel_i1e(x))
 
 
 def _dtype() -> np.dtype:

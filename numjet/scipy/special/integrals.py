@@ -35,9 +35,12 @@ def _i1(x: Any) -> Any:
 
 
 def _i1_slope(x: Any, out: Any) -> Any:
-    """I0 - I1 / x, with the limit 1/2 of the quotient at 0."""
-    zero = x == 0
-    return _i0(x) - jnp.where(zero, 0.5, out / jnp.where(zero, 1, x))
+    """I0 - I1 / x. The quotient is a power series (DLMF 10.25.2) for small x, where its derivatives cancel."""
+    small = abs(x) < 1
+    square = jnp.where(small, x, 0) ** 2
+    series = jnp.polyval(jnp.array([0.5 / (4 ** k * math.factorial(k) * math.factorial(k + 1)) for k in range(9, -1, -1)],
+                                   x.dtype), square)
+    return _i0(x) - jnp.where(small, series, out / jnp.where(small, 1, x))
 
 
 _i0.defjvps(lambda t, out, x: t * _i1(x))
@@ -51,7 +54,7 @@ def i0(x: Any) -> Any:
     1.0
     """
     x, = floats("i0", x)
-    return jnp.exp(x * jnp.sign(x)) * special.bessel_i0e(x)  # the derivative of abs at 0 would be 1
+    return _i0(x)
 
 
 def i1e(x: Any) -> Any:

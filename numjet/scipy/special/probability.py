@@ -157,7 +157,7 @@ def _entr(x: Any) -> Any:
     return jnp.where(x < 0, -np.inf, -_xlogy(x, x))
 
 
-_entr.defjvps(lambda t, out, x: -t * (jnp.log(x) + 1))
+_entr.defjvps(lambda t, out, x: -t * jnp.where(x < 0, 0, jnp.log(jnp.where(x < 0, 1, x)) + 1))
 
 
 def entr(x: Any) -> Any:
