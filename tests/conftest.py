@@ -1,12 +1,17 @@
 """Fixtures for all tests."""
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import numpy as np
 import pytest
 
-from numjet.foundation.config import enable_x64
+from numjet.foundation.config import config, enable_x64
+
+# Neither this process nor those that tests start keep programs in the cache of the user who runs the tests.
+os.environ["NUMJET_CACHE"] = "0"
+config.update("numjet_cache", "0")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -101,8 +101,8 @@ LAZY = {
     "numjet/api/aot.py": ["numjet.api.costs", "numjet.core.sharding.shardings"],
     "numjet/api/grad.py": ["numjet.api.wanted_cotangents"],
     "numjet/api/jit.py": ["numjet.api.autograph.function", "numjet.api.dynamic.axes", "numjet.api.dynamic.call",
-                          "numjet.api.key_reuse", "numjet.api.sharding.placement", "numjet.lax.sharding",
-                          "numjet.api.aot", "numjet.api.cache_misses"],
+                          "numjet.api.key_reuse", "numjet.api.export.programs", "numjet.api.sharding.placement",
+                          "numjet.lax.sharding", "numjet.api.aot", "numjet.api.cache_misses", "numjet.api.stored_calls"],
     "numjet/api/stages.py": ["numjet.api.refs"],
     "numjet/api/transfer.py": ["numjet.api.sharding.placement", "numjet.lax.sharding",
                                "traceback"],  # for errors nobody has seen at the end
@@ -113,10 +113,11 @@ LAZY = {
     "numjet/control/host/breakpoint.py": ["pdb"],
     "numjet/control/host/debug_print.py": ["logging", "numjet.control.host.format_check"],
     "numjet/control/loops/scan_op.py": ["numjet.control.simplify.loops"],
+    "numjet/cpu/native_code/stored.py": ["numjet.cpu.compiler", "numjet.cpu.native_code.jit", "numjet.cpu.native_code.tiers"],
     "numjet/foundation/absl_flags.py": ["absl.app", "absl.flags"],
     "numjet/control/loops/while_op.py": ["numjet.control.simplify.loops", "numjet.control.loops.while_reverse"],
     "numjet/cpu/ir/printer.py": ["json"],
-    "numjet/cpu/native_code/object_cache.py": ["hashlib"],  # for the cache on disk
+    "numjet/foundation/disk_cache.py": ["_blake2", "logging"],  # for the cache on disk
     "numjet/core/transfers.py": ["logging"],
     "numjet/runtime/gc_guard.py": ["logging"],
     "numjet/runtime/one_device.py": ["numjet.core.sharding.partition_spec", "numjet.core.sharding.shardings"],
@@ -138,7 +139,7 @@ LAZY = {
     "numjet/numpy/indexing/subscript.py": ["numjet.numpy.indexing.large"],
     "numjet/numpy/ufuncs/ufunc_class.py": ["numjet.numpy.ufuncs.vectorize"],
     "numjet/runtime/device.py": ["numjet.core.sharding.distribution"],
-    "numjet/runtime/dispatch.py": ["numjet.core.sharding.distribution"],
+    "numjet/runtime/dispatch.py": ["numjet.runtime.stored_programs", "numjet.core.sharding.distribution"],
     "numjet/scipy/integrate/steps.py": ["scipy.integrate"],  # coefficients of DOP853
     "numjet/scipy/signal/design.py": ["scipy.signal"],  # designs of filters from numbers
     "numjet/scipy/signal/segments.py": ["scipy.signal.windows"],  # tables of windows

@@ -50,14 +50,17 @@ from numjet.transforms.dce import dce_jaxpr
 from numjet.transforms.simplify import simplify
 
 if TYPE_CHECKING:
-    from numjet.api import aot, cache_misses
+    from numjet.api import aot, cache_misses, stored_calls
 else:
     aot = lazy_import.Module("numjet.api.aot")
     cache_misses = lazy_import.Module("numjet.api.cache_misses")
+    stored_calls = lazy_import.Module("numjet.api.stored_calls")
 autograph = lazy_import.Module("numjet.api.autograph.function")
 axes = lazy_import.Module("numjet.api.dynamic.axes")
 dynamic = lazy_import.Module("numjet.api.dynamic.call")
 key_reuse = lazy_import.Module("numjet.api.key_reuse")
+programs = lazy_import.Module("numjet.api.export.programs")
+hooks.set_program_bytes(lambda closed: programs.program_bytes(closed))
 hooks.set_key_use(lambda op, args, params: key_reuse.use_by_operation(op, args, params))
 placement = lazy_import.Module("numjet.api.sharding.placement")
 sharding = lazy_import.Module("numjet.lax.sharding")
@@ -306,6 +309,11 @@ class Jitted:
         if config.disable_jit or computed_sizes.maker is not None:  # what computes sizes is one program
             return self.fun(*args, **kwargs), None
         call = self.take_apart(args, kwargs)
+        plain = self.named is None and not labels_in_use
+        stored_as = stored_calls.key(self.fun, self.name, self.options, call) if plain else None
+        stored = stored_calls.find(stored_as, call, self.donated(call), self.name) if stored_as is not None else None
+        if stored is not None:
+            return self._run_stored(stored, call)
         with _native.rare_collections:
             traced = self.trace(call)
             if current_trace() is not EVAL or any(isinstance(x, Tracer) for x in (*call.leaves, *traced.consts)):
@@ -317,23 +325,27 @@ class Jitted:
         values = [*call.leaves, *traced.consts]
         if config.debug_key_reuse:
             key_reuse.use_arguments(traced.key_use(), values)
-        leaves = [dispatch.as_array(x, a, device) for x, a in zip(call.leaves, call.avals, strict=True)]
-        outs = executable([leaves[k] for k in kept], [donated[k] for k in kept])
-        for k, leaf in enumerate(leaves):
-            if donated[k] and not leaf.is_deleted():
-                leaf.delete()
+        outs = _run(executable, kept, donated, call, device)
         if config.debug_key_reuse:
             key_reuse.mark_results(traced.key_use(), values, outs)
         if traced.trimming is not None:
             return tree_unflatten(traced.out_tree, traced.trimming.trimmed(outs)), None
+        if stored_as is not None and traced.refs.lasting:
+            stored_calls.keep(stored_as, executable, kept, traced.out_tree)
         native = executable.native
         labels = self._labels(traced, values, device, outs)
         if labels is not None:
             native = one_device.Labelling(native, labels)
             outs = native.label(outs)
-        plan = tuple(("out", k) for k in range(len(outs)))
-        entry = _native.Entry(native, tuple(kept), tuple(donated), call.avals, traced.out_tree, plan)
-        return tree_unflatten(traced.out_tree, outs), entry
+        return tree_unflatten(traced.out_tree, outs), _entry(native, kept, donated, call, traced.out_tree, len(outs))
+
+    def _run_stored(self, stored: stored_calls.Found, call: Call) -> tuple[Any, Any]:
+        """As `call`, by a program that another process traced and compiled."""
+        donated = self.donated(call)
+        _warn_of_unused_donations(stored.executable, [donated[k] for k in stored.kept])
+        outs = _run(stored.executable, stored.kept, donated, call, CPU)
+        return tree_unflatten(stored.out_tree, outs), _entry(stored.executable.native, stored.kept, donated, call,
+                                                            stored.out_tree, len(outs))
 
     def _labels(self, traced: Traced, values: Sequence[Any], device: Any, outs: Sequence[Any]) -> list[Any] | None:
         """The shardings that results on one device show, if any."""
@@ -448,7 +460,7 @@ class Jitted:
             closed, kept = self.thinned(traced)
             there = device if isinstance(device, Device) else device.replace(ins=tuple(device.ins[k] for k in kept))
             compiled = dispatch.compile_closed(simplify(closed), self.name, [donated[k] for k in kept], there, closed,
-                                               self.options.get("compiler_options"))
+                                               self.options.get("compiler_options"), stored=True)
             traced._executables[device] = compiled, kept
             _warn_of_unused_donations(compiled, [donated[k] for k in kept])
             if traced.key is not None:
@@ -481,6 +493,21 @@ class Jitted:
                                   tuple(found.jaxpr.out_avals[:found.out_tree.num_leaves]), self.where(found, call), found.refs,
                                   self.named)
         return aot.Traced(signature, ClosedJaxpr(found.jaxpr, found.consts), program, kept)
+
+
+def _run(executable: Any, kept: Sequence[int], donated: Sequence[bool], call: Call, device: Any) -> list[Any]:
+    """The results of a program for a call, whose donated arguments are deleted."""
+    leaves = [dispatch.as_array(x, a, device) for x, a in zip(call.leaves, call.avals, strict=True)]
+    outs: list[Any] = executable([leaves[k] for k in kept], [donated[k] for k in kept])
+    for k, leaf in enumerate(leaves):
+        if donated[k] and not leaf.is_deleted():
+            leaf.delete()
+    return outs
+
+
+def _entry(native: Any, kept: Sequence[int], donated: Sequence[bool], call: Call, out_tree: PyTreeDef, outs: int) -> Any:
+    plan = tuple(("out", k) for k in range(outs))
+    return _native.Entry(native, tuple(kept), tuple(donated), call.avals, out_tree, plan)
 
 
 def _warn_of_unused_donations(executable: Any, donated: Sequence[bool]) -> None:

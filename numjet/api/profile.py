@@ -52,7 +52,7 @@ def profile(fun: Callable[..., Any], *, seconds: float = 0.5) -> Callable[..., P
         with events.span("compile", name=call.fun_name):
             closed = dispatch.constants_computed(lowered.jaxpr, call.fun_name)
             program = backend.compile_program(closed, call.fun_name, probes=probes)
-        executable = dispatch.native_executable(program, closed, call.fun_name)
+        executable = dispatch.native_executable(program, closed.in_avals, closed.out_avals, call.fun_name)
         arrays, _ = Compiled(lowered.traced, executable, lowered.jaxpr).operands(args, kwargs)
         runs = _run(executable, arrays, seconds, probes)
         return _report(call.fun_name, runs, probes)

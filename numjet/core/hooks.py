@@ -1,5 +1,5 @@
 """Late-bound slots between layers: `evaluate`, `evaluate_own`, `host_array`, `literal_array` and `user_value` (set by
-runtime), `simplify` and `key_use` (set by api), `vary` (set by lax), `methods` (set by numpy)."""
+runtime), `simplify`, `key_use` and `program_bytes` (set by api), `vary` (set by lax), `methods` (set by numpy)."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -109,3 +109,12 @@ def set_methods(methods: dict[str, Any], *classes: type) -> None:
     for cls in classes:
         for name, fn in methods.items():
             setattr(cls, name, fn)
+
+
+program_bytes: Callable[[Any], bytes] = lambda closed: _no_backend(closed, (), {})
+"""program_bytes(closed): a program as bytes, the same for equal programs; ValueError for one that calls Python functions."""
+
+
+def set_program_bytes(fn: Callable[[Any], bytes]) -> None:
+    global program_bytes
+    program_bytes = fn

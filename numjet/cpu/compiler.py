@@ -15,9 +15,9 @@ from numjet.cpu.codegen import llvm
 from numjet.cpu.ir import printer
 from numjet.cpu.ir.nodes import CALLBACK, KERNEL_STATUS, Call, Function
 from numjet.cpu.ir.traversal import walk
-from numjet.cpu.kernels import lapack, workspace
+from numjet.cpu.kernels import symbols, workspace
 from numjet.cpu.lowering.lower import Lowered, lower
-from numjet.cpu.native_code import jit, object_cache as object_cache, tiers
+from numjet.cpu.native_code import jit, stored, tiers
 from numjet.cpu.passes import (
     array_contraction,
     cancellation,
@@ -68,6 +68,7 @@ class Program(Fields):
     routines: list[tuple[Call, bool]]
     on_second_call: Callable[[Any], None] | None = None
     keepalive: list[Any] = default_factory(list)
+    portable: stored.Portable | None = None   # what another process needs to run it; None where it calls Python functions
 
     def workspace_bytes(self) -> int:
         """What library routines take at most at a time, beside the scratch memory."""
@@ -99,14 +100,17 @@ def compile_program(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = ()
     text = llvm.emit(function, context.target)
     dump("ll", lambda: text)
     constants, keepalive = llvm.constant_symbols(function)
-    symbols = {**call_symbols(function), **{n: t.address for n, t in lowered.trampolines.items()}, **constants}
+    addresses = {**call_symbols(function), **{n: t.address for n, t in lowered.trampolines.items()}, **constants}
     kept: list[Any] = [lowered.trampolines, *keepalive]
-    compiled, on_second_call = tiers.compile_tiers(text, symbols, function, context.nanoseconds, kept)
+    portable = None if lowered.trampolines else stored.Portable(
+        function.name, function.scratch_bytes, lowered.aliases, context.nanoseconds, cancellation.open_ended(function),
+        len(function.errors), dict(zip(constants, keepalive, strict=True)))
+    compiled, on_second_call = tiers.compile_tiers(text, addresses, function, context.nanoseconds, kept, portable)
     dump("s", lambda: jit.disassembly(compiled))
     return Program(compiled.address, function.scratch_bytes, lowered.aliases, context.nanoseconds,
                    cancellation.open_ended(function), _errors(function.name, function.errors), text, compiled,
                    limits.short_inputs(function), sum(t.nbytes for t in function.temps),
-                   workspace.routines(function), on_second_call, kept)
+                   workspace.routines(function), on_second_call, kept, portable)
 
 
 def optimized(closed: ClosedJaxpr, name: str, target: Target) -> tuple[Function, Target]:
@@ -170,12 +174,12 @@ def as_text(closed: ClosedJaxpr, name: str) -> str:
 def call_symbols(function: Function) -> dict[str, int]:
     """The addresses of the library functions that a program calls."""
     names = {s.symbol for s in walk(function.body) if isinstance(s, Call) and not s.symbol.startswith(CALLBACK)}
-    return {n: _address(n) for n in names}
+    return {n: symbols.kernel(n) for n in names}
 
 
-def _address(name: str) -> int:
-    found = lapack.address(name)
-    return _native.kernel_address(name) if found is None else found
+def errors_of(closed: ClosedJaxpr | None, name: str, donated: Sequence[bool]) -> Callable[[int, list[int]], BaseException]:
+    """What turns the status codes of a stored program into exceptions; None: for one that has no checks of its own."""
+    return _errors(_symbol(name), [] if closed is None else planned(closed, name, donated).errors)
 
 
 def _errors(name: str, errors: list[Any]) -> Callable[[int, list[int]], BaseException]:

@@ -11,7 +11,7 @@ from numjet.cpu.codegen import llvm
 from numjet.cpu.compiler import optimized
 from numjet.cpu.ir.nodes import CALLBACK, KERNEL_STATUS, Call
 from numjet.cpu.ir.traversal import walk
-from numjet.cpu.kernels import blas, lapack
+from numjet.cpu.kernels import blas, lapack, symbols
 from numjet.cpu.native_code import jit
 from numjet.foundation.record import Record
 
@@ -44,9 +44,9 @@ def standalone(closed: ClosedJaxpr, name: str, instruction_set: str) -> Standalo
         raise NotImplementedError(f"{name} calls Python (pure_callback, debug.print and the like, or NumPy for an operation on "
                                   "a rare dtype), which is not there in a native library; leave the callbacks out")
     code = jit.compile_object(llvm.emit(function, target), target=target)
-    symbols, arrays = llvm.constant_symbols(function)
-    constants = dict(zip(symbols, arrays, strict=True))
-    support = [(f"__{s}", f"nj_{s}") for s in jit.HALF_SUPPORT]
+    names, arrays = llvm.constant_symbols(function)
+    constants = dict(zip(names, arrays, strict=True))
+    support = [(f"__{s}", f"nj_{s}") for s in symbols.HALF_SUPPORT]
     if not any(s.symbol in lapack.KERNELS for s in calls):
         return Standalone(function.name, code, function.scratch_bytes, constants, support, (), None, 0)
     library, pattern = blas.library()

@@ -19,6 +19,7 @@ import contextlib
 import itertools
 import os
 import re
+import sys
 import threading
 import weakref
 from collections.abc import Callable, Mapping
@@ -298,6 +299,17 @@ def _check_changeable(flag: Flag, value: Any, now: Any) -> None:
 
 
 config = Config(_Shared(os.environ))
+
+
+def cache_home() -> str | None:
+    """The folder in which this platform's programs keep caches; None for a user without a home."""
+    named = os.environ.get("LOCALAPPDATA" if sys.platform == "win32" else "XDG_CACHE_HOME", "")
+    if os.path.isabs(named):
+        return named
+    home = os.path.expanduser("~")
+    if not os.path.isabs(home):
+        return None
+    return os.path.join(home, "Library", "Caches") if sys.platform == "darwin" else os.path.join(home, ".cache")
 
 
 class Override(contextlib.ContextDecorator):

@@ -224,8 +224,8 @@ FLAGS: tuple[Flag, ...] = (
     Flag("numjet_instruction_set", one_of("native", "avx512", "avx2", "baseline"), "native",
          "The widest instructions to use: those of this CPU, or fewer, to reproduce results of another one.", fixed=True),
     Flag("numjet_num_threads", parse_count, None, "Threads of the CPU backend; none: one per core.", optional=True),
-    Flag("numjet_cache", parse_str, None, "Folder of compiled CPU code, before jax_compilation_cache_dir; '1': in the "
-         "user's cache folder; '0': none.", optional=True),
+    Flag("numjet_cache", parse_str, None, "Folder of compiled CPU code, before jax_compilation_cache_dir; '1': the "
+         "user's cache folder, as by default; '0': none.", optional=True),
     Flag("numjet_tiers", one_of("auto", "one"), "auto", "auto: large programs are compiled quickly first, and optimized "
          "once they are called again; one: optimized at once."),
     Flag("numjet_perf_map", parse_bool, False, "Write the addresses of compiled functions to /tmp/perf-PID.map, for perf."),

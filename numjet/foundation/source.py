@@ -65,6 +65,11 @@ def is_internal(code: types.CodeType) -> bool:
     return _is_hidden(code.co_filename) if known is None else known
 
 
+def is_own(code: types.CodeType) -> bool:
+    """Whether the code is one of this package's files, which change with its version."""
+    return code.co_filename.startswith(_PACKAGE)
+
+
 class Frame:
     """A location in the user's code: `file`, `line`, `function`; compares by location. `names`: the scopes around it."""
 

@@ -49,3 +49,8 @@ def load_standalone() -> ModuleType:
     """The module that compiles for a linker, see numjet.cpu.standalone."""
     load_backend("cpu")
     return locks.import_module("numjet.cpu.standalone")
+
+
+def load_stored() -> ModuleType:
+    """The module that takes programs of the CPU from bytes, without a compiler, see numjet.cpu.native_code.stored."""
+    return locks.import_module("numjet.cpu.native_code.stored")

@@ -1,6 +1,7 @@
 """Dispatch: compiles jaxprs to executables for a device, caches and calls them."""
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,9 @@ from numjet.runtime.settings import fast_paths_allowed
 if TYPE_CHECKING:
     from numjet.core.sharding import distribution
     from numjet.core.sharding.distribution import Distribution, Several
+    from numjet.runtime import stored_programs
 else:
+    stored_programs = lazy_import.Module("numjet.runtime.stored_programs")
     distribution = lazy_import.Module("numjet.core.sharding.distribution")
 
 PROGRAM_BYTES = 1 << 16  # a lower bound for a program with its code, its plan and its jaxpr
@@ -43,14 +46,16 @@ class Executable:
     """A compiled program: takes Arrays for all inputs of its jaxpr, returns Arrays.
 
     `program` is the compiler's result; `native` is what runs: an executable of the native core, or of another backend.
+    stored_as: its name on disk, if it is kept there.
     """
 
-    __slots__ = ("program", "native", "name", "in_avals", "out_avals", "unverified", "__weakref__")
+    __slots__ = ("program", "native", "name", "in_avals", "out_avals", "unverified", "stored_as", "__weakref__")
 
-    def __init__(self, program: Any, native: Any, closed: ClosedJaxpr, name: str):
+    def __init__(self, program: Any, native: Any, in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray], name: str):
         self.program, self.native, self.name = program, native, name
-        self.in_avals, self.out_avals = list(closed.in_avals), list(closed.out_avals)
+        self.in_avals, self.out_avals = list(in_avals), list(out_avals)
         self.unverified: verification.FirstCall | None = None
+        self.stored_as: str | None = None
 
     @property
     def nbytes(self) -> int:
@@ -83,12 +88,39 @@ def check_execution(name: str) -> None:
 
 def compile_closed(closed: ClosedJaxpr, name: str = "main", donated: Sequence[bool] = (),
                    device: Device | Distribution = CPU, meant: ClosedJaxpr | None = None,
-                   options: compiler_options.Options | None = None) -> Executable:
+                   options: compiler_options.Options | None = None, stored: bool = False) -> Executable:
     """Compiles a closed jaxpr for a device, or several; constants are embedded. meant: the jaxpr before simplification.
-    options: settings of XLA for this program."""
+    options: settings of XLA for this program. stored: another process may have compiled it, so that its text is not there."""
+    if stored and device == CPU and options is None:
+        return _known(closed, name, donated, meant)
     made = _compiled(closed, name, donated, device, options)
     made.unverified = verification.first_call(closed, meant, name)
     return made
+
+
+def _known(closed: ClosedJaxpr, name: str, donated: Sequence[bool], meant: ClosedJaxpr | None) -> Executable:
+    """A program from the disk, or compiled and kept there."""
+    key = stored_programs.key(closed, name, donated)
+    if key is None:
+        return compile_closed(closed, name, donated, CPU, meant)
+    found = stored_programs.find(key, lambda: backends.load_stored().errors(constants_computed(closed, name), name, donated))
+    if found is not None:
+        made = native_executable(found, closed.in_avals, closed.out_avals, name)
+    else:
+        began = time.perf_counter()
+        made = compile_closed(closed, name, donated, CPU, meant)
+        stored_programs.keep(key, made.program, began)
+    made.stored_as = key
+    return made
+
+
+def stored_executable(key: str, in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray], name: str,
+                      donated: Sequence[bool]) -> Executable | None:
+    """The executable of a stored program without checks of its own, which has these inputs and results; or None."""
+    program = stored_programs.find(key, lambda: backends.load_stored().errors(None, name, donated))
+    if program is None or program.portable.checks:
+        return None
+    return native_executable(program, in_avals, out_avals, name)
 
 
 def _compiled(closed: ClosedJaxpr, name: str, donated: Sequence[bool], device: Device | Distribution,
@@ -99,35 +131,36 @@ def _compiled(closed: ClosedJaxpr, name: str, donated: Sequence[bool], device: D
     with events.span("compile", name=name), events.logged(lambda: _end_of(name, device)), _native.rare_collections:
         if not isinstance(device, Device):
             loaded = backends.load_partitioned().compile_program(closed, name, tuple(donated), device, CPU, options)
-            return Executable(loaded, loaded, closed, name)
+            return Executable(loaded, loaded, closed.in_avals, closed.out_avals, name)
         if device.platform != "cpu":
             loaded = backends.load_backend(device.platform).compile_program(closed, name, tuple(donated), device, options)
-            return Executable(loaded, loaded, closed, name)
+            return Executable(loaded, loaded, closed.in_avals, closed.out_avals, name)
         compiler_options.not_read(options)
         closed = constants_computed(closed, name)
         program = backends.load_backend("cpu").compile_program(closed, name, tuple(donated))
-        return native_executable(program, closed, name, device)
+        return native_executable(program, closed.in_avals, closed.out_avals, name, device, bool(closed.effects))
 
 
 def constants_computed(closed: ClosedJaxpr, name: str) -> ClosedJaxpr:
     """A program for the CPU with its work on constants done, where that pays."""
     def run(first: ClosedJaxpr) -> list[Any]:
         program = backends.load_backend("cpu").compile_program(first, f"{name}_constants")
-        return native_executable(program, first, name)([])
+        return native_executable(program, first.in_avals, first.out_avals, name)([])
     return prologue.computed_once(closed, run)
 
 
-def native_executable(program: Any, closed: ClosedJaxpr, name: str, device: Device = CPU) -> Executable:
+def native_executable(program: Any, in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray], name: str,
+                      device: Device = CPU, effects: bool = False) -> Executable:
     """The executable of a program for a CPU device."""
-    native = _native.Executable(program.address, tuple(closed.in_avals), tuple(closed.out_avals), program.scratch_bytes,
+    native = _native.Executable(program.address, tuple(in_avals), tuple(out_avals), program.scratch_bytes,
                                 tuple(program.aliases), program.cost_ns, program.on_error, program, device, name)
     if program.open_ended:
         native.set_open_ended()
-    if closed.effects:
+    if effects:
         native.set_effects()
     if program.on_second_call is not None:
         native.set_on_second_call(program.on_second_call)
-    return Executable(program, native, closed, name)
+    return Executable(program, native, in_avals, out_avals, name)
 
 
 def _start_of(closed: ClosedJaxpr, name: str) -> str:
@@ -264,7 +297,7 @@ def operation(op: Op, avals: Sequence[ShapedArray], params: dict[str, Any], devi
         meant = one_equation(op, avals, params)
         program = hooks.simplify(meant) if op.compiled else meant
         name = params.get("name", op.name) if op.programs else op.name
-        found = compile_closed(program, name, device=device, meant=meant), params
+        found = compile_closed(program, name, device=device, meant=meant, stored=True), params
         if epoch == _native.config_epoch():  # else flags changed while it was made
             _operations.put(key, found, found[0].nbytes)
     return found[0]

@@ -17,19 +17,20 @@ import numpy as np
 import pytest
 
 import numjet as nj
-from numjet.cpu.native_code import object_cache
-from numjet.foundation import events
+from numjet.foundation import disk_cache, events
 from numjet.foundation.config import config
+from numjet.runtime import stored_programs
 
 CODE = bytes(range(256)) * 40
 
 
 @pytest.fixture
-def cache(tmp_path: Path) -> Iterator[Path]:
-    """An empty cache, which is switched on."""
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An empty cache, which is switched on, of object code only."""
+    monkeypatch.setattr(stored_programs, "enabled", False)
     before = config.read("numjet_cache")
     config.update("numjet_cache", str(tmp_path / "cache"))
-    object_cache._warned.clear()
+    disk_cache._warned.clear()
     yield tmp_path / "cache"
     config.update("numjet_cache", before)
 
@@ -144,16 +145,16 @@ def _damaged(content: bytes, rng: random.Random) -> bytes:
 
 
 def test_damaged_entries_are_never_returned(cache, scale):
-    object_cache.keep("name", CODE, 1.0)
+    disk_cache.keep("name", CODE, 1.0)
     path = entry(cache)
     whole, rng = path.read_bytes(), random.Random(0)
     for _ in range(500 * scale):
         damaged = _damaged(whole, rng)
         path.write_bytes(damaged)
         path.chmod(0o600)
-        assert damaged == whole or object_cache.find("name") is None
-    object_cache.keep("name", CODE, 1.0)
-    assert object_cache.find("name") == CODE
+        assert damaged == whole or disk_cache.find("name") is None
+    disk_cache.keep("name", CODE, 1.0)
+    assert disk_cache.find("name") == CODE
 
 
 # --- room
@@ -168,8 +169,8 @@ def test_temporary_files_of_killed_writers_go(cache):
     for path in (old, new):
         path.write_bytes(b"half of an entry")
     os.utime(old, (1000, 1000))
-    with object_cache._opened(cache) as directory:
-        object_cache.prune(directory, -1)
+    with disk_cache._opened(cache) as directory:
+        disk_cache.prune(directory, -1)
     assert new.exists() and not old.exists()
 
 
@@ -228,4 +229,4 @@ def test_processes_share_a_folder_and_are_killed(cache, scale):
             assert "done" in out or k < 4, err
             assert worker.returncode in (0, -signal.SIGKILL) and "Warning" not in err, err
         for path in cache.glob("*.numjet"):
-            assert object_cache.find(path.stem) is not None
+            assert disk_cache.find(path.stem) is not None

@@ -101,4 +101,5 @@ int simd_init(PyObject* module);
 int fork_init(PyObject* module);
 int cgroup_init(PyObject* module);
 int caches_init(PyObject* module);
+int code_init(PyObject* module);
 int signals_init(PyObject* module);

@@ -30,6 +30,13 @@ def write_program(w: Writer, closed: ClosedJaxpr) -> None:
     w.raw(bytes(whole.data))
 
 
+def program_bytes(closed: ClosedJaxpr) -> bytes:
+    """A program as bytes, the same for equal programs. ValueError if it calls Python functions."""
+    w = Writer()
+    write_program(w, closed)
+    return bytes(w.data)
+
+
 def read_program(r: Reader) -> ClosedJaxpr:
     """The program at the reader's position, checked. Corrupt, or an error of a rule, for what is no program."""
     found = _Found()

@@ -1,7 +1,7 @@
 """Just-in-time compilation: LLVM IR text to machine code in memory. Only this module, `linker` and `perf_map` touch llvmlite;
 import it when first compiling.
 
-LLVM emits relocatable object code, without IR passes (see `llvm.emit`). The disk cache stores that (`object_cache`), and ORC
+LLVM emits relocatable object code, without IR passes (see `llvm.emit`). The disk cache stores that (`disk_cache`), and ORC
 links it. Addresses of external functions and constants are passed by name.
 """
 from __future__ import annotations
@@ -23,11 +23,11 @@ from numjet import _native
 from numjet.cpu.codegen.statements.cancellation import POLL
 from numjet.cpu.codegen.statements.parallel import PARALLEL_FOR
 from numjet.cpu.ir.nodes import MATH
-from numjet.cpu.kernels.c_library import c_symbol
-from numjet.cpu.native_code import object_cache, perf_map
+from numjet.cpu.kernels import symbols as known
+from numjet.cpu.native_code import perf_map
 from numjet.cpu.native_code.linker import Linker
 from numjet.cpu.target import LIMITED, Caches, Target, from_features
-from numjet.foundation import events, locks
+from numjet.foundation import disk_cache, events, locks
 from numjet.foundation.config import config
 from numjet.foundation.record import Fields, default_factory
 
@@ -37,16 +37,6 @@ _LEAST_BYTES, _BYTES_PER_CHARACTER = 1 << 25, 1000
 _LOCK = locks.lock()
 _LLVM_LOCK = locks.held_at_fork(binding.ffi.lib._lock._lock)  # llvmlite's own: finalizers call LLVM without ours
 _last_use = 0.0
-# Functions that LLVM's code generator or emitted code may call.
-_RUNTIME = ("memcpy", "memmove", "memset", "fmod", "fmodf", "fma", "fmaf", "floor", "floorf", "ceil", "ceilf",
-            "trunc", "truncf", "round", "roundf", "roundeven", "roundevenf", "rint", "rintf",
-            "sqrt", "sqrtf", "fmax", "fmaxf", "fmin", "fminf", "ldexp", "ldexpf", "copysign", "copysignf", "nearbyint",
-            "nearbyintf", "bzero", *MATH, *(f"{name}f" for name in MATH))
-# Those of compilers' support libraries, which a process need not have: see native/kernels/libcalls.cpp. Every C compiler
-# brings the second ones.
-HALF_SUPPORT = ("truncsfhf2", "truncdfhf2", "truncsfbf2", "truncdfbf2", "extendhfsf2", "extendhfdf2", "extendbfsf2")
-SUPPORT = (*HALF_SUPPORT, "multi3", "divti3", "modti3", "udivti3", "umodti3", "ashlti3", "lshrti3", "ashrti3", "popcountdi2",
-           "popcountsi2")
 _COMMENT = re.compile(r"^  ;.*\n", re.MULTILINE)
 _DECLARED = re.compile(r'^declare .*?@"?([\w.$-]+)"?\(|^@"?([\w.$-]+)"? = external', re.MULTILINE)
 
@@ -117,7 +107,7 @@ def compile(text: str, symbols: dict[str, int], name: str, opt: int = 2, keepali
     Raises RuntimeError with LLVM's message when the text is not valid, KeyError when a symbol is unknown.
     """
     names = [function or constant for function, constant in _DECLARED.findall(text)]
-    missing = [n for n in names if not n.startswith("llvm.") and n not in symbols and n not in _runtime_symbols()]
+    missing = [n for n in names if not n.startswith("llvm.") and n not in symbols and n not in runtime_symbols()]
     if missing:
         raise KeyError(f"no address was given for what '{name}' uses: {', '.join(missing)}")
     stored = find_object(text, opt, target)
@@ -126,7 +116,7 @@ def compile(text: str, symbols: dict[str, int], name: str, opt: int = 2, keepali
             return _with_text(load_object(stored, symbols, name, keepalive), text, opt)
     start = time.perf_counter()
     code = compile_object(text, opt, target)
-    object_cache.keep(_key(text, opt, target), code, time.perf_counter() - start)
+    disk_cache.keep(_key(text, opt, target), code, time.perf_counter() - start)
     return _with_text(load_object(code, symbols, name, keepalive), text, opt)
 
 
@@ -137,7 +127,7 @@ def _with_text(loaded: Compiled, text: str, opt: int) -> Compiled:
 
 def find_object(text: str, opt: int = 2, target: Target | None = None) -> bytes | None:
     """Object code of LLVM IR text from the disk cache, or None."""
-    return object_cache.find(_key(text, opt, target)) if object_cache.folder() is not None else None
+    return disk_cache.find(_key(text, opt, target)) if disk_cache.folder() is not None else None
 
 
 def _key(text: str, opt: int, target: Target | None) -> str:
@@ -145,7 +135,7 @@ def _key(text: str, opt: int, target: Target | None) -> str:
     target = target or host()
     llvm_version = ".".join(map(str, binding.llvm_version_info))
     version = sys.modules["numjet"].__version__
-    return object_cache.key(_COMMENT.sub("", text), version, llvmlite.__version__, llvm_version, target.triple, target.cpu,
+    return disk_cache.key(_COMMENT.sub("", text), version, llvmlite.__version__, llvm_version, target.triple, target.cpu,
                             target.features, str(opt))
 
 
@@ -181,18 +171,19 @@ def load_object(code: bytes, symbols: dict[str, int], name: str, keepalive: tupl
     """Links object code, fresh or from the disk cache. Raises RuntimeError when a symbol has no address."""
     _native.require_memory(_LEAST_BYTES + 4 * len(code))
     with _LOCK:
-        library = _LINKER.link(code, name, {**_runtime_symbols(), **symbols})
+        library = _LINKER.link(code, name, {**runtime_symbols(), **symbols})
         if config.perf_map:
             perf_map.add(library.address, code, name)
         return Compiled(name, library.address, code, [library, *keepalive])
 
 
 @functools.cache
-def _runtime_symbols() -> dict[str, int]:
-    found = {symbol: c_symbol(symbol) for symbol in _RUNTIME}
-    known = {symbol: address for symbol, address in found.items() if address is not None}
-    support = {f"__{name}": _native.kernel_address(f"nj_{name}") for name in SUPPORT}
-    return {**known, **support, **{name: _native.kernel_address(name) for name in (PARALLEL_FOR, POLL)}}
+def runtime_symbols() -> dict[str, int]:
+    """The addresses of all functions that code may call without being given them."""
+    names = (*known.RUNTIME, *MATH, *(f"{name}f" for name in MATH), *(f"__{name}" for name in known.SUPPORT))
+    found = {name: known.runtime(name) for name in names}
+    addresses = {name: address for name, address in found.items() if address is not None}
+    return {**addresses, **{name: known.kernel(name) for name in (PARALLEL_FOR, POLL)}}
 
 
 def disassembly(compiled: Compiled) -> str:

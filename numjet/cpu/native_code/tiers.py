@@ -20,6 +20,7 @@ from typing import Any
 from numjet.cpu.ir.nodes import For, Function, While
 from numjet.cpu.ir.traversal import nodes, walk
 from numjet.cpu.native_code import jit
+from numjet.cpu.native_code.stored import Portable
 from numjet.foundation import events, locks
 from numjet.foundation.config import config
 
@@ -29,25 +30,34 @@ QUICK, GOOD = 0, 2        # effort of LLVM's code generator
 QUIET_SECONDS = 0.05      # without a compilation, before one in the background: LLVM does one at a time
 
 
-def compile_tiers(text: str, symbols: dict[str, int], function: Function, nanoseconds: float,
-                  keepalive: list[Any]) -> tuple[jit.Compiled, Callable[[Any], None] | None]:
+def compile_tiers(text: str, symbols: dict[str, int], function: Function, nanoseconds: float, keepalive: list[Any],
+                  portable: Portable | None = None) -> tuple[jit.Compiled, Callable[[Any], None] | None]:
     """The first code of a program; and if a second tier is to follow, a function to call before the second call. That has
-    the second tier compiled, put in place, and added to `keepalive`."""
+    the second tier compiled, put in place, and added to `keepalive`. portable: to be given the code."""
     name = function.name
+    if not quick_first(text, function, nanoseconds) or jit.find_object(text, GOOD) is not None:
+        code = jit.compile(text, symbols, name, GOOD)
+        if portable is not None:
+            portable.code = code.object_bytes
+        return code, None
+    events.count("compile.first_tier")
+    code = jit.compile(text, symbols, name, QUICK)
+    if portable is not None:
+        portable.code, portable.text = code.object_bytes, text
+    return code, lambda executable: second_tier(executable, text, symbols, name, keepalive, portable)
 
-    def make(effort: int) -> jit.Compiled:
-        return jit.compile(text, symbols, name, effort)
 
-    def job(executable: Any) -> None:
-        better = make(GOOD)
+def second_tier(executable: Any, text: str, symbols: dict[str, int], name: str, keepalive: list[Any],
+                portable: Portable | None) -> None:
+    """Has the second tier of a program compiled in the background, and put in place."""
+    def job() -> None:
+        better = jit.compile(text, symbols, name, GOOD)
         keepalive.append(better)
         executable.replace(better.address)
         events.count("compile.second_tier")
-
-    if not quick_first(text, function, nanoseconds) or jit.find_object(text, GOOD) is not None:
-        return make(GOOD), None
-    events.count("compile.first_tier")
-    return make(QUICK), lambda executable: _worker.put(lambda: job(executable))
+        if portable is not None:
+            portable.improve(better.object_bytes)
+    _worker.put(job)
 
 
 def quick_first(text: str, function: Function, nanoseconds: float) -> bool:

@@ -3,8 +3,8 @@ from __future__ import annotations
 
 import os
 
+from numjet.foundation import disk_cache
 from numjet.foundation.config import config
-from numjet.runtime import backends
 
 
 def set_cache_dir(path: str | os.PathLike[str]) -> None:
@@ -24,4 +24,4 @@ def reset_cache() -> None:
     >>> from numjet.experimental.compilation_cache import compilation_cache
     >>> compilation_cache.reset_cache()
     """
-    backends.load_backend("cpu").object_cache.forget_warnings()
+    disk_cache.forget_warnings()

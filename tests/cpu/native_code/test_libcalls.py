@@ -12,6 +12,7 @@ import numjet.numpy as jnp
 from numjet import _native
 from numjet.cpu.ir.nodes import INT64, Buffer, Exprs, For, Function, Stmt, Store
 from numjet.cpu.ir.types import kind
+from numjet.cpu.kernels import symbols
 from numjet.cpu.native_code import jit
 from numjet.cpu.target import Target, from_features
 from numjet.cpu.verification.interpreter import interpret
@@ -148,6 +149,6 @@ def test_counts_of_bits() -> None:
 
 
 def test_every_name_has_an_address() -> None:
-    given = jit._runtime_symbols()
-    assert all(given[f"__{name}"] for name in jit.SUPPORT)
+    given = jit.runtime_symbols()
+    assert all(given[f"__{name}"] for name in symbols.SUPPORT)
     assert {"memcpy", "memmove", "memset", "fmod", "fmodf", "fma", "fmaf", "floorf", "roundevenf"} <= given.keys()

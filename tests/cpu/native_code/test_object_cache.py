@@ -13,9 +13,11 @@ import pytest
 
 import numjet as nj
 import numjet.numpy as jnp
-from numjet.cpu.native_code import jit, object_cache, tiers
-from numjet.foundation import events
+from numjet.cpu.native_code import jit, tiers
+from numjet.foundation import disk_cache, events
 from numjet.foundation.config import config
+from numjet.foundation.flags import FLAGS as FLAGS_OF_THE_PACKAGE
+from numjet.runtime import stored_programs
 
 FLAGS = ("numjet_cache", "jax_compilation_cache_dir", "jax_enable_compilation_cache", "jax_compilation_cache_max_size",
          "jax_persistent_cache_min_compile_time_secs", "jax_persistent_cache_min_entry_size_bytes",
@@ -23,9 +25,12 @@ FLAGS = ("numjet_cache", "jax_compilation_cache_dir", "jax_enable_compilation_ca
 
 
 @pytest.fixture
-def flags():
-    """Sets flags for one test."""
+def flags(monkeypatch):
+    """Sets flags for one test of the cache of object code."""
+    monkeypatch.setattr(stored_programs, "enabled", False)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     before = {name: config.read(name) for name in FLAGS}
+    config.update("numjet_cache", None)
     yield config.update
     for name, value in before.items():
         config.update(name, value)
@@ -69,26 +74,30 @@ def test_lines_of_the_source_do_not_matter(cache):
     assert "codegen" not in grown
 
 
-def test_off_by_default(flags, tmp_path, monkeypatch):
-    monkeypatch.setattr(Path, "home", lambda: tmp_path)
-    assert config.cache is None and config.cache_dir is None
+def test_on_by_default(flags, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert config.read("jax_enable_compilation_cache") and config.cache_dir is None
+    assert {flag.name: flag.default for flag in FLAGS_OF_THE_PACKAGE}["numjet_cache"] is None
+    flags("numjet_cache", None)
+    assert compile_and_run() == MADE and compile_and_run() == FOUND
+    assert len(entries(tmp_path / "numjet")) == 1
+    flags("numjet_cache", "0")
     assert compile_and_run() == {"codegen": 1}
-    assert not entries(tmp_path)
 
 
 def test_names_of_the_flag(flags, tmp_path, monkeypatch):
     flags("jax_compilation_cache_dir", str(tmp_path / "jax"))
-    assert object_cache.folder() == tmp_path / "jax"
+    assert disk_cache.folder() == tmp_path / "jax"
     assert compile_and_run() == MADE and entries(tmp_path / "jax")
     flags("numjet_cache", str(tmp_path / "own"))
-    assert object_cache.folder() == tmp_path / "own"
+    assert disk_cache.folder() == tmp_path / "own"
     flags("numjet_cache", "0")
-    assert object_cache.folder() is None
-    monkeypatch.setattr(Path, "home", lambda: tmp_path)
+    assert disk_cache.folder() is None
+    monkeypatch.setenv("HOME", str(tmp_path))
     flags("numjet_cache", "1")
-    assert object_cache.folder() == tmp_path / ".cache" / "numjet"
+    assert disk_cache.folder() == tmp_path / ".cache" / "numjet"
     flags("jax_enable_compilation_cache", False)
-    assert object_cache.folder() is None
+    assert disk_cache.folder() is None
 
 
 @pytest.mark.parametrize("damage", ["short", "empty", "changed", "longer", "other"])
@@ -107,14 +116,14 @@ def test_damaged_entry_is_replaced(cache, damage):
 def test_entry_that_cannot_be_linked_is_made_again(cache, monkeypatch):
     compile_and_run()
     (path,) = entries(cache)
-    path.write_bytes(object_cache._packed(path.stem, b"no object"))
+    path.write_bytes(disk_cache._packed(path.stem, b"no object"))
     counted = compile_and_run()
     assert counted == {"codegen": 1, "cache.hit": 1, "cache.store": 1}
     assert compile_and_run() == FOUND
 
 
 def test_key_holds_all_that_shapes_code():
-    names = {object_cache.key(*parts) for parts in (("ab", "c"), ("a", "bc"), ("abc",), ("abc", ""), ("c", "ab"))}
+    names = {disk_cache.key(*parts) for parts in (("ab", "c"), ("a", "bc"), ("abc",), ("abc", ""), ("c", "ab"))}
     assert len(names) == 5
     text = "define void @f() {\n  ret void\n}\n"
     host = jit.host()

@@ -1,9 +1,11 @@
-"""Persistent compilation cache: object files on disk under a hash of their LLVM IR, target and options.
+"""Persistent compilation cache: files under the hash of what they were made from. On three levels, of which a call takes the
+first that knows it: programs of calls (`api/stored_calls.py`), which need no tracing; programs by jaxpr
+(`runtime/stored_programs.py`), which need no compiling; object files by LLVM IR (`cpu/native_code/jit.py`).
 
-Off, unless a flag names a folder (`numjet_cache`, or `jax_compilation_cache_dir`). Entries hold relocatable code, linked
-by name on loading, so they contain no address of the process that wrote them. A file is written under another name and
-renamed, so that other processes see all of it or nothing. A damaged file, or one of another program, fails its checksum; it is
-removed and the program compiled.
+It lies in the user's cache folder, or where a flag says (`numjet_cache`, or `jax_compilation_cache_dir`; "0": nowhere). Entries
+hold relocatable code, linked by name on loading, so they contain no address of the process that wrote them. A file is written
+under another name and renamed, so that other processes see all of it or nothing. A damaged file, or one of another program,
+fails its checksum; it is removed and the program compiled.
 
 Entries are executed, so the folder and every file must belong to the user and be writable by nobody else, and must not
 be symbolic links. Both are checked through open descriptors, so that nothing can be swapped in between. Where a check
@@ -21,9 +23,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from numjet.foundation import events, lazy_import
-from numjet.foundation.config import config
+from numjet.foundation.config import cache_home, config
+from numjet.foundation.record import Record
 
-hashlib = lazy_import.Module("hashlib")
+blake2 = lazy_import.Module("_blake2")  # of hashlib, which takes long to import
+logging = lazy_import.Module("logging")
 
 _MAGIC = b"numjet object 2\n"
 _SUFFIX, _TEMPORARY = ".numjet", ".numjet.tmp"
@@ -40,29 +44,34 @@ _stored = 0
 
 
 def folder() -> Path | None:
-    """The folder of the cache; None where it is off."""
+    """The folder of the cache; None where it is off, or the user has no cache folder."""
     named = config.cache if config.cache is not None else config.cache_dir
-    if not config.enable_compilation_cache or named in (None, "", "0"):
+    if not config.enable_compilation_cache or named in ("", "0"):
         return None
-    return user_folder() if named == "1" else Path(named).expanduser()
+    return user_folder() if _is_default(named) else Path(named).expanduser()
 
 
-def user_folder() -> Path:
-    """The user's cache folder, for the value "1"."""
-    return Path.home() / ".cache" / "numjet"
+def _is_default(named: str | None) -> bool:
+    return named is None or named == "1"
 
 
-def key(text: str, *shaping: str) -> str:
-    """The name of an entry: of LLVM IR text, and whatever else its code depends on."""
-    digest = hashlib.blake2b(digest_size=24)
+def user_folder() -> Path | None:
+    """The user's cache folder; None where the system knows of none."""
+    home = cache_home()
+    return None if home is None else Path(home, "numjet")
+
+
+def key(text: str | bytes, *shaping: str) -> str:
+    """The name of an entry: of LLVM IR text or other content, and whatever else it depends on."""
+    digest = blake2.blake2b(digest_size=24)
     for part in (*shaping, text):
         digest.update(f"{len(part)}:".encode())
-        digest.update(part.encode())
-    return digest.hexdigest()
+        digest.update(part.encode() if isinstance(part, str) else part)
+    return str(digest.hexdigest())
 
 
-def find(name: str) -> bytes | None:
-    """The code of an entry, or None."""
+def find(name: str, event: str = "cache") -> bytes | None:
+    """The content of an entry, or None. event: under which name the search is counted."""
     place = folder()
     if place is None:
         return None
@@ -74,12 +83,12 @@ def find(name: str) -> bytes | None:
         pass
     except OSError as error:
         _warn("read", place, error)
-    events.count("cache.miss" if code is None else "cache.hit")
+    events.count(f"{event}.miss" if code is None else f"{event}.hit")
     return code
 
 
-def keep(name: str, code: bytes, seconds: float) -> None:
-    """Stores code that took `seconds` to compile, if that is long enough; then prunes the folder."""
+def keep(name: str, code: bytes, seconds: float, event: str = "cache") -> None:
+    """Stores what took `seconds` to make, if that is long enough; then prunes the folder."""
     global _stored
     place = folder()
     if place is None or seconds < config.persistent_cache_min_compile_time_secs:
@@ -90,7 +99,7 @@ def keep(name: str, code: bytes, seconds: float) -> None:
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
         with _opened(place) as directory:
             _write(directory, name, code)
-            events.count("cache.store")
+            events.count(f"{event}.store")
             _stored += 1
             if _stored % _PRUNE_EVERY == 1 or 0 <= config.compilation_cache_max_size < _PRUNE_EVERY * len(code):
                 prune(directory, config.compilation_cache_max_size)
@@ -135,8 +144,9 @@ def _private(status: os.stat_result) -> bool:
     return status.st_uid == os.geteuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
-def _read(directory: int, name: str) -> bytes | None:
-    """The code of an entry that belongs to the user and passes its checksum; removes any other file of this name."""
+def _read(directory: int, name: str, remove: bool = True) -> bytes | None:
+    """The content of an entry that belongs to the user and passes its checksum. remove: any other file of this name goes, and
+    the entry counts as used."""
     code = None
     try:
         handle = os.open(name + _SUFFIX, _READ, dir_fd=directory)
@@ -151,12 +161,12 @@ def _read(directory: int, name: str) -> bytes | None:
             if stat.S_ISREG(status.st_mode) and _private(status):
                 with open(handle, "rb", closefd=False) as file:
                     code = _unpacked(name, file.read())
-            if code is not None:
+            if code is not None and remove:
                 with contextlib.suppress(OSError):
                     os.utime(handle)   # the time of the last use, for `prune`
         finally:
             os.close(handle)
-    if code is None:
+    if code is None and remove:
         _remove(directory, name + _SUFFIX, "cache.damaged")
     return code
 
@@ -195,7 +205,7 @@ def _entries(directory: int) -> Iterator[tuple[float, int, str]]:
 
 
 def _packed(name: str, code: bytes) -> bytes:
-    digest = hashlib.blake2b(name.encode() + b"\n", digest_size=_CHECKSUM_BYTES)
+    digest = blake2.blake2b(name.encode() + b"\n", digest_size=_CHECKSUM_BYTES)
     digest.update(code)
     return _MAGIC + digest.digest() + code
 
@@ -207,16 +217,48 @@ def _unpacked(name: str, content: bytes) -> bytes | None:
 
 
 def _warn(what: str, place: Path, error: OSError) -> None:
-    """Warns once per folder and reason that programs are compiled without the cache."""
+    """Says once per folder and reason that programs are compiled without the cache: as a warning about a folder that was named,
+    else to the log, as nobody asked for a cache."""
     if config.raise_persistent_cache_errors:
         raise error
     reason = error.strerror or str(error)
-    if (place, reason) not in _warned:
-        _warned.add((place, reason))
-        warnings.warn(f"could not {what} the compilation cache in {place}: {error}; programs are compiled without it. Set "
-                      "numjet_cache to a folder that only you can write, or to '0'", UserWarning, stacklevel=2)
+    if (place, reason) in _warned:
+        return
+    _warned.add((place, reason))
+    text = (f"could not {what} the compilation cache in {place}: {error}; programs are compiled without it. Set numjet_cache "
+            "to a folder that only you can write, or to '0'")
+    if _is_default(config.cache if config.cache is not None else config.cache_dir):
+        logging.getLogger("numjet").warning(text)
+    else:
+        warnings.warn(text, UserWarning, stacklevel=2)
 
 
 def forget_warnings() -> None:
     """Lets every warning be given again."""
     _warned.clear()
+
+
+class Entry(Record):
+    """What is known of one file of the cache."""
+
+    name: str
+    size: int
+    used: float   # when it was read or written last
+    whole: bool
+
+
+def entries(place: Path) -> list[Entry]:
+    """All entries of a folder, the most recently used first, each checked against its checksum. OSError for a folder that is
+    not the user's alone."""
+    found = []
+    with _opened(place) as directory:
+        for used, size, name in sorted(_entries(directory), reverse=True):
+            found.append(Entry(name, size, used, _read(directory, name.removesuffix(_SUFFIX), remove=False) is not None))
+    return found
+
+
+def remove(place: Path, names: list[str]) -> None:
+    """Removes entries of a folder."""
+    with _opened(place) as directory:
+        for name in names:
+            _remove(directory, name)

@@ -1,0 +1,139 @@
+"""Persistent programs: compiled programs on disk under a hash of their jaxpr, and of all else that a compilation depends on.
+
+A program that another process compiled is neither lowered nor compiled here. Left out are programs that call Python, hold
+effects or operations of users' own, or much data; and all of them while a flag asks for what only a compilation does (dumps,
+verification, checks of passes).
+"""
+from __future__ import annotations
+
+import functools
+import os
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from numjet import _native
+from numjet.core import hooks
+from numjet.core.ir import ClosedJaxpr
+from numjet.core.op import Missing, Op
+from numjet.core.walk import all_eqns
+from numjet.foundation import disk_cache, events
+from numjet.foundation.config import config
+from numjet.runtime import backends
+
+MOST_BYTES = 1 << 22   # of a stored program and its constants: with more, the folder would be full of arrays
+# Flags that say where and what is logged, counted and kept, not what programs are.
+_IRRELEVANT = frozenset(("jax_compilation_cache_dir", "jax_enable_compilation_cache", "jax_compilation_cache_max_size",
+                         "jax_persistent_cache_min_compile_time_secs", "jax_persistent_cache_min_entry_size_bytes",
+                         "jax_raise_persistent_cache_errors", "numjet_cache", "jax_log_compiles", "jax_explain_cache_misses",
+                         "jax_no_tracing", "jax_traceback_filtering", "jax_array_garbage_collection_guard"))
+_PACKAGE = Path(__file__).resolve().parents[1]
+enabled = True   # tests of the levels below turn it off
+
+
+def allowed() -> bool:
+    """Whether programs are taken from the disk, and kept there."""
+    return enabled and disk_cache.folder() is not None and not (
+        config.dump or config.verify or config.enable_checks or config.perf_map)
+
+
+def surroundings() -> tuple[str, ...]:
+    """What all programs depend on, beside themselves: versions, the machine, and the flags."""
+    flags = ",".join(f"{name}={value!r}" for name, value in config.values.items() if name not in _IRRELEVANT)
+    return *_machine(), str(_native.num_threads()), flags
+
+
+def key(closed: ClosedJaxpr, name: str, donated: Sequence[bool]) -> str | None:
+    """The name of a program on disk; None for one that is not kept there."""
+    if not allowed() or closed.effects or sum(getattr(c, "nbytes", 8) for c in closed.consts) > MOST_BYTES:
+        return None
+    if not all(_is_own(eqn.primitive) for eqn in all_eqns(closed.jaxpr)):
+        return None
+    try:
+        content = hooks.program_bytes(closed)
+    except ValueError:   # it calls Python functions
+        return None
+    return disk_cache.key(content, "program", name, "".join("01"[d] for d in donated), *surroundings())
+
+
+def _is_own(op: Any) -> bool:
+    """Whether an operation is lowered by a rule of numjet's, which has the same version as numjet."""
+    if type(op) is not Op:
+        return False
+    rule = op.cpu
+    while isinstance(rule, functools.partial):
+        rule = rule.func
+    return isinstance(rule, Missing) or (getattr(rule, "__module__", None) or "").split(".")[0] == "numjet"
+
+
+def find(name: str, on_error: Any) -> Any:
+    """The stored program of that name, linked, or None. on_error: see cpu.native_code.stored.load."""
+    content = disk_cache.find(name, "stored_program")
+    if content is None:
+        return None
+    try:
+        return backends.load_stored().load(content, on_error)
+    except (ValueError, KeyError, TypeError, RuntimeError):   # of another version, whatever its name says: compile
+        events.count("stored_program.unusable")
+        return None
+
+
+def keep(name: str, program: Any, began: float) -> None:
+    """Stores a program that was compiled since `began`; once more when its second tier is there."""
+    portable = program.portable
+    if portable is None or portable.nbytes > MOST_BYTES:
+        return
+    seconds = time.perf_counter() - began
+
+    def write() -> None:
+        disk_cache.keep(name, portable.pack(), seconds, "stored_program")
+    write()
+    portable.observer = write
+
+
+@functools.cache
+def _machine() -> tuple[str, ...]:
+    """The versions of all that makes programs, and the processor."""
+    version = str(sys.modules["numjet"].__version__)
+    return version, _sources(), np.__version__, sys.version, _llvm(), _native.cpu_identity(), str(_native.caches(""))
+
+
+def _sources() -> str:
+    """What tells one state of numjet's files from another: of an installed package the native core, which is replaced with
+    it; of a checkout all files, which may change at any time."""
+    if not (_PACKAGE.parent / "pyproject.toml").exists():
+        return _stamp(Path(_native.__file__)) + _stamp(_PACKAGE / "__init__.py")
+    digest = disk_cache.blake2.blake2b(digest_size=16)
+    for stamp in sorted(_stamps(_PACKAGE)):
+        digest.update(stamp.encode())
+    return str(digest.hexdigest())
+
+
+def _stamps(folder: Path | str) -> list[str]:
+    found = []
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir() and entry.name != "__pycache__":
+                found += _stamps(entry.path)
+            elif entry.name.endswith((".py", ".so", ".pyd")):
+                status = entry.stat()
+                found.append(f"{entry.path} {status.st_size} {status.st_mtime_ns} ")
+    return found
+
+
+def _stamp(path: Path) -> str:
+    status = path.stat()
+    return f"{path} {status.st_size} {status.st_mtime_ns} "
+
+
+def _llvm() -> str:
+    """Which llvmlite would compile here; it is not imported to be asked."""
+    for folder in sys.path:
+        path = Path(folder or ".") / "llvmlite" / "_version.py"
+        if path.exists():
+            return _stamp(path)
+    return "none"
