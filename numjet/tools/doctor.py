@@ -20,7 +20,8 @@ import numpy as np
 
 import numjet as nj
 from numjet import _native, lax, numpy as jnp
-from numjet.cpu.native_code import jit as native, object_cache
+from numjet.cpu.native_code import jit as native
+from numjet.foundation import disk_cache
 from numjet.foundation.config import config
 from numjet.foundation.flags import FLAGS
 
@@ -61,7 +62,7 @@ def processor() -> Iterator[Row]:
 
 
 def storage() -> Iterator[Row]:
-    place = object_cache.folder()
+    place = disk_cache.folder()
     yield Row("cache of machine code", "off" if place is None else f"{place} ({size_of(place):.1f} MiB)")
 
 
