@@ -28,7 +28,7 @@ import numpy as np
 import numjet as nj
 from numjet import export, lax, numpy as jnp
 from numjet.api.export import files
-from numjet.cpu.native_code import object_cache
+from numjet.foundation import disk_cache
 from numjet.experimental import serialize_executable
 from numjet.foundation.config import config
 from numjet.foundation.dimension import is_symbolic
@@ -143,7 +143,7 @@ def _cache() -> Reading:
     folder = Path(tempfile.mkdtemp())
     config.update("numjet_cache", str(folder))
     config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
-    object_cache.keep("name", random.Random(0).randbytes(5000), 1.0)
+    disk_cache.keep("name", random.Random(0).randbytes(5000), 1.0)
     entry, = folder.glob("*.numjet")
     whole = entry.read_bytes()
 
@@ -151,7 +151,7 @@ def _cache() -> Reading:
         data = mutated(rng, whole)
         entry.write_bytes(data)
         entry.chmod(0o600)
-        return data == whole or object_cache.find("name") is None
+        return data == whole or disk_cache.find("name") is None
     return read
 
 
