@@ -28,8 +28,8 @@ import numpy as np
 import numjet as nj
 from numjet import export, lax, numpy as jnp
 from numjet.api.export import files
-from numjet.foundation import disk_cache
 from numjet.experimental import serialize_executable
+from numjet.foundation import disk_cache
 from numjet.foundation.config import config
 from numjet.foundation.dimension import is_symbolic
 
