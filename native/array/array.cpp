@@ -274,6 +274,14 @@ ArrayRef array_from_numpy(PyArrayObject* ndarray, AvalInfo* info, PyObject* devi
   return array_copied(ndarray, info, device, committed);
 }
 
+}  // namespace
+
+ArrayRef array_of_ndarray(PyArrayObject* ndarray, AvalInfo* info, PyObject* device) {
+  return array_from_numpy(ndarray, info, device, false);
+}
+
+namespace {
+
 PyObject* from_numpy(PyObject*, PyObject* args, PyObject* kwargs) {
   static const char* names[] = {"ndarray", "aval", "device", "committed", nullptr};
   PyObject *ndarray, *aval, *device;

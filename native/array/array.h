@@ -34,6 +34,9 @@ ArrayRef array_empty(AvalInfo* info, PyObject* device, bool committed);
 ArrayRef array_share(Array* array, AvalInfo* info, PyObject* device, bool committed);
 // An array with a copy of an ndarray's elements, made by all threads; null with TypeError when they are not those of `info`.
 ArrayRef array_copied(PyArrayObject* ndarray, AvalInfo* info, PyObject* device, bool committed);
+// An array on an ndarray's memory, which nobody may write any more; a copy of what is not contiguous. Null with TypeError when
+// its elements are not those of `info`.
+ArrayRef array_of_ndarray(PyArrayObject* ndarray, AvalInfo* info, PyObject* device);
 // How often elements of arrays were copied, and how many bytes: under the GIL.
 struct CopyCounts {
   uint64_t copies = 0, bytes = 0;

@@ -63,6 +63,8 @@ PyObject* compare(PyObject* self, PyObject* other, int op) {
 }
 
 PyObject* subscript(PyObject* self, PyObject* index) {
+  PyObject* part = eager_part(reinterpret_cast<Array*>(self), index);
+  if (part || PyErr_Occurred()) return part;
   PyObject* args[] = {self, index};
   return call_hook(hook_getitem, args, 2);
 }

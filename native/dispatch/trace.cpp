@@ -5,7 +5,7 @@
 
 namespace nj {
 
-__thread TraceState trace_state = {{}, 0, 0, 0};
+__thread TraceState trace_state = {{}, 0, 0, 0, true};
 PyGlobal eval_trace;
 std::atomic<uint64_t> config_epoch{1};
 
@@ -13,17 +13,20 @@ namespace {
 
 PyGlobal config_reader;
 
-// (serial, fast) of the reader's answer.
-bool take_apart(PyObject* answer, uint64_t* serial, bool* fast) {
-  if (!PyTuple_Check(answer) || PyTuple_GET_SIZE(answer) != 2) {
-    PyErr_Format(PyExc_TypeError, "the reader of the configuration must return (serial, fast), got %R", answer);
+// (serial, fast, here) of the reader's answer.
+bool take_apart(PyObject* answer, uint64_t* serial, bool* fast, bool* here) {
+  if (!PyTuple_Check(answer) || PyTuple_GET_SIZE(answer) < 2 || PyTuple_GET_SIZE(answer) > 3) {
+    PyErr_Format(PyExc_TypeError, "the reader of the configuration must return (serial, fast) or (serial, fast, here), got %R",
+                 answer);
     return false;
   }
   *serial = PyLong_AsUnsignedLongLong(PyTuple_GET_ITEM(answer, 0));
   if (PyErr_Occurred()) return false;
   int on = PyObject_IsTrue(PyTuple_GET_ITEM(answer, 1));
   *fast = on > 0;
-  return on >= 0;
+  const int local = PyTuple_GET_SIZE(answer) == 3 ? PyObject_IsTrue(PyTuple_GET_ITEM(answer, 2)) : 1;
+  *here = local > 0;
+  return on >= 0 && local >= 0;
 }
 
 }  // namespace
@@ -33,14 +36,15 @@ bool read_config() {
     // What changes from here on is read in the next round, in which `seen` is found to be out of date.
     const uint64_t epoch = config_epoch.load(std::memory_order_acquire);
     uint64_t serial = 0;
-    bool fast = true;
+    bool fast = true, here = true;
     if (config_reader) {
       PyRef answer(PyObject_CallNoArgs(config_reader.get()));
-      if (!answer || !take_apart(answer.get(), &serial, &fast)) return false;
+      if (!answer || !take_apart(answer.get(), &serial, &fast, &here)) return false;
     }
     trace_state.serial = serial;
     trace_state.seen = epoch;
     trace_state.quick = fast ? epoch : 0;
+    trace_state.here = here;
   }
   return trace_state.quick != 0;
 }
@@ -83,8 +87,9 @@ PyMethodDef functions[] = {
      PyDoc_STR("Sets the evaluating trace, the default of every thread; returns the one that was.")},
     {"set_config_reader", method<set_config_reader>(), METH_O,
      PyDoc_STR(
-         "Sets the reader of a thread's configuration, () -> (serial, fast): a number that is part of every jit cache key, and "
-         "whether native eager operations and the native jit cache are on. None: (0, True). Returns what was.")},
+         "Sets the reader of a thread's configuration, () -> (serial, fast, here): a number that is part of every jit cache key, "
+         "whether native eager operations and the native jit cache are on, and whether results that no argument places are arrays "
+         "of this host (default: they are). None: (0, True). Returns what was.")},
     {"config_epoch", method<config_epoch_now>(), METH_NOARGS, PyDoc_STR("How often process-wide flags have changed.")},
     {"config_changed", method<config_changed>(), METH_NOARGS,
      PyDoc_STR("Every thread reads its configuration again when it next needs it.")},

@@ -11,6 +11,7 @@ struct TraceState {
   uint64_t serial;    // stands for the flags that programs depend on, as this thread sees them
   uint64_t seen;      // the epoch in which they were read; 0: they have to be read again
   uint64_t quick;     // the same, or 0 while this thread is not to take the fast path
+  bool here;          // results that no argument places belong on this host
 };
 
 extern __thread TraceState trace_state;
@@ -26,5 +27,8 @@ inline bool evaluating() {
   if (trace_state.current && trace_state.current.get() != eval_trace.get()) return false;
   return trace_state.quick == config_epoch.load(std::memory_order_acquire) || read_config();
 }
+
+// As evaluating(), where results that no argument places are arrays of this host.
+inline bool evaluating_here() { return evaluating() && trace_state.here; }
 
 }  // namespace nj

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from numjet.api import eager_plans
 from numjet.api.jit import cache_clearers
 from numjet.control.call import body_tracing
 from numjet.core import aval
@@ -69,6 +70,7 @@ def clear_caches() -> None:
     for clear in list(cache_clearers.values()):
         clear()
     dispatch.clear_operations()
+    eager_plans.clear_tapes()
     body_tracing.clear_cache()
     util.clear_caches()
     clear_memos()

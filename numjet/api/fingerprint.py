@@ -109,6 +109,8 @@ class _Reader:
         kind = type(x)
         if kind is types.FunctionType:
             self.function(x, where)
+        elif kind is _native.EagerFunction:
+            self.callable(x.__wrapped__, where)
         elif kind is _native.JitFunction:
             self.jitted(x, where)
         elif kind is functools.partial or kind is Partial:

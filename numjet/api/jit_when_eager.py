@@ -56,6 +56,7 @@ def jit_when_eager(*static: str, small: bool = True, large: bool = True) -> Call
             if program is None:
                 program = jit(fun, static_argnums=positions, static_argnames=by_name)
             return program(*args, **kwargs)
+        call.runs_programs = small  # type: ignore[attr-defined]
         return call  # type: ignore[return-value]
     return decorate
 

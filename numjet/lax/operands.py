@@ -80,6 +80,8 @@ def same_dtype(fn: Callable[..., Any]) -> Callable[..., Any]:
     """A NumPy function whose result takes the dtype of the first operand (NumPy widens the 4-bit integers)."""
     def eager(x: np.ndarray, *rest: np.ndarray, **params: Any) -> np.ndarray:
         return np.asarray(fn(x, *rest, **params)).astype(x.dtype, copy=False)
+    if isinstance(fn, np.ufunc):
+        eager.ufunc = fn  # type: ignore[attr-defined]
     return eager
 
 

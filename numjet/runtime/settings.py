@@ -8,12 +8,12 @@ from numjet.foundation.config import config
 from numjet.runtime.device import default_elsewhere
 
 
-def _read() -> tuple[int, bool]:
-    """Called by the native core in a thread whose flags have changed: the serial of the trace token, and whether the fast
-    path may be used."""
+def _read() -> tuple[int, bool, bool]:
+    """Called by the native core in a thread whose flags have changed: the serial of the trace token, whether the fast
+    path may be used, and whether results that no argument places are arrays of this host."""
     step_by_step = (config.debug_nans or config.debug_infs or config.debug_key_reuse or config.disable_jit
                     or config.check_tracer_leaks or config.no_execution)
-    return config.token.serial, not step_by_step and not replaced and transfers.unguarded()
+    return config.token.serial, not step_by_step and not replaced and transfers.unguarded(), not default_elsewhere()
 
 
 def fast_paths_allowed() -> bool:

@@ -245,23 +245,31 @@ int SignatureCache::same_objects(const Item& item, const Signature& s) {
 
 int SignatureCache::find(const Signature& s, PyRef& entry) {
   auto [first, last] = items_.equal_range(s.hash);
-  for (auto place = first; place != last; ++place) {
+  for (auto place = first; place != last; ++place) {  // mostly the first, by identity: without taking a count of it
     const Item& item = *place->second;
-    if (!same_words(item, s)) continue;
-    if (!std::equal(s.objects.begin(), s.objects.end(), item.objects.begin())) {
-      uint64_t version = version_;
-      std::shared_ptr<Item> alive = place->second;
-      int same = same_objects(*alive, s);
-      if (same < 0) return -1;
-      if (same == 1) {
-        entry = alive->entry;
-        return 1;
-      }
-      if (version != version_) return 0;  // the iterators are gone
-      continue;
-    }
+    if (!same_words(item, s) || !std::equal(s.objects.begin(), s.objects.end(), item.objects.begin())) continue;
     entry = item.entry;
     return 1;
+  }
+  std::shared_ptr<Item> found;
+  const int status = find_item(s, found);
+  if (status == 1) entry = found->entry;
+  return status;
+}
+
+int SignatureCache::find_item(const Signature& s, std::shared_ptr<Item>& found) {
+  auto [first, last] = items_.equal_range(s.hash);
+  for (auto place = first; place != last; ++place) {
+    if (!same_words(*place->second, s)) continue;
+    const uint64_t version = version_;
+    const std::shared_ptr<Item> alive = place->second;
+    const int same = same_objects(*alive, s);
+    if (same < 0) return -1;
+    if (same == 1) {
+      found = alive;
+      return 1;
+    }
+    if (version != version_) return 0;  // the iterators are gone
   }
   return 0;
 }
@@ -274,6 +282,20 @@ int SignatureCache::insert(const Signature& s, PyObject* entry) {
   ++version_;
   items_.emplace(s.hash, std::make_shared<Item>(s, entry));
   return 0;
+}
+
+int SignatureCache::assign(const Signature& s, PyObject* entry) {
+  std::shared_ptr<Item> present;
+  const int found = find_item(s, present);
+  if (found < 0) return -1;
+  if (found == 0) return insert(s, entry);
+  const PyRef old = std::exchange(present->entry, PyRef::share(entry));  // which may run anything when it goes
+  return 0;
+}
+
+size_t SignatureCache::count(PyTypeObject* type) const {
+  return size_t(std::count_if(items_.begin(), items_.end(),
+                              [type](const auto& item) { return Py_TYPE(item.second->entry.get()) == type; }));
 }
 
 void SignatureCache::clear() {

@@ -45,14 +45,19 @@ class SignatureCache {
   // 1: found, in `entry`. 0: not found. -1: comparing raised.
   int find(const Signature& signature, PyRef& entry);
   int insert(const Signature& signature, PyObject* entry);
+  // As insert, in place of an entry that is there: 0, or -1.
+  int assign(const Signature& signature, PyObject* entry);
   void clear();
   size_t size() const { return items_.size(); }
+  // How many entries are of a type.
+  size_t count(PyTypeObject* type) const;
   int traverse(visitproc visit, void* arg) const;
 
  private:
   struct Item;
   static bool same_words(const Item& item, const Signature& signature);
   static int same_objects(const Item& item, const Signature& signature);
+  int find_item(const Signature& signature, std::shared_ptr<Item>& found);
   std::unordered_multimap<uint64_t, std::shared_ptr<Item>> items_;
   uint64_t version_ = 0;  // changes with the items
 };

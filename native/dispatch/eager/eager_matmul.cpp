@@ -14,12 +14,7 @@ extern "C" void nj_gemm(int64_t code, int64_t batch, int64_t m, int64_t n, int64
 
 namespace nj {
 
-namespace {
-
-constexpr int64_t kLong = 1 << 15;  // multiply-adds from which other Python threads may run meanwhile
-
-// The code of a dtype whose sums have the same dtype; -1 for others.
-int64_t code_of(const PyArray_Descr* dtype) {
+int64_t matrix_code(const PyArray_Descr* dtype) {
   if (!PyArray_ISNBO(dtype->byteorder)) return -1;
   switch (dtype->type_num) {
     case NPY_FLOAT: return code_float32;
@@ -35,6 +30,10 @@ int64_t code_of(const PyArray_Descr* dtype) {
     default: return -1;
   }
 }
+
+namespace {
+
+constexpr int64_t kLong = 1 << 15;  // multiply-adds from which other Python threads may run meanwhile
 
 // What was asked last: products of the same two avals have the same one.
 struct Known { AvalRef left, right, out; };
@@ -91,7 +90,7 @@ PyObject* eager_matmul(PyObject* left, PyObject* right) {
   auto *a = reinterpret_cast<Array*>(left), *b = reinterpret_cast<Array*>(right);
   if (!suits(a) || !suits(b) || a->info->dtype != b->info->dtype || a->info->dims[1] != b->info->dims[0]) return nullptr;
   if (a->device != b->device || a->sharding != b->sharding || !readable(a) || !readable(b)) return nullptr;
-  const int64_t code = code_of(a->info->dtype), m = a->info->dims[0], k = a->info->dims[1], n = b->info->dims[1];
+  const int64_t code = matrix_code(a->info->dtype), m = a->info->dims[0], k = a->info->dims[1], n = b->info->dims[1];
   if (code < 0) return nullptr;
   // Owned, as are both memories: what runs meanwhile may ask for other products, and delete any array.
   const AvalRef info = result_info(a->info, b->info);
@@ -130,7 +129,7 @@ PyObject* multiply_matrices(PyObject*, PyObject* args) {
   PyArrayObject *x, *y, *out;
   if (!PyArg_ParseTuple(args, "O!O!O!:multiply_matrices", &PyArray_Type, &x, &PyArray_Type, &y, &PyArray_Type, &out))
     return nullptr;
-  const int64_t code = code_of(PyArray_DESCR(out));
+  const int64_t code = matrix_code(PyArray_DESCR(out));
   const bool alike =
       PyArray_EquivTypes(PyArray_DESCR(x), PyArray_DESCR(out)) && PyArray_EquivTypes(PyArray_DESCR(y), PyArray_DESCR(out));
   if (code < 0 || !alike || PyArray_NDIM(x) != 3 || PyArray_NDIM(y) != 3 || PyArray_NDIM(out) != 3) {
@@ -165,4 +164,14 @@ PyMethodDef functions[] = {
 
 }  // namespace nj
 
-int eager_init(PyObject* module) { return PyModule_AddFunctions(module, nj::functions); }
+namespace nj {
+int tape_init(PyObject* module);
+int eager_function_init(PyObject* module);
+int basic_index_init(PyObject* module);
+}  // namespace nj
+
+int eager_init(PyObject* module) {
+  if (PyModule_AddFunctions(module, nj::functions) < 0 || nj::tape_init(module) < 0) return -1;
+  if (nj::basic_index_init(module) < 0) return -1;
+  return nj::eager_function_init(module);
+}

@@ -74,6 +74,8 @@ def trace_body(fun: Callable[..., Any], in_tree: Any, in_avals: Sequence[ShapedA
 
     captures: the caller threads mutable references, so raise Captures where the function uses those of outer traces.
     """
+    if type(fun) is _native.EagerFunction:
+        fun = fun.__wrapped__  # type: ignore[attr-defined]
     key = _native.exact_key((in_tree, tuple(in_avals), kind, config.token, named_scope()))
     known = _recall(fun, key)
     if known is not None:

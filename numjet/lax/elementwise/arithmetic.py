@@ -155,10 +155,16 @@ def _div_eager(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return _int_div(x, y) if x.dtype.kind in "iu" else _widened(_int_div, x, y)
 
 
+_div_eager.ufunc = {"f": np.divide, "c": np.divide}  # type: ignore[attr-defined]
+
+
 def _rem_eager(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     if kind_of(x.dtype) == "f":
         return np.fmod(x, y)
     return _int_rem(x, y) if x.dtype.kind in "iu" else _widened(_int_rem, x, y)
+
+
+_rem_eager.ufunc = {"f": np.fmod}  # type: ignore[attr-defined]
 
 
 div_p: Op = elementwise(
@@ -241,9 +247,16 @@ def _abs_jvp(t: Any, out: Any, x: Any) -> Any:
     return real_p.bind(mul_p.bind(t, direction))
 
 
+def _abs_eager(x: np.ndarray) -> np.ndarray:
+    return np.asarray(np.abs(x)).astype(real_dtype(x.dtype), copy=False)
+
+
+_abs_eager.ufunc = dict.fromkeys("ifc", np.absolute)  # type: ignore[attr-defined]
+
+
 abs_p: Op = elementwise(
     "abs", accepts="ifc", result=real_dtype,
-    eager=lambda x: np.asarray(np.abs(x)).astype(real_dtype(x.dtype), copy=False), jvp=_abs_jvp,
+    eager=_abs_eager, jvp=_abs_jvp,
     cpu=by_kind(lambda b, x: b.prim("abs", x), cx.abs), hlo=SCALARS, traits=EXACT | CHEAP, function="abs",
     samples=Samples(shapes=UNARY_SHAPES, dtypes=(*FLOATS, "int32", "int64", *COMPLEXES), ulps=2))
 

@@ -47,6 +47,7 @@ def _comparison(name: str, fn: Any, accepts: str = "biuf", samples: tuple[Any, .
             same = (dtypes.key_words(x) == dtypes.key_words(y)).all(-1)
             return same if name == "eq" else ~same
         return fn(x, y)
+    eager.ufunc = fn  # type: ignore[attr-defined]
 
     return elementwise(name, nargs=2, accepts=accepts, result=_BOOL, eager=eager, jvp=ZERO,
                        cpu=lambda b, x, y: b.compare(name, x, y), hlo=SCALARS,

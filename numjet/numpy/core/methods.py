@@ -12,7 +12,7 @@ from numjet.core import hooks
 from numjet.core.aval import ShapedArray
 from numjet.core.trace import Array, ArrayBase, Tracer
 from numjet.foundation import lazy_import
-from numjet.numpy.core import arrays, shape_methods, views
+from numjet.numpy.core import arrays, shape_methods, taped, views
 from numjet.numpy.core.operators import CONTAINS, OPERATORS
 from numjet.numpy.indexing import where
 from numjet.numpy.indexing.update import IndexUpdateHelper
@@ -138,14 +138,15 @@ def _class_attributes(methods: dict[str, Any]) -> dict[str, Any]:
 def install(namespace: ModuleType) -> None:
     """Gives arrays and tracers their operators and methods; `namespace` is numjet.numpy."""
     operators = OPERATORS | shape_methods.OPERATORS
+    found = taped.functions(vars(namespace))
     for name, fn in operators.items():
-        _native.set_hook(name, fn)
+        _native.set_hook(name, taped.operator(name, fn, found))
     _native.set_hook("__repr__", lambda x: printing.repr_array(x))
     _native.set_hook("__str__", lambda x: printing.str_array(x))
     _native.set_hook("aval", ShapedArray)
     _native.set_hook("reduce", _reduce)
     named = {**METHODS, **shape_methods.METHODS, **_protocols(namespace),
              "__array_namespace__": _namespace(namespace)}
-    hooks.set_methods(named | OF_ARRAYS, Array)
+    hooks.set_methods({name: taped.method(name, fn, found) for name, fn in (named | OF_ARRAYS).items()}, Array)
     hooks.set_methods(operators | named, Tracer)
     hooks.set_methods(_class_attributes(operators | named | OF_ARRAYS), ArrayBase)

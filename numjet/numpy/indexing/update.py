@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from numjet import lax
+from numjet import _native, lax
 from numjet.api.vmap import vmap
 from numjet.core.trace import aval_of
 from numjet.foundation import dtypes
@@ -31,11 +31,20 @@ class IndexUpdateHelper:
         return f"_IndexUpdateHelper({self.array!r})"
 
 
+_CHANGES = {"set": 0, "add": 1, "subtract": 2, "mul": 3}   # as the native core numbers them
+
+
 def _update_method(name: str, doc: str, op: str | None = None) -> Callable[..., Any]:
     """The method `name` of IndexUpdateRef, which updates by the operation `op` (default: of that name)."""
+    change = _CHANGES.get(op or name, -1)
+
     def method(self: IndexUpdateRef, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False,
                mode: str | GatherScatterMode | None = None, out_sharding: Any = None,
                wrap_negative_indices: bool = True) -> Any:
+        if change >= 0 and mode is None and wrap_negative_indices:
+            quick = _native.updated_part(self.array, self.index, values, change)
+            if quick is not None:
+                return quick
         update = _COMPOSED.get(name, scatter_update)
         return update(self.array, self.index, values, op or name, indices_are_sorted=indices_are_sorted,
                       unique_indices=unique_indices, mode=mode, wrap_negative_indices=wrap_negative_indices)

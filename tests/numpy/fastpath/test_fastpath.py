@@ -233,7 +233,7 @@ def test_flags_take_the_long_way(flag: Callable[[bool], Any], monkeypatch: pytes
     with flag(True):
         assert float(_everything(x)) == float(expected)
     with pytest.raises(AssertionError, match="the short way"):
-        x[0]
+        x[np.array([0])]
 
 
 def test_debug_nans_names_the_operation_although_its_result_type_is_known() -> None:

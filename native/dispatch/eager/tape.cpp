@@ -1,0 +1,657 @@
+// The steps of a tape. A loop is an inner loop of a NumPy ufunc, run on whole contiguous arrays as the ufunc itself would; other
+// steps share or copy parts of an operand's memory, select between two operands, or call a function of NumPy arrays. So a tape
+// gives the bits that evaluating its operations one by one gives.
+#include "dispatch/eager/tape.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "array/from_python.h"
+#include "dispatch/eager/eager.h"
+#include "array/ufunc_api.h"
+#include "pytree/pytree.h"
+#include "runtime/python/guard.h"
+#include "runtime/memory/small_vector.h"
+#include "runtime/python/sequence.h"
+
+extern "C" void nj_gemm(int64_t code, int64_t batch, int64_t m, int64_t n, int64_t k, const char* a, int64_t a_batch,
+                        int64_t a_row, int64_t a_col, const char* b, int64_t b_batch, int64_t b_row, int64_t b_col, char* c,
+                        int64_t add);
+
+namespace nj {
+
+namespace {
+
+constexpr int64_t kLongProduct = 1 << 15;  // multiply-adds from which other Python threads may run meanwhile
+
+enum class StepKind : uint8_t { Loop, Share, Part, Join, Select, Product, Call };
+constexpr size_t kMostOperands = 4;
+
+struct Step {
+  StepKind kind = StepKind::Call;
+  bool multiple = false;
+  std::vector<uint32_t> ins;  // numbers of values
+  std::vector<AvalRef> outs;
+  // Loop, Select: bytes from one element of an operand to the next, the result's last.
+  npy_intp strides[kMostOperands + 1] = {};
+  PyUFuncGenericFunction loop = nullptr;
+  void* data = nullptr;
+  // Product: of an (m, k) and a (k, n) matrix, whose strides are in elements.
+  int64_t code = 0, m = 0, n = 0, k = 0, left[2] = {}, right[2] = {};
+  size_t blocks = 1;  // Join: how many runs of bytes of each operand alternate in the result
+  // Part: where the elements of the result are in the operand.
+  npy_intp offset = 0;
+  std::vector<npy_intp> part_strides;
+  // Call: function(*arrays, **parameters); Loop: the ufunc.
+  PyRef function, names;
+  std::vector<PyRef> parameters;
+};
+
+// What a tape gives: a value, under an aval of its own where it is an input or a constant.
+struct Result {
+  uint32_t value;
+  AvalRef info;
+};
+
+}  // namespace
+
+struct TapePlan {
+  std::vector<AvalRef> ins;
+  std::vector<ArrayRef> constants;
+  std::vector<Step> steps;
+  std::vector<Result> results;
+  bool calls = false;  // whether a step calls Python
+};
+
+PyTypeObject* tape_type = nullptr;
+
+namespace {
+
+PyGlobal ufunc_type;  // numpy.ufunc
+PyGlobal error_state, ignoring;  // NumPy's context variable, and its value that ignores floating-point errors
+
+Tape* as_tape(PyObject* self) { return reinterpret_cast<Tape*>(self); }
+
+// Ignores floating-point errors while it lives.
+class QuietErrors {
+ public:
+  explicit QuietErrors(bool needed) {
+    if (needed && error_state) token_ = PyRef(PyContextVar_Set(error_state.get(), ignoring.get()));
+    failed = needed && error_state && !token_;
+  }
+  ~QuietErrors() {
+    if (!token_) return;
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    if (PyContextVar_Reset(error_state.get(), token_) < 0) PyErr_Clear();
+    PyErr_Restore(type, value, traceback);
+  }
+  QuietErrors(const QuietErrors&) = delete;
+  QuietErrors& operator=(const QuietErrors&) = delete;
+  bool failed;
+
+ private:
+  PyRef token_;
+};
+
+constexpr size_t kInlineValues = 16;
+using Values = SmallVector<ArrayRef, kInlineValues>;
+
+// Beyond 32 bits an int is rounded once by the function, twice here.
+bool fits(PyObject* leaf) {
+  if (!PyLong_CheckExact(leaf)) return true;
+  int overflow;
+  const long long value = PyLong_AsLongLongAndOverflow(leaf, &overflow);
+  return !overflow && value == int32_t(value);
+}
+
+// 1: all inputs are there. 0: one is not ready, or no number of its type.
+int collect(const Tape* tape, PyObject* const* leaves, Values& values) {
+  const TapePlan& plan = *tape->plan;
+  for (size_t k = 0; k < plan.ins.size(); ++k) {
+    if (is_array(leaves[k])) {
+      auto* array = reinterpret_cast<Array*>(leaves[k]);
+      if (array->remote || !array_ready(array)) return 0;
+      values.push_back(ArrayRef::share(array));
+      continue;
+    }
+    if (!fits(leaves[k])) return 0;
+    ArrayRef made = array_from_leaf(leaves[k], plan.ins[k], tape->device);
+    if (!made) return PyErr_Clear(), 0;  // the function says what is wrong
+    values.push_back(std::move(made));
+  }
+  for (const ArrayRef& constant : plan.constants) values.push_back(constant);
+  return 1;
+}
+
+ArrayRef run_loop(const Step& step, const Values& values, PyObject* device) {
+  ArrayRef out = array_empty(step.outs[0], device, false);
+  if (!out) return out;
+  char* data[kMostOperands + 1];
+  for (size_t k = 0; k < step.ins.size(); ++k) data[k] = values[step.ins[k]]->buffer->data;
+  data[step.ins.size()] = out->buffer->data;
+  npy_intp count = step.outs[0]->size;
+  if (count) step.loop(data, &count, step.strides, step.data);
+  return out;
+}
+
+template <class T>
+void select(char* out, const char* which, const char* if_false, const char* if_true, const npy_intp* strides, npy_intp count) {
+  for (npy_intp k = 0; k < count; ++k) {
+    const char* from = which[k * strides[0]] ? if_true + k * strides[2] : if_false + k * strides[1];
+    std::memcpy(out + k * npy_intp(sizeof(T)), from, sizeof(T));
+  }
+}
+
+struct Wide {
+  char bytes[16];
+};
+
+using Selection = void (*)(char*, const char*, const char*, const char*, const npy_intp*, npy_intp);
+Selection selection(npy_intp itemsize) {
+  switch (itemsize) {
+    case 1: return select<uint8_t>;
+    case 2: return select<uint16_t>;
+    case 4: return select<uint32_t>;
+    case 8: return select<uint64_t>;
+    case 16: return select<Wide>;
+    default: return nullptr;
+  }
+}
+
+ArrayRef run_select(const Step& step, const Values& values, PyObject* device) {
+  const AvalInfo* info = step.outs[0];
+  ArrayRef out = array_empty(step.outs[0], device, false);
+  if (!out) return out;
+  const char* data[3];
+  for (size_t k = 0; k < 3; ++k) data[k] = values[step.ins[k]]->buffer->data;
+  selection(info->itemsize)(out->buffer->data, data[0], data[1], data[2], step.strides, info->size);
+  return out;
+}
+
+// Copies elements of any strides, the last axis by a loop of its own.
+template <class T>
+void copy_part(char* out, const char* from, const std::vector<npy_intp>& dims, const std::vector<npy_intp>& strides) {
+  const size_t rank = dims.size();
+  const npy_intp length = rank ? dims[rank - 1] : 1, stride = rank ? strides[rank - 1] : 0;
+  SmallVector<npy_intp, 8> at;
+  for (size_t k = 0; k + 1 < rank; ++k) at.push_back(0);
+  for (;;) {
+    for (npy_intp k = 0; k < length; ++k, out += sizeof(T)) std::memcpy(out, from + k * stride, sizeof(T));
+    size_t axis = at.size();
+    while (axis > 0) {
+      --axis;
+      from += strides[axis];
+      if (++at[axis] < dims[axis]) break;
+      from -= strides[axis] * dims[axis];
+      at[axis] = 0;
+      if (axis == 0) return;
+    }
+    if (at.empty()) return;
+  }
+}
+
+using PartCopy = void (*)(char*, const char*, const std::vector<npy_intp>&, const std::vector<npy_intp>&);
+PartCopy part_copy(npy_intp itemsize) {
+  switch (itemsize) {
+    case 1: return copy_part<uint8_t>;
+    case 2: return copy_part<uint16_t>;
+    case 4: return copy_part<uint32_t>;
+    case 8: return copy_part<uint64_t>;
+    case 16: return copy_part<Wide>;
+    default: return nullptr;
+  }
+}
+
+ArrayRef run_part(const Step& step, const Values& values, PyObject* device) {
+  AvalInfo* info = step.outs[0];
+  ArrayRef out = array_empty(info, device, false);
+  if (!out || !info->size) return out;
+  const char* from = values[step.ins[0]]->buffer->data + step.offset;
+  part_copy(info->itemsize)(out->buffer->data, from, info->dims, step.part_strides);
+  return out;
+}
+
+ArrayRef run_join(const Step& step, const Values& values, PyObject* device) {
+  ArrayRef out = array_empty(step.outs[0], device, false);
+  if (!out) return out;
+  char* to = out->buffer->data;
+  for (size_t block = 0; block < step.blocks; ++block) {
+    for (uint32_t number : step.ins) {
+      const Array* in = values[number];
+      const size_t bytes = in->info->nbytes / step.blocks;
+      if (bytes) std::memcpy(to, in->buffer->data + block * bytes, bytes);
+      to += bytes;
+    }
+  }
+  return out;
+}
+
+ArrayRef run_product(const Step& s, const Values& values, PyObject* device) {
+  ArrayRef out = array_empty(s.outs[0], device, false);
+  if (!out) return out;
+  // Held: while other threads run, the arrays may be deleted.
+  const BufferRef x = values[s.ins[0]]->buffer, y = values[s.ins[1]]->buffer;
+  const auto multiply = [&] {
+    nj_gemm(s.code, 1, s.m, s.n, s.k, x->data, 0, s.left[0], s.left[1], y->data, 0, s.right[0], s.right[1], out->buffer->data, 0);
+  };
+  if (s.m * s.n * s.k < kLongProduct) {
+    multiply();
+  } else {
+    Py_BEGIN_ALLOW_THREADS
+    multiply();
+    Py_END_ALLOW_THREADS
+  }
+  return out;
+}
+
+ArrayRef wrap(PyObject* result, AvalInfo* info, PyObject* device) {
+  PyRef array(PyArray_Check(result) ? Py_NewRef(result) : PyArray_FROM_O(result));
+  return array ? array_of_ndarray(reinterpret_cast<PyArrayObject*>(array.get()), info, device) : ArrayRef();
+}
+
+int run_call(const Step& step, Values& values, PyObject* device) {
+  SmallVector<PyRef, 8> owned;
+  SmallVector<PyObject*, 8> args;
+  for (uint32_t number : step.ins) {
+    PyRef view(array_view(values[number]));
+    if (!view) return -1;
+    args.push_back(view);
+    owned.push_back(std::move(view));
+  }
+  for (const PyRef& parameter : step.parameters) args.push_back(parameter);
+  PyRef result(PyObject_Vectorcall(step.function, args.begin(), step.ins.size(), step.names));
+  if (!result) return -1;
+  if (!step.multiple) {
+    ArrayRef out = wrap(result, step.outs[0], device);
+    if (!out) return -1;
+    values.push_back(std::move(out));
+    return 0;
+  }
+  PyRef items(PySequence_Tuple(result));
+  if (!items) return -1;
+  if (size_t(PyTuple_GET_SIZE(items.get())) != step.outs.size()) {
+    PyErr_Format(PyExc_TypeError, "Tape: a step gave %zd results, not %zu", PyTuple_GET_SIZE(items.get()), step.outs.size());
+    return -1;
+  }
+  for (size_t k = 0; k < step.outs.size(); ++k) {
+    ArrayRef out = wrap(PyTuple_GET_ITEM(items.get(), Py_ssize_t(k)), step.outs[k], device);
+    if (!out) return -1;
+    values.push_back(std::move(out));
+  }
+  return 0;
+}
+
+int run_step(const Step& step, Values& values, PyObject* device) {
+  if (step.kind == StepKind::Call) return run_call(step, values, device);
+  // Python code of other steps, or of finalizers, may have deleted an array.
+  for (uint32_t number : step.ins) {
+    if (!values[number]->buffer) return raise_deleted(values[number]);
+  }
+  ArrayRef out;
+  switch (step.kind) {
+    case StepKind::Loop: out = run_loop(step, values, device); break;
+    case StepKind::Select: out = run_select(step, values, device); break;
+    case StepKind::Part: out = run_part(step, values, device); break;
+    case StepKind::Join: out = run_join(step, values, device); break;
+    case StepKind::Product: out = run_product(step, values, device); break;
+    default: out = array_share(values[step.ins[0]], step.outs[0], device, false);
+  }
+  if (!out) return -1;
+  values.push_back(std::move(out));
+  return 0;
+}
+
+PyRef result_of(const Result& result, Values& values, PyObject* device) {
+  ArrayRef& value = values[result.value];
+  if (!result.info) return as(value);
+  return as(array_share(value, result.info, device, false));  // a handle of its own
+}
+
+}  // namespace
+
+PyObject* run_tape(Tape* tape, PyObject* const* leaves, size_t count) {
+  const Handle<Tape> alive = Handle<Tape>::share(tape);
+  const TapePlan& plan = *tape->plan;
+  if (count != plan.ins.size()) return nullptr;
+  Values values;
+  if (collect(tape, leaves, values) == 0) return nullptr;
+  {
+    QuietErrors quiet(plan.calls);
+    if (quiet.failed) return nullptr;
+    for (const Step& step : plan.steps) {
+      if (run_step(step, values, tape->device) < 0) return nullptr;
+    }
+  }
+  if (!tape->treedef) return result_of(plan.results[0], values, tape->device).release();
+  std::vector<PyRef> results;
+  for (const Result& result : plan.results) {
+    results.push_back(result_of(result, values, tape->device));
+    if (!results.back()) return nullptr;
+  }
+  return pytree_unflatten(tape->treedef, results.data(), Py_ssize_t(results.size()));
+}
+
+namespace {
+
+bool read_numbers(PyObject* tuple, size_t values, std::vector<uint32_t>& numbers) {
+  for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(tuple); ++k) {
+    const long number = PyLong_AsLong(PyTuple_GET_ITEM(tuple, k));
+    if (number == -1 && PyErr_Occurred()) return false;
+    if (number < 0 || size_t(number) >= values) {
+      PyErr_Format(PyExc_ValueError, "Tape: there are %zu values before a step, and it reads number %ld", values, number);
+      return false;
+    }
+    numbers.push_back(uint32_t(number));
+  }
+  return true;
+}
+
+// What is known of the values while a tape is read.
+using Infos = std::vector<AvalInfo*>;
+
+bool set_strides(Step& step, const Infos& infos, size_t operands) {
+  const AvalInfo* out = step.outs[0];
+  if (step.ins.size() != operands || operands > kMostOperands) {
+    PyErr_SetString(PyExc_ValueError, "Tape: a step has another number of operands");
+    return false;
+  }
+  for (size_t k = 0; k < operands; ++k) {
+    const AvalInfo* in = infos[step.ins[k]];
+    if (in->dims != out->dims && in->size != 1) {
+      PyErr_Format(PyExc_ValueError, "Tape: an operand %s of a step that gives %s", describe(in).c_str(), describe(out).c_str());
+      return false;
+    }
+    step.strides[k] = in->dims == out->dims ? in->itemsize : 0;
+  }
+  step.strides[operands] = out->itemsize;
+  return true;
+}
+
+// loop: (ufunc, number of its inner loop)
+bool read_loop(Step& step, PyObject* more, const Infos& infos) {
+  PyObject* object;
+  int number;
+  if (!PyArg_ParseTuple(more, "Oi:Tape", &object, &number)) return false;
+  if (reinterpret_cast<PyObject*>(Py_TYPE(object)) != ufunc_type.get()) {
+    PyErr_Format(PyExc_TypeError, "Tape: expected a ufunc, got %R", object);
+    return false;
+  }
+  auto* ufunc = reinterpret_cast<PyUFuncObject*>(object);
+  if (number < 0 || number >= ufunc->ntypes || ufunc->nout != 1 || !set_strides(step, infos, size_t(ufunc->nin))) {
+    if (!PyErr_Occurred()) PyErr_Format(PyExc_ValueError, "Tape: %R has no inner loop %d", object, number);
+    return false;
+  }
+  const char* types = ufunc->types + number * ufunc->nargs;
+  for (int k = 0; k < ufunc->nargs; ++k) {
+    const AvalInfo* info = k < ufunc->nin ? infos[step.ins[size_t(k)]] : step.outs[0].get();
+    if (types[k] == info->dtype->type_num && info->dtype->type_num != NPY_OBJECT) continue;
+    PyErr_Format(PyExc_TypeError, "Tape: inner loop %d of %R is not for %s", number, object, describe(info).c_str());
+    return false;
+  }
+  step.loop = ufunc->functions[number];
+  step.data = ufunc->data ? const_cast<void*>(static_cast<const void*>(ufunc->data[number])) : nullptr;
+  step.function = PyRef::share(object);
+  return step.loop != nullptr;
+}
+
+bool read_select(Step& step, const Infos& infos) {
+  if (!set_strides(step, infos, 3)) return false;
+  const AvalInfo* out = step.outs[0];
+  const bool good = infos[step.ins[0]]->kind == Kind::Bool && selection(out->itemsize) &&
+                    infos[step.ins[1]]->itemsize == out->itemsize && infos[step.ins[2]]->itemsize == out->itemsize;
+  if (!good) PyErr_SetString(PyExc_TypeError, "Tape: a selection takes bools and two operands of the result's dtype");
+  return good;
+}
+
+bool read_share(const Step& step, const Infos& infos) {
+  if (step.ins.size() == 1 && infos[step.ins[0]]->nbytes == step.outs[0]->nbytes) return true;
+  PyErr_SetString(PyExc_ValueError, "Tape: a step shares memory of another size");
+  return false;
+}
+
+// part: (offset in bytes, strides), inside of the operand.
+bool read_part(Step& step, PyObject* more, const Infos& infos) {
+  PyObject* strides;
+  if (!PyArg_ParseTuple(more, "nO!:Tape", &step.offset, &PyTuple_Type, &strides)) return false;
+  for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(strides); ++k) {
+    step.part_strides.push_back(PyLong_AsSsize_t(PyTuple_GET_ITEM(strides, k)));
+  }
+  if (PyErr_Occurred()) return false;
+  const AvalInfo* out = step.outs[0];
+  npy_intp low = step.offset, high = step.offset + out->itemsize;
+  bool good = step.ins.size() == 1 && step.part_strides.size() == out->dims.size();
+  for (size_t k = 0; good && k < out->dims.size(); ++k) {
+    const npy_intp far = step.part_strides[k] * std::max<npy_intp>(out->dims[k] - 1, 0);
+    (far < 0 ? low : high) += far;
+  }
+  good = good && part_copy(out->itemsize);
+  if (good && (!out->size || (low >= 0 && size_t(high) <= infos[step.ins[0]]->nbytes))) return true;
+  PyErr_SetString(PyExc_ValueError, "Tape: a part outside of its operand");
+  return false;
+}
+
+// join: how many blocks
+bool read_join(Step& step, PyObject* more, const Infos& infos) {
+  step.blocks = PyLong_AsSize_t(more);
+  if (PyErr_Occurred()) return false;
+  size_t total = 0;
+  bool good = step.blocks > 0;
+  for (uint32_t number : step.ins) {
+    total += infos[number]->nbytes;
+    good = good && infos[number]->nbytes % step.blocks == 0 && infos[number]->dtype == step.outs[0]->dtype;
+  }
+  if (good && total == step.outs[0]->nbytes) return true;
+  PyErr_SetString(PyExc_ValueError, "Tape: operands that do not fill their joint result");
+  return false;
+}
+
+bool is_inside(int64_t rows, int64_t columns, const int64_t* strides, const AvalInfo* info) {
+  if (strides[0] < 0 || strides[1] < 0) return false;
+  return !rows || !columns || (rows - 1) * strides[0] + (columns - 1) * strides[1] < info->size;
+}
+
+// product: (m, n, k, strides of the left matrix in elements, of the right one)
+bool read_product(Step& step, PyObject* more, const Infos& infos) {
+  long long m, n, k, left[2], right[2];
+  if (!PyArg_ParseTuple(more, "LLL(LL)(LL):Tape", &m, &n, &k, &left[0], &left[1], &right[0], &right[1])) return false;
+  const AvalInfo* out = step.outs[0];
+  step.m = m, step.n = n, step.k = k;
+  for (int axis = 0; axis < 2; ++axis) step.left[axis] = left[axis], step.right[axis] = right[axis];
+  step.code = matrix_code(out->dtype);
+  const bool good = step.ins.size() == 2 && step.code >= 0 && m >= 0 && n >= 0 && k >= 0 && m * n == out->size &&
+                    infos[step.ins[0]]->dtype == out->dtype && infos[step.ins[1]]->dtype == out->dtype &&
+                    is_inside(m, k, step.left, infos[step.ins[0]]) && is_inside(k, n, step.right, infos[step.ins[1]]);
+  if (!good) PyErr_SetString(PyExc_ValueError, "Tape: operands that are no matrices of this product");
+  return good;
+}
+
+// call: (function, parameters, whether it gives several results)
+bool read_call(Step& step, PyObject* more) {
+  PyObject *function, *parameters;
+  int multiple;
+  if (!PyArg_ParseTuple(more, "OO!p:Tape", &function, &PyDict_Type, &parameters, &multiple)) return false;
+  step.function = PyRef::share(function);
+  step.multiple = multiple;
+  PyObject *name, *value;
+  Py_ssize_t place = 0;
+  PyRef names(PyList_New(0));
+  if (!names) return false;
+  while (PyDict_Next(parameters, &place, &name, &value)) {
+    if (PyList_Append(names.get(), name) < 0) return false;
+    step.parameters.push_back(PyRef::share(value));
+  }
+  if (!step.parameters.empty()) step.names = PyRef(PyList_AsTuple(names.get()));
+  return step.parameters.empty() || step.names;
+}
+
+// (kind, numbers of the operands, avals of the results, more)
+bool read_step(PyObject* item, TapePlan& plan, Infos& infos) {
+  const char* kind;
+  PyObject *ins, *outs, *more;
+  if (!PyArg_ParseTuple(item, "sO!O!O:Tape", &kind, &PyTuple_Type, &ins, &PyTuple_Type, &outs, &more)) return false;
+  Step step;
+  if (!read_numbers(ins, infos.size(), step.ins) || !read_avals(outs, step.outs)) return false;
+  const std::string name = kind;
+  if (name != "call" && step.outs.size() != 1) {
+    PyErr_SetString(PyExc_ValueError, "Tape: only calls give several results");
+    return false;
+  }
+  bool good = true;
+  if (name == "loop") step.kind = StepKind::Loop, good = read_loop(step, more, infos);
+  else if (name == "select") step.kind = StepKind::Select, good = read_select(step, infos);
+  else if (name == "share") step.kind = StepKind::Share, good = read_share(step, infos);
+  else if (name == "part") step.kind = StepKind::Part, good = read_part(step, more, infos);
+  else if (name == "join") step.kind = StepKind::Join, good = read_join(step, more, infos);
+  else if (name == "product") step.kind = StepKind::Product, good = read_product(step, more, infos);
+  else if (name == "call") good = read_call(step, more), plan.calls = true;
+  else PyErr_Format(PyExc_ValueError, "Tape: no kind of step is called '%s'", kind), good = false;
+  if (!good) return false;
+  for (const AvalRef& out : step.outs) infos.push_back(out);
+  plan.steps.push_back(std::move(step));
+  return true;
+}
+
+bool read_constants(PyObject* constants, TapePlan& plan, Infos& infos) {
+  for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(constants); ++k) {
+    PyObject* item = PyTuple_GET_ITEM(constants, k);
+    if (!is_array(item) || !array_ready(reinterpret_cast<Array*>(item))) {
+      PyErr_Format(PyExc_TypeError, "Tape: expected arrays as constants, got %R", item);
+      return false;
+    }
+    plan.constants.push_back(ArrayRef::share(reinterpret_cast<Array*>(item)));
+    infos.push_back(plan.constants.back()->info);
+  }
+  return true;
+}
+
+bool read_results(PyObject* numbers, PyObject* avals, TapePlan& plan, const Infos& infos) {
+  std::vector<uint32_t> found;
+  std::vector<AvalRef> outs;
+  if (!read_numbers(numbers, infos.size(), found) || !read_avals(avals, outs)) return false;
+  if (found.size() != outs.size()) {
+    PyErr_SetString(PyExc_ValueError, "Tape: one aval per result");
+    return false;
+  }
+  const size_t first = plan.ins.size() + plan.constants.size();
+  std::vector<bool> given(infos.size(), false);
+  for (size_t k = 0; k < found.size(); ++k) {
+    if (infos[found[k]]->nbytes != outs[k]->nbytes) {
+      PyErr_SetString(PyExc_ValueError, "Tape: a result of another size than its value");
+      return false;
+    }
+    const bool own = found[k] >= first && infos[found[k]] == outs[k] && !given[found[k]];
+    given[found[k]] = true;
+    plan.results.push_back({found[k], own ? AvalRef() : outs[k]});
+  }
+  return true;
+}
+
+PyObject* new_tape(PyTypeObject* type, PyObject* args, PyObject*) {
+  PyObject *avals, *constants, *steps, *numbers, *outs, *treedef, *device;
+  if (!PyArg_ParseTuple(args, "O!O!O!O!O!OO:Tape", &PyTuple_Type, &avals, &PyTuple_Type, &constants, &PyTuple_Type, &steps,
+                        &PyTuple_Type, &numbers, &PyTuple_Type, &outs, &treedef, &device)) {
+    return nullptr;
+  }
+  PyRef self(type->tp_alloc(type, 0));
+  if (!self) return nullptr;
+  Tape* tape = as_tape(self.get());
+  construct(tape->plan, tape->device, tape->treedef);
+  tape->plan = std::make_unique<TapePlan>();
+  tape->device = PyRef::share(device);
+  tape->treedef = PyRef::share(treedef == Py_None ? nullptr : treedef);
+  TapePlan& plan = *tape->plan;
+  Infos infos;
+  if (!read_avals(avals, plan.ins)) return nullptr;
+  for (const AvalRef& in : plan.ins) infos.push_back(in);
+  if (!read_constants(constants, plan, infos)) return nullptr;
+  for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(steps); ++k) {
+    if (!read_step(PyTuple_GET_ITEM(steps, k), plan, infos)) return nullptr;
+  }
+  if (!read_results(numbers, outs, plan, infos)) return nullptr;
+  const size_t leaves = tape->treedef ? size_t(pytree_num_leaves(tape->treedef)) : 1;
+  if (leaves != plan.results.size()) {
+    return PyErr_Format(PyExc_ValueError, "Tape: %zu results for a structure of %zu leaves", plan.results.size(), leaves);
+  }
+  return self.release();
+}
+
+int traverse(PyObject* self, visitproc visit, void* arg) {
+  Tape* tape = as_tape(self);
+  Py_VISIT(Py_TYPE(self));
+  Py_VISIT(tape->device);
+  Py_VISIT(tape->treedef);
+  if (!tape->plan) return 0;
+  for (const Step& step : tape->plan->steps) {
+    Py_VISIT(step.function);
+    for (const PyRef& parameter : step.parameters) Py_VISIT(parameter);
+  }
+  return 0;
+}
+
+int clear(PyObject*) {
+  // Nothing: a call may be running; cycles go through the function, which lets go of its tapes.
+  return 0;
+}
+
+void dealloc(PyObject* self) {
+  Tape* tape = as_tape(self);
+  PyObject_GC_UnTrack(self);
+  destroy(tape->plan, tape->device, tape->treedef);
+  free_instance(self);
+}
+
+PyObject* run(PyObject* self, PyObject* leaves) {
+  if (!PyTuple_Check(leaves)) return PyErr_Format(PyExc_TypeError, "Tape.run: expected a tuple, got %R", leaves);
+  PyObject* result = run_tape(as_tape(self), reinterpret_cast<PyTupleObject*>(leaves)->ob_item, size_t(PyTuple_GET_SIZE(leaves)));
+  return result || PyErr_Occurred() ? result : Py_NewRef(Py_NotImplemented);
+}
+
+PyObject* kinds(PyObject* self, PyObject*) {
+  const std::vector<Step>& steps = as_tape(self)->plan->steps;
+  static const char* const names[] = {"loop", "share", "part", "join", "select", "product", "call"};
+  return new_tuple(steps.size(), [&](size_t k) { return PyUnicode_FromString(names[size_t(steps[k].kind)]); });
+}
+
+PyObject* set_error_state(PyObject*, PyObject* args) {
+  PyObject *variable, *value;
+  if (!PyArg_ParseTuple(args, "OO:set_error_state", &variable, &value)) return nullptr;
+  if (!PyContextVar_CheckExact(variable)) return PyErr_Format(PyExc_TypeError, "expected a context variable, got %R", variable);
+  error_state.exchange(PyRef::share(variable));
+  ignoring.exchange(PyRef::share(value));
+  Py_RETURN_NONE;
+}
+
+PyMethodDef methods[] = {
+    {"run", method<run>(), METH_O, PyDoc_STR("run(leaves): the result; NotImplemented where the function itself is to be called.")},
+    {"kinds", method<kinds>(), METH_NOARGS, PyDoc_STR("The kinds of its steps, in order.")},
+    {nullptr, nullptr, 0, nullptr}};
+
+PyType_Slot slots[] = {slot<new_tape>(Py_tp_new),
+                       slot<dealloc>(Py_tp_dealloc),
+                       slot<traverse>(Py_tp_traverse),
+                       slot<clear>(Py_tp_clear),
+                       {Py_tp_methods, methods},
+                       {Py_tp_doc, const_cast<char*>("The steps of an eager call.")},
+                       {0, nullptr}};
+PyType_Spec spec = {"numjet._native.Tape", sizeof(Tape), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, slots};
+
+PyMethodDef functions[] = {
+    {"set_error_state", method<set_error_state>(), METH_VARARGS,
+     PyDoc_STR("set_error_state(variable, value): NumPy's context variable of floating-point errors, and its value that ignores "
+               "them, which steps that call Python functions set.")},
+    {nullptr, nullptr, 0, nullptr}};
+
+}  // namespace
+
+int tape_init(PyObject* module) {
+  PyRef numpy(PyImport_ImportModule("numpy"));
+  if (!numpy) return -1;
+  ufunc_type.exchange(PyRef(PyObject_GetAttrString(numpy, "ufunc")));
+  tape_type = ufunc_type ? reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec)) : nullptr;
+  if (!tape_type || PyModule_AddObjectRef(module, "Tape", reinterpret_cast<PyObject*>(tape_type)) < 0) return -1;
+  return PyModule_AddFunctions(module, functions);
+}
+
+}  // namespace nj

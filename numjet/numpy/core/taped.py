@@ -1,0 +1,80 @@
+"""Which functions, methods and operators have tapes (`api/eager_plans.py`): those that programs call in loops without jit."""
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from numjet.api.eager_plans import taped
+
+# Functions of arrays, in which a number works as an array of rank 0 does.
+_OF_NUMBERS = {
+    "x y": "add subtract multiply maximum minimum equal not_equal less less_equal greater greater_equal logical_and logical_or "
+           "logical_xor bitwise_and bitwise_or bitwise_xor",
+    "x1 x2": "divide true_divide floor_divide mod remainder fmod arctan2 atan2 hypot logaddexp logaddexp2 copysign",
+    "condition x y": "where", "arr min max": "clip"}
+# Functions of arrays; numbers are left to the function.
+_OF_ARRAYS = {
+    "x": "sin cos tan arcsin arccos arctan asin acos atan sinh cosh tanh arcsinh arccosh arctanh exp exp2 expm1 log log2 log10 "
+         "log1p sqrt cbrt square abs absolute fabs negative positive sign floor ceil rint trunc reciprocal isnan isinf "
+         "isfinite logical_not invert signbit deg2rad rad2deg degrees radians conj conjugate astype matrix_transpose "
+         "nan_to_num sinc",
+    "a": "sum prod max min amax amin mean var std any all argmax argmin count_nonzero ptp cumsum cumprod reshape ravel "
+         "transpose swapaxes moveaxis expand_dims squeeze roll trace zeros_like ones_like full_like asarray "
+         "copy sort argsort diff round "
+         "around permute_dims repeat",
+    "val": "real imag", "array": "broadcast_to", "m": "flip fliplr flipud tril triu rot90", "A": "tile", "v": "diag",
+    "a b": "dot matmul vdot inner outer tensordot cross", "x1 x2": "vecdot", "operands": "einsum", "x1": "power pow",
+    "arrays": "stack concatenate concat", "tup": "vstack hstack dstack column_stack", "a indices": "take",
+    "": "zeros ones full empty arange linspace eye identity"}
+_PROPERTIES = frozenset(("T", "mT", "real", "imag"))
+_METHODS = frozenset(("reshape", "transpose", "T", "astype", "clip", "copy", "flatten"))
+_EXPONENTS = ("pow", "rpow")   # whose other operand decides by its value how powers are computed
+_NATIVE = frozenset(("neg", "getitem", "setitem", "iter", "contains", "divmod", "rdivmod"))
+
+
+def functions(namespace: dict[str, Any]) -> dict[int, Any]:
+    """Puts tapes in front of the functions of numjet.numpy, and gives what stands for each, by the function's identity."""
+    found: dict[int, Any] = {}
+    for table, numbers in ((_OF_NUMBERS, True), (_OF_ARRAYS, False)):
+        for arrays, names in table.items():
+            for name in names.split():
+                _replace(namespace, name, tuple(arrays.split()), numbers, found)
+    return found
+
+
+def _replace(namespace: dict[str, Any], name: str, arrays: tuple[str, ...], numbers: bool, found: dict[int, Any]) -> None:
+    if name not in namespace:   # imported when it is first named
+        return
+    old: Any = namespace[name]
+    if hasattr(old, "_call"):  # a ufunc object
+        old._call = found.setdefault(id(old._call), taped(old._call, arrays, numbers))
+        return
+    if id(old) not in found:
+        found[id(old)] = made = taped(old, arrays, numbers)
+        home, own = vars(sys.modules[old.__module__]), old.__name__
+        if home.get(own) is old:
+            home[own] = made   # where pickle looks for it
+    namespace[name] = found[id(old)]
+
+
+def method(name: str, fun: Any, found: dict[int, Any]) -> Any:
+    """What stands for a method of arrays: the function with tapes, or tapes of its own."""
+    if isinstance(fun, property):
+        return property(method(name, fun.fget, found), doc=fun.__doc__) if name in _PROPERTIES else fun
+    if id(fun) in found:
+        return found[id(fun)]
+    return taped(fun, ("self",)) if name in _METHODS else fun
+
+
+def operator(name: str, fun: Callable[..., Any], found: dict[int, Any]) -> Callable[..., Any]:
+    """An operator of arrays with tapes; without, where its native path comes first, or it gives no array."""
+    bare = name.strip("_")
+    if id(fun) in found:
+        return found[id(fun)]
+    if bare in _NATIVE or getattr(fun, "__code__", None) is None:
+        return fun
+    parameters = fun.__code__.co_varnames[:fun.__code__.co_argcount]
+    if parameters == ("self", "other"):
+        return taped(fun, ("self",) if bare in _EXPONENTS else ("self", "other"), bare not in _EXPONENTS)
+    return fun
