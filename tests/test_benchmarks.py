@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import numjet as nj
-from benchmarks import __main__ as command, arrays, goals, page, plot, run, workloads
+from benchmarks import __main__ as command, arrays, eager_functions, goals, page, plot, run, workloads
 
 
 def test_every_measurement_has_a_goal_and_every_goal_a_measurement():
@@ -98,3 +98,9 @@ def test_measurements_in_processes_of_their_own(tmp_path, capsys):
 def test_a_failing_worker_is_reported():
     with pytest.raises(RuntimeError, match="no_such_package"):
         run.seconds("python3", "no_such_package", "eager_add")
+
+
+def test_eager_functions(capsys):
+    ratios = eager_functions.main(["sin", "x[1:3]", "random.split", "--repeat", "1"])
+    assert set(ratios) == {"sin", "x[1:3]", "random.split"} and "of 3 take at most" in capsys.readouterr().out
+    assert len(eager_functions.CALLS) + len(eager_functions.PAIRS) > 100

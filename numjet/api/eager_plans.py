@@ -39,6 +39,7 @@ _CONSTANT_BYTES = 1 << 13   # of results that depend on no argument: they are ke
 _MOST_AXES = 8   # that are given one by one
 _EXACT = frozenset(map(np.dtype, ("bool", "int32", "int64", "float32", "float64", "complex64", "complex128")))
 _MULTIPLIED = frozenset(("float32", "float64", "int32", "int64", "complex64", "complex128"))
+_SQUARED = frozenset(map(np.dtype, ("float32", "float64")))   # x ** 2 is x * x
 _OPTIONS = {"static_argnums": (), "static_argnames": (), "donate_argnums": None, "donate_argnames": None, "keep_unused": True,
             "inline": False, "backend": None, "device": None, "shardings": None}
 _functions: list[_native.EagerFunction] = []
@@ -247,6 +248,8 @@ def _inner_loop(op: Op, params: dict[str, Any], values: list[np.ndarray], out: n
     ufunc = op.eager if isinstance(op.eager, np.ufunc) else getattr(op.eager, "ufunc", None)
     if isinstance(ufunc, dict):
         ufunc = ufunc.get(values[0].dtype.kind)
+    if op.name == "integer_pow" and params["y"] == 2 and values[0].dtype in _SQUARED:
+        ufunc, params = np.square, {}
     if ufunc is None or params or not all(v.shape == out.shape or not v.ndim for v in values):
         return None
     types = f"{''.join(v.dtype.char for v in values)}->{out.dtype.char}"
