@@ -104,7 +104,7 @@ def compile_program(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = ()
     kept: list[Any] = [lowered.trampolines, *keepalive]
     portable = None if lowered.trampolines else stored.Portable(
         function.name, function.scratch_bytes, lowered.aliases, context.nanoseconds, cancellation.open_ended(function),
-        len(function.errors), dict(zip(constants, keepalive, strict=True)))
+        len(function.errors), dict(zip(constants, keepalive, strict=True)), limits.short_inputs(function))
     compiled, on_second_call = tiers.compile_tiers(text, addresses, function, context.nanoseconds, kept, portable)
     dump("s", lambda: jit.disassembly(compiled))
     return Program(compiled.address, function.scratch_bytes, lowered.aliases, context.nanoseconds,
