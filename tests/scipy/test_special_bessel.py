@@ -118,7 +118,9 @@ def test_special_points(name, x64):
     got, want = np.asarray(nj.jit(getattr(special, name))(v, x)), getattr(oracle, name)(v, x)
     known = np.isfinite(want) & (np.abs(want) > 1e-290)
     np.testing.assert_allclose(got[known], want[known], rtol=2e-11, atol=1e-13)
-    assert np.all(np.abs(got[np.abs(want) < 1e-290]) < 1e-280) and not np.isfinite(got[np.isinf(want)]).any()
+    assert np.all(np.abs(got[np.abs(want) < 1e-290]) < 1e-280)
+    # Y of order -50.5 is J of order 50.5, up to its sign: it vanishes at 0, where SciPy overflows
+    assert not np.isfinite(got[np.isinf(want) & (v != -50.5)]).any()
     assert np.all(np.isnan(got[np.isnan(x)]))
 
 
