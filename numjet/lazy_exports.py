@@ -17,6 +17,7 @@ from numjet.api.sharding.shards import (
 )
 from numjet.api.transfer import process_indices as process_indices
 from numjet.api.user_context import make_user_context as make_user_context
+from numjet.api.visualize import visualize as visualize
 from numjet.control.lazy_exports import (
     checkpoint as checkpoint,
     checkpoint_scan as checkpoint_scan,
