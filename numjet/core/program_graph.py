@@ -59,8 +59,8 @@ class Drawing(Record):
 class _Box:
     """A node before it has a place."""
 
-    def __init__(self, key: int, kind: str, text: tuple[str, ...], location: Location, name: str = "", fate: str = "", why: str = "",
-                 inside: tuple[Drawing, ...] = ()):
+    def __init__(self, key: int, kind: str, text: tuple[str, ...], location: Location, name: str = "", fate: str = "",
+                 why: str = "", inside: tuple[Drawing, ...] = ()):
         self.key, self.kind, self.text, self.location, self.name = key, kind, text, location, name
         self.fate, self.why, self.inside = fate, why, inside
         self.row, self.place = 0, 0.0
@@ -71,8 +71,8 @@ class _Box:
             self.height = HEIGHT + max(d.height for d in inside) + MARGIN
 
     def at(self, x: float, y: float) -> Node:
-        return Node(self.key, self.kind, self.text, self.location, self.name, self.fate, self.why, x, y, self.width, self.height,
-                    self.inside)
+        return Node(self.key, self.kind, self.text, self.location, self.name, self.fate, self.why, x, y, self.width,
+                    self.height, self.inside)
 
 
 class Drawer:

@@ -23,7 +23,8 @@ _STYLE = """
 .nj-program input{width:100%;box-sizing:border-box;font:inherit;padding:5px 8px;border:1px solid #bbb;border-radius:5px}
 .nj-program .row{padding:3px 4px;border-radius:4px;cursor:default;overflow-wrap:anywhere}
 .nj-program .row:hover{background:#e4f1ea}.nj-program .row code{font-size:12px}
-.nj-program .what{min-height:96px;background:#f4f4f0;border-radius:5px;padding:6px 8px;white-space:pre-wrap;overflow-wrap:anywhere}
+.nj-program .what{min-height:96px;background:#f4f4f0;border-radius:5px;padding:6px 8px;white-space:pre-wrap;
+overflow-wrap:anywhere}
 .nj-program .key span{display:inline-block;padding:1px 8px;margin:2px 4px 2px 0;border-radius:4px;border:1px solid #999}
 .nj-program rect.box{fill:#fff;stroke:#888;rx:6}.nj-program rect.frame{fill:#fbfbf8;stroke:#bbb;stroke-dasharray:4 3;rx:8}
 .nj-program .fused rect.box,.nj-program .key .fused{fill:#dff0e6;background:#dff0e6;stroke:#1f6f50}
@@ -64,7 +65,8 @@ graph.addEventListener('pointermove',e=>{const before=held.get(e.pointerId);if(!
  held.set(e.pointerId,e);});
 const node=k=>root.querySelector('[data-key="'+k+'"]');
 const clear=()=>{svg.classList.remove('dim');root.querySelectorAll('.lit,.on').forEach(n=>n.classList.remove('lit','on'));};
-const light=keys=>{clear();if(keys.length)svg.classList.add('dim');keys.forEach(k=>{const n=node(k);if(n)n.classList.add('lit');});};
+const light=keys=>{clear();if(keys.length)svg.classList.add('dim');
+ keys.forEach(k=>{const n=node(k);if(n)n.classList.add('lit');});};
 svg.addEventListener('pointerover',e=>{const n=e.target.closest('.node');if(!n||held.size)return;clear();
  what.textContent=info[n.dataset.key]||'';
  root.querySelectorAll('path[data-from="'+n.dataset.key+'"],path[data-to="'+n.dataset.key+'"]').forEach(p=>p.classList.add('on'));});
@@ -112,7 +114,8 @@ def _body(page: ProgramPage) -> str:
     info = json.dumps({str(k): about(n) for k, n in nodes.items()}).replace("</", "<\\/")
     graph = (f"<svg viewBox='0 0 {drawing.width:.0f} {drawing.height:.0f}' role=img aria-label='{_text(page.name)}'>"
              f"{''.join(_drawing(drawing))}</svg>")
-    return (f"<div class=nj-program><style>{_STYLE}</style><div class=graph>{graph}</div><div class=side>{_side(page, nodes)}</div>"
+    side = f"<div class=side>{_side(page, nodes)}</div>"
+    return (f"<div class=nj-program><style>{_STYLE}</style><div class=graph>{graph}</div>{side}"
             f"<script type='application/json'>{info}</script><script>{_SCRIPT}</script></div>")
 
 

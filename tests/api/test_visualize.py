@@ -87,7 +87,7 @@ def test_names_cannot_end_the_script():
 
 
 def test_other_files_are_refused(tmp_path):
-    with pytest.raises(ValueError, match="saved as .html"):
+    with pytest.raises(ValueError, match=r"saved as \.html"):
         nj.visualize(walk)(jnp.ones(3)).save(tmp_path / "walk.png")
 
 
