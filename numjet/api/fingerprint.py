@@ -39,6 +39,11 @@ _UNSEEN = frozenset(("open", "input", "print", "eval", "exec", "compile", "globa
 _UNSEEN_IN_NUMPY = frozenset(("random", "load", "loadtxt", "genfromtxt", "fromfile", "memmap", "geterr", "seterr", "errstate",
                               "get_printoptions", "set_printoptions", "printoptions", "save", "savez", "savetxt", "test",
                               "empty", "empty_like", "seterrcall", "geterrcall", "fromregex", "nested_iters", "nditer"))
+# Names by which numjet tells about files, devices, processes and flags, which may be others in another process.
+_TELLING = frozenset(("load", "loadtxt", "genfromtxt", "fromfile", "config", "devices", "local_devices", "device_count",
+                      "local_device_count", "default_backend", "process_index", "process_count", "process_indices",
+                      "live_arrays", "memory_stats", "print_environment_info", "clear_caches", "multihost_utils", "distributed",
+                      "process_id", "deserialize", "explain", "profile", "visualize", "make_mesh", "get_default_device"))
 _PURE_MODULES = frozenset(("math", "cmath", "operator", "functools"))
 _NUMBERS = frozenset((type(None), bool, int, float, complex, str, bytes, type(Ellipsis)))
 _OWN_ATTRIBUTES = frozenset(("__wrapped__", "__signature__", "_jit_options", "trace", "lower", "eval_shape", "clear_cache"))
@@ -166,6 +171,8 @@ class _Reader:
         code, own = f.__code__, source.is_own(f.__code__)
         if not own and not vars(f).keys() <= {"__wrapped__", "__signature__"}:
             raise Unproven(f"{where} is a function with attributes")
+        if own and f.__name__ in _TELLING:
+            raise Unproven(f"{where} tells of what may differ in another process")
         if own:
             self.add("own", f.__module__, f.__qualname__, code.co_firstlineno)
         else:
@@ -192,6 +199,8 @@ class _Reader:
                  code.co_kwonlyargcount, code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars,
                  getattr(code, "co_exceptiontable", b"").hex(), list(map(_constant, constants)))
         operations = code.co_code[::2]
+        if telling := _TELLING.intersection(code.co_names):
+            raise Unproven(f"{where} reads '{min(telling)}', which may differ in another process")
         for operation, why in _EFFECTS.items():
             if operation in operations and _occurs(code, operation):
                 raise Unproven(f"{where} {why}")

@@ -140,6 +140,11 @@ UNPROVEN = {
     "nonlocal": ("def make():\n  n = 0\n  def f(x):\n    nonlocal n\n    n += 1\n    return x + n\n  return f\nf = make()",
                  "writes a variable of the function around it"),
     "function's attribute": ("def g(x): return x * g.k\ng.k = 3\ndef f(x): return g(x)", "a function with attributes"),
+    "files": ("def f(x): return x + jnp.load('/no/such/file.npy') if 0 else x", "reads 'load'"),
+    "files by another name": ("from numjet.numpy import load as g\ndef f(x): return x + g('/no') if x is None else x",
+                              "tells of what may differ"),
+    "modules by another name": ("def g(x, xp=nj): return x / xp.device_count()\ndef f(x): return g(x)", "reads 'device_count'"),
+    "flags": ("def f(x): return x * 2 if nj.config.jax_enable_x64 else x", "reads 'config'"),
     "import": ("def f(x):\n    import random\n    return x + random.random()", "imports a module"),
 }
 
