@@ -27,9 +27,8 @@ from typing import Any
 
 from numjet import _native
 from numjet.foundation import absl_flags, locks
-from numjet.foundation.flags import ALIASES, BY_NAME, FLAGS, SHORT, Flag, unknown
+from numjet.foundation.flags import ALIASES, BY_NAME, SHORT, Flag, unknown
 
-_TRACED = tuple(flag.name for flag in FLAGS if flag.traces)
 _ABSENT = object()
 _serials = itertools.count(1)
 
@@ -90,14 +89,16 @@ class _Shared:
         self.tokens: weakref.WeakValueDictionary[tuple[Any, ...], TraceToken] = weakref.WeakValueDictionary()
         self.callbacks: list[Callable[[], None]] = []
         self.settled: dict[str, str] = {}  # flags that no longer change, and why
-        self.values = {flag.name: _initial(flag, environ) for flag in FLAGS}
+        flags = {flag.name: flag for flag in BY_NAME.values()}   # users' contexts among them
+        self.values = {name: _initial(flag, environ) for name, flag in flags.items()}
+        self.traced = tuple(name for name, flag in flags.items() if flag.traces)
         self.environment = dict(self.values)  # what the environment said when it was read last
 
     def token(self, values: Mapping[str, Any]) -> TraceToken:
-        key = tuple(values[name] for name in _TRACED)
+        key = tuple(values[name] for name in self.traced)
         found = self.tokens.get(key)
         if found is None:
-            found = self.tokens[key] = TraceToken(tuple(zip(_TRACED, key, strict=True)))
+            found = self.tokens[key] = TraceToken(tuple(zip(self.traced, key, strict=True)))
         return found
 
     def assign(self, thread: _Thread, name: str) -> bool:
@@ -193,11 +194,10 @@ class Config(threading.local):
 
     def add(self, flag: Flag) -> None:
         """Adds a flag while the program runs, with its default in every thread."""
-        global _TRACED
         shared = self._shared
         with shared.lock:
             BY_NAME[flag.name], ALIASES[flag.name], shared.values[flag.name] = flag, (flag.name,), flag.default
-            _TRACED += (flag.name,) if flag.traces else ()
+            shared.traced += (flag.name,) if flag.traces else ()
             for thread in list(shared.threads):
                 thread.values[flag.name] = flag.default
                 thread.values["token"] = shared.token(thread.values)

@@ -1,4 +1,6 @@
 """Contexts of users."""
+import importlib
+
 import pytest
 
 import numjet as nj
@@ -32,3 +34,10 @@ def test_a_new_context_changes_nothing():
     with nj.explain_cache_misses(True):
         context = nj.make_user_context()
         assert f(1) == 2 and context.value is None
+
+
+def test_configurations_made_later_know_contexts():
+    nj.make_user_context(1)
+    module = importlib.import_module("numjet.foundation.config")
+    other = module.Config(module._Shared({}))
+    assert set(other.values) == set(nj.config.values)
