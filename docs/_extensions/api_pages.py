@@ -78,7 +78,8 @@ class Entries:
 
     def __call__(self, module: ModuleType, name: str) -> str:
         value = getattr(module, name)
-        kind = "autoclass" if inspect.isclass(value) else "autofunction" if inspect.isroutine(value) else "autodata"
+        function = inspect.isroutine(value) or hasattr(value, "__wrapped__")
+        kind = "autoclass" if inspect.isclass(value) else "autofunction" if function else "autodata"
         options = self.of_class(value) if inspect.isclass(value) else [":no-value:"] if kind == "autodata" else []
         return "\n".join((f".. {kind}:: {module.__name__}.{name}", *("   " + option for option in options), ""))
 

@@ -58,7 +58,8 @@ void dealloc(PyObject* self) {
   if (array->weakrefs) PyObject_ClearWeakRefs(self);
   unlink(array);
   array_delete(array);
-  destroy(array->info, array->sharding, array->device, array->buffer, array->pending, array->remote, array->lazy_transpose);
+  destroy(array->info, array->sharding, array->device, array->buffer, array->shown, array->pending, array->remote,
+          array->lazy_transpose);
   free_instance(self);
 }
 
@@ -67,7 +68,8 @@ void dealloc(PyObject* self) {
 ArrayRef array_new(AvalInfo* info, PyObject* device, BufferRef buffer, bool committed, Execution* pending) {
   Array* array = PyObject_GC_New(Array, array_type);
   if (!array) return ArrayRef();
-  construct(array->info, array->device, array->buffer, array->pending, array->remote, array->lazy_transpose, array->sharding);
+  construct(array->info, array->device, array->buffer, array->shown, array->pending, array->remote, array->lazy_transpose,
+            array->sharding);
   array->info = AvalRef::share(info);
   array->device = PyRef::share(device);
   array->buffer = std::move(buffer);

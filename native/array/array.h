@@ -11,6 +11,9 @@ struct Array {
   AvalRef info;
   PyRef device;
   BufferRef buffer;  // null once deleted; without data while the value is on another device only
+  // The memory that the buffer protocol showed, kept as long as the array: NumPy's ndarray(buffer=x) gives its view back at
+  // once and goes on reading, with x as its base.
+  BufferRef shown;
   PyRef remote;      // what holds the value on a device whose memory is not the host's; null for host arrays
   // An ndarray of the value in memory of another array of ours, in another order; null once it is copied.
   PyRef lazy_transpose;

@@ -114,6 +114,7 @@ int array_get_buffer(PyObject* self, Py_buffer* view, int flags) {
   if (!array_data(array)) return -1;
   auto exported = std::unique_ptr<Export>(
       new Export{array->buffer, {info->dims.begin(), info->dims.end()}, contiguous_strides(info, info->itemsize)});
+  array->shown = array->buffer;
   view->buf = array->buffer->data;
   view->len = Py_ssize_t(info->nbytes);
   view->readonly = 1;

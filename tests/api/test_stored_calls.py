@@ -1,6 +1,7 @@
 """Programs that other processes compiled: neither traced nor compiled where nothing changed, traced where it may have."""
 from __future__ import annotations
 
+import importlib
 import logging
 import os
 import subprocess
@@ -27,6 +28,8 @@ def cache(tmp_path, monkeypatch):
     """An empty cache, which is switched on."""
     before = config.read("numjet_cache")
     config.update("numjet_cache", str(tmp_path / "cache"))
+    # Another test may have shown shardings of arrays on one device.
+    monkeypatch.setattr(importlib.import_module("numjet.api.jit"), "labels_in_use", [])
     yield tmp_path / "cache"
     config.update("numjet_cache", before)
 

@@ -64,8 +64,9 @@ def test_a_split_generator_is_mapped_over():
 
 
 def test_the_folder_of_the_cache(tmp_path):
-    before = nj.config.jax_compilation_cache_dir
+    before, off = nj.config.jax_compilation_cache_dir, nj.config.read("numjet_cache")
     try:
+        nj.config.update("numjet_cache", None)
         compilation_cache.set_cache_dir(tmp_path / "programs")
         nj.jit(lambda x: jnp.sin(x) * 12.25)(1.0)
         assert list((tmp_path / "programs").iterdir())
@@ -73,3 +74,4 @@ def test_the_folder_of_the_cache(tmp_path):
         assert nj.config.jax_compilation_cache_dir == str(tmp_path / "programs")
     finally:
         nj.config.update("jax_compilation_cache_dir", before)
+        nj.config.update("numjet_cache", off)

@@ -21,6 +21,11 @@ NEVER = {
     "dce_sink": "keeps a value that nothing reads, and has no result",
     "pvary": "stands in functions of shards only",
     "sharding_constraint": "places a value on the devices of a mesh",
+    "inspect_sharding": "tells a Python function where a value is",
+    "bind_size": "stands in bodies of programs with computed sizes, which are padded before they are compiled",
+    "check_sizes": "stands in bodies of programs with computed sizes",
+    "expect_size": "stands in bodies of programs with computed sizes",
+    "leading": "says how far a padded axis has elements, in programs with computed sizes",
     "name": "a mark, which the simplifier takes away; it has samples, so it is drawn by records",
 }
 

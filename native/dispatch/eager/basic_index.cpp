@@ -151,9 +151,7 @@ void copy_rows(const Part& part, char* from, char* to) {
   });
 }
 
-struct Wide {
-  char bytes[16];
-};
+struct Wide { char bytes[16]; };
 
 bool copy_part(const Part& part, char* from, char* to, npy_intp itemsize) {
   switch (itemsize) {
@@ -167,9 +165,7 @@ bool copy_part(const Part& part, char* from, char* to, npy_intp itemsize) {
 }
 
 // What was asked last: parts of one shape of arrays of one aval have the same one.
-struct Known {
-  AvalRef base, out;
-};
+struct Known { AvalRef base, out; };
 constexpr size_t kKnown = 256;
 Known* known = new Known[kKnown];  // never destroyed
 
@@ -335,7 +331,7 @@ PyObject* updated_part(PyObject*, PyObject* const* args, Py_ssize_t count) {
 }
 
 PyMethodDef functions[] = {
-    {"updated_part", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(guarded<updated_part>)), METH_FASTCALL,
+    {"updated_part", method<updated_part>(), METH_FASTCALL,
      PyDoc_STR("updated_part(array, index, values, change): a copy with array[index] set to values (0), or values added (1), "
                "subtracted (2) or multiplied (3); None for what the general path has to do.")},
     {nullptr, nullptr, 0, nullptr}};

@@ -299,7 +299,8 @@ def _check_scopes(args: tuple[Any, ...], kwargs: dict[str, Any], fun_name: str) 
 
 def _of_library(fun: Any) -> bool:
     """Whether a function such as jnp.sin is one of numjet's own, which need no jit."""
-    return isinstance(fun, FunctionType) and fun.__module__.startswith(("numjet.numpy.", "numjet.lax.", "numjet.nn."))
+    packages = ("numjet.numpy.", "numjet.lax.", "numjet.nn.")
+    return isinstance(fun, (FunctionType, _native.EagerFunction)) and fun.__module__.startswith(packages)
 
 
 def _checked_platforms(platforms: Sequence[str] | None) -> tuple[str, ...]:
