@@ -218,6 +218,14 @@ def test_donation_leaves_live_views_alone(door):
         assert view.tobytes() == before.tobytes()
 
 
+def test_memory_that_was_shown_lives_as_long_as_its_array():
+    x = numbers(8)
+    view = np.ndarray(x.shape, np.float32, buffer=x)   # NumPy gives its view back at once, and reads on
+    x.delete()
+    others = [numbers(8) * 0 - 1 for _ in range(64)]
+    assert view.tolist() == list(range(8)) and len(others) == 64
+
+
 def test_donation_while_queued_programs_and_constants_read_the_array():
     for _ in range(5):
         x = numbers(COUNT)
