@@ -1,6 +1,6 @@
 """Times of the gallery's examples: what `run()` of each takes on numjet and, with its imports exchanged, on JAX.
 
-    python -m benchmarks.gallery --jax-python PATH --page docs/gallery-times.md
+    python -m benchmarks.gallery --jax-python PATH --page gallery-times.md
 
 Each example runs in a process of its own, one package right after the other. First calls compile; the time is the least of
 up to five later ones. An example that uses what only numjet has shows no time for JAX.
@@ -89,7 +89,7 @@ def page(rows: Sequence[str], machine: str) -> str:
         "What `run()` of each example of the gallery (`examples/gallery`) takes, on numjet and, with its imports exchanged, on "
         "JAX: the first call, which compiles, and the best of up to five later ones.", "", machine, "",
         "| example | numjet, first | later | JAX, first | later | JAX / numjet |", "|---|---:|---:|---:|---:|---:|", *rows, "",
-        "Written by `python -m benchmarks.gallery --jax-python PATH --page docs/gallery-times.md`. Examples without a time for "
+        "Written by `python -m benchmarks.gallery --jax-python PATH --page gallery-times.md`. Examples without a time for "
         "JAX use functions that JAX does not have.", ""))
 
 
