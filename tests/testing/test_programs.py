@@ -21,6 +21,7 @@ NEVER = {
     "dce_sink": "keeps a value that nothing reads, and has no result",
     "pvary": "stands in functions of shards only",
     "sharding_constraint": "places a value on the devices of a mesh",
+    "custom_partitioning": "says by a Python function how several devices share the work",
     "inspect_sharding": "tells a Python function where a value is",
     "bind_size": "stands in bodies of programs with computed sizes, which are padded before they are compiled",
     "check_sizes": "stands in bodies of programs with computed sizes",

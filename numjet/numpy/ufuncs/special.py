@@ -43,7 +43,8 @@ _LN2 = math.log(2.0)
 def _real_operands(name: str, x: Any, y: Any) -> tuple[Any, Any]:
     x, y = operands_inexact(name, x, y)
     if x.aval.dtype in _COMPLEX:
-        raise ValueError(f"jnp.{name} is not well defined for complex-valued inputs, got {x.aval.dtype.name}: use jnp.abs")
+        error = ValueError if name == "hypot" else TypeError   # as in JAX
+        raise error(f"jnp.{name} is not well defined for complex-valued inputs, got {x.aval.dtype.name}: use jnp.abs")
     return x, y
 
 
