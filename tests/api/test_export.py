@@ -12,6 +12,7 @@ import pytest
 import numjet as nj
 import numjet.numpy as jnp
 from numjet import export, lax, nn
+from numjet.tools.damage import mutated
 
 MUTATED = 300  # files per test
 
@@ -216,26 +217,6 @@ def sealed(content):
     """A file whose length and checksum are right."""
     digest = hashlib.sha256(struct.pack("<HQ", 1, len(content)) + content).digest()
     return struct.pack("<8sHQ32s", b"\x93numjetX", 1, len(content), digest) + content
-
-
-def mutated(rng, data):
-    """The bytes with a few changed, cut out, put in or repeated."""
-    out = bytearray(data)
-    for _ in range(rng.choice((1, 1, 2, 5))):
-        at = rng.randrange(len(out))
-        match rng.randrange(5):
-            case 0:
-                out[at] ^= 1 << rng.randrange(8)
-            case 1:
-                out[at] = rng.choice((0, 1, 2, 0x7F, 0x80, 0xFF, rng.randrange(256)))
-            case 2:
-                del out[at:at + rng.choice((1, 2, 8, 100))]
-            case 3:
-                out[at:at] = rng.randbytes(rng.choice((1, 4, 9)))
-            case 4:
-                out[at:at] = out[rng.randrange(len(out)):][:rng.choice((1, 8, 60))]
-        out = out or bytearray(1)
-    return bytes(out)
 
 
 def test_damaged_files_raise_an_error(blob):
