@@ -7,6 +7,7 @@ sys.path[:0] = [str(HERE.parent), str(HERE / "_extensions")]
 
 import numjet  # noqa: E402
 
+html_show_copyright = False
 project = "numjet"
 author = "the numjet authors"
 version = release = numjet.__version__

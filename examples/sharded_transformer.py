@@ -1,11 +1,20 @@
-"""A small transformer trained data-parallel, tensor-parallel, or both: only the placement of arrays differs.
+"""A small transformer trained data-parallel, tensor-parallel, or both: only the placement of arrays differs. Losses, parameters
+and gradients of every mesh are compared with those of one device.
 
-JAX_NUM_CPU_DEVICES=8 python examples/sharded_transformer.py compares meshes of 8 devices with one device.
+    python examples/sharded_transformer.py                                               one device
+    JAX_NUM_CPU_DEVICES=8 python examples/sharded_transformer.py                         meshes of 8 devices
+    python -m numjet.tools.launch -n 4 --devices 2 examples/sharded_transformer.py       4 processes of 2 devices
+
+An argument such as 2x2 chooses the mesh: 2 parts of the batch, 2 of the parameters.
 """
+import os
+import sys
+
 import numpy as np
 
 import numjet as nj
 import numjet.numpy as jnp
+from numjet.experimental.multihost_utils import process_allgather
 from numjet.sharding import Mesh, NamedSharding, PartitionSpec as P
 
 WORDS, LENGTH, WIDTH, HEADS, HIDDEN, BATCH, STEPS = 16, 8, 32, 4, 64, 16, 20
@@ -43,8 +52,9 @@ def loss(p, words):
 
 @nj.jit
 def step(p, words):
+    """The next parameters, the loss, and its gradient."""
     value, slope = nj.value_and_grad(loss)(p, words)
-    return nj.tree.map(lambda x, g: x - 0.3 * g, p, slope), value
+    return nj.tree.map(lambda x, g: x - 0.3 * g, p, slope), value, slope
 
 
 def batches():
@@ -63,21 +73,51 @@ def train(mesh=None):
     for words in batches():
         if mesh is not None:
             words = nj.device_put(words, NamedSharding(mesh, P("data")))
-        p, value = step(p, words)
+        p, value, _ = step(p, words)
         losses.append(value)
-    return jnp.stack(losses), p
+    return losses, p
+
+
+def results(mesh=None):
+    """The losses, and the last parameters with the gradient there, as NumPy arrays that every process has."""
+    losses, p = train(mesh)
+    words = next(batches())
+    slopes = step(p, words if mesh is None else nj.device_put(words, NamedSharding(mesh, P("data"))))[2]
+    if nj.process_count() > 1 and mesh is not None:  # parts of them are in other processes
+        p, slopes = process_allgather((p, slopes), tiled=True)
+    return np.array(losses), {name: (np.asarray(p[name]), np.asarray(slopes[name])) for name in p}
+
+
+def differences(found, wanted):
+    """The largest relative difference of losses, and of parameters and gradients relative to the largest of each."""
+    scaled = [abs(x - y).max() / abs(y).max() for name in found[1]
+              for x, y in zip(found[1][name], wanted[1][name], strict=True)]
+    return float((abs(found[0] - wanted[0]) / wanted[0]).max()), float(max(scaled))
+
+
+def meshes():
+    """Meshes for the devices that there are: those of all processes, or fewer ones of this one."""
+    devices = np.array(nj.devices())
+    chosen = [tuple(map(int, words.split("x"))) for words in sys.argv[1:]]
+    for data, model in chosen or [(8, 1), (1, 4), (2, 2), (4, 2), (4, 1), (2, 4)]:
+        if data * model == len(devices) or (nj.process_count() == 1 and data * model < len(devices)):
+            yield Mesh(devices[:data * model].reshape(data, model), ("data", "model"))
 
 
 def run():
     losses, p = train()
-    return {"losses": losses, "weights": p["out"]}
+    return {"losses": jnp.stack(losses), "weights": p["out"]}
 
 
 if __name__ == "__main__":
-    alone = train()[0]
-    print("one device: ", alone[:: STEPS - 1])
-    devices = np.array(nj.devices())
-    for data, model in [(8, 1), (1, 4), (2, 2), (4, 2)]:
-        if data * model <= len(devices):
-            losses, _ = train(Mesh(devices[:data * model].reshape(data, model), ("data", "model")))
-            print(f"{data} x {model} devices:", losses[:: STEPS - 1], "differs by at most", abs(losses - alone).max())
+    if "JAX_COORDINATOR_ADDRESS" in os.environ:
+        nj.distributed.initialize()
+    over_meshes = [(mesh, results(mesh)) for mesh in meshes()]
+    if nj.process_index() == 0:
+        alone = results()
+        print("one device:", alone[0][:: STEPS - 1])
+        for mesh, found in over_meshes:
+            far = differences(found, alone)
+            sizes = " x ".join(map(str, mesh.axis_sizes))
+            print(sizes, "devices:", found[0][:: STEPS - 1], f"differ by at most {far[0]:.1e}, {far[1]:.1e}")
+            assert far[0] < 1e-5 and far[1] < 1e-4, far

@@ -37,7 +37,7 @@ static PyObject* create() {
   // Threads before the queue: what runs at exit runs in the opposite order, and the queue uses threads.
   for (Init init : {trace_init, scopes_init, pytree_init, pool_init, aval_init, exact_init, headroom_init, simd_init,
                     array_init, eager_init, threads_init, queue_init, fork_init, cgroup_init, caches_init, code_init,
-                    callback_init, execute_init, jitcall_init, kernels_init, signals_init}) {
+                    callback_init, execute_init, jitcall_init, kernels_init, ir_init, signals_init}) {
     if (init(module.get()) < 0) return nullptr;
   }
   return module.release();

@@ -1,10 +1,13 @@
 """Lazy exports: functions of numjet that most programs do not need, imported when the first of them is named."""
 
 from numjet.api.autograph.function import autograph as autograph
+from numjet.api.benchmark import benchmark as benchmark
 from numjet.api.explain import explain as explain
 from numjet.api.fwd_and_bwd import fwd_and_bwd as fwd_and_bwd
+from numjet.api.memory_stats import memory_stats as memory_stats
 from numjet.api.pmap import pmap as pmap
 from numjet.api.profile import profile as profile
+from numjet.api.progress import progress as progress
 from numjet.api.refs import empty_ref as empty_ref, free_ref as free_ref, freeze as freeze, new_ref as new_ref
 from numjet.api.sharding.axis_modes import reshard as reshard
 from numjet.api.sharding.mesh import make_mesh as make_mesh, set_mesh as set_mesh

@@ -37,7 +37,7 @@ def _initial(method: str, dtype: np.dtype) -> Any:
 
 
 def _scatter(method: str, data: Any, ids: Any, count: int, is_sorted: bool, unique: bool, mode: Any) -> Any:
-    """One update per segment number: data[i] joins the result's row ids[i]."""
+    """One update per segment number: data[i] joins the result's row ids[i]; one number or row joins several."""
     target = (count, *data.shape[1:])
     start = create.full(target, np.asarray(_initial(method, data.dtype)).astype(data.dtype)[()])
     where = start.at[ids]
@@ -53,8 +53,9 @@ def _segment(method: str, data: Any, segment_ids: Any, num_segments: Any, is_sor
     check_unsharded(f"segment_{method}", out_sharding)
     mode = GatherScatterMode.FILL_OR_DROP if mode is None else mode
     data, ids = array_arg("segment", data), array_arg("segment", segment_ids, 1)
-    if ids.ndim != 1 or data.shape[:1] != ids.shape:
+    if ids.ndim != 1 or data.shape[:1] not in ((), (1,), ids.shape):
         raise ValueError(f"expected segment_ids of shape (n,) for data of shape (n, ...), got {ids.shape} and {data.shape}")
+    data = jnp.broadcast_to(data, (*ids.shape, *data.shape[1:]))
     count = _count(ids, num_segments)
     if bucket_size is None:
         return _scatter(method, data, ids, count, is_sorted, unique, mode)

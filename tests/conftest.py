@@ -7,11 +7,37 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
+from numjet.core.op import overridden
 from numjet.foundation.config import config, enable_x64
+from numjet.runtime import device
 
 # Neither this process nor those that tests start keep programs in the cache of the user who runs the tests.
 os.environ["NUMJET_CACHE"] = "0"
 config.update("numjet_cache", "0")
+
+
+def _shared_state() -> dict[str, object]:
+    """What a test must leave to the next one as it found it."""
+    return {"NumPy's error state": np.geterr(), "the mesh in use": config.numjet_mesh, "x64": config.enable_x64,
+            "the default device": config.default_device, "rules in place of numjet's": dict(overridden)}
+
+
+@pytest.fixture(autouse=True)
+def leaves_no_state() -> Iterator[None]:
+    """Fails the test that changes what the tests after it read, in place of one of these."""
+    before = _shared_state()
+    yield
+    after = _shared_state()
+    changed = [what for what in before if before[what] != after[what]]
+    np.seterr(**before["NumPy's error state"])  # type: ignore[call-overload]
+    if changed:
+        pytest.fail(f"the test changed, for the tests after it: {', '.join(changed)}")
+
+
+@pytest.fixture
+def one_platform(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The state of a process in which nobody listed the devices of another platform than the CPU."""
+    monkeypatch.setattr(device, "other_platforms", set())
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import numjet as nj
-from benchmarks import __main__ as command, arrays, eager_functions, goals, page, plot, run, workloads
+import numjet.numpy as jnp
+from benchmarks import __main__ as command, arrays, eager_functions, function_sweep, goals, page, plot, run, workloads
 
 
 def test_every_measurement_has_a_goal_and_every_goal_a_measurement():
@@ -98,6 +99,18 @@ def test_measurements_in_processes_of_their_own(tmp_path, capsys):
 def test_a_failing_worker_is_reported():
     with pytest.raises(RuntimeError, match="no_such_package"):
         run.seconds("python3", "no_such_package", "eager_add")
+
+
+def test_function_sweep(capsys, monkeypatch):
+    """Each call runs with numjet on eight elements; those that NumPy has not are told."""
+    found = function_sweep.main(["small", "np.clip(x", "np.bincount(i, l", "special.xlogy", "--repeat", "1", "--over", "1e9"])
+    assert [m.text.split("(")[0] for m in found] == ["np.clip", "np.bincount", "special.xlogy"]
+    assert [bool(m.error) for m in found] == [False, True, False] and found[0].ratio > 0
+    assert "0 of 2 are over" in capsys.readouterr().out
+    host = function_sweep.arrays(**function_sweep.SMALL)
+    names = function_sweep.names_of("numjet")
+    for text in function_sweep.ALL[::11]:
+        function_sweep.function_of(text, names)(*map(jnp.asarray, host))
 
 
 def test_eager_functions(capsys):

@@ -191,6 +191,15 @@ def test_the_first_page_has_code_that_runs():
     assert list(blocks(PAGES[0]))
 
 
+def test_the_readme_s_times_are_those_of_the_benchmarks():
+    cells = lambda row: [cell.strip() for cell in row.strip().strip("|").split("|")]
+    measured = {row[1]: row[2:4] for line in (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf8").splitlines()
+                if line.startswith("|") and len(row := cells(line)) > 4}
+    text = (ROOT / "README.md").read_text(encoding="utf8")
+    shown = [cells(line) for line in re.search(r"\| numjet \| JAX \|\n\|.*?\n(.*?)\n\n", text, re.DOTALL)[1].splitlines()]
+    assert len(shown) >= 3 and all(measured[name] == times for name, *times in shown)
+
+
 def test_a_wrong_page_is_noticed():
     with pytest.raises(AssertionError, match="Got"):
         run_block(">>> 1 + 1\n3\n", {}, PAGES[0], 0)

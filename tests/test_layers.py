@@ -68,7 +68,7 @@ PACKAGES: dict[str, set[str]] = {
     "jax": set(),
     "sklearn": {"demo"},
     "matplotlib": {"demo"},
-    "tqdm": {"demo"},
+    "tqdm": {"api", "demo"},
 }
 # Files that touch the environment or load modules by name, and why.
 ENVIRONMENT = {
@@ -98,12 +98,14 @@ LOADS_BY_NAME = {
 # those that take long to import, while most programs do without them.
 LAZY = {
     "numjet/__init__.py": ["numjet.lazy_exports"],
-    "numjet/api/aot.py": ["numjet.api.costs", "numjet.core.sharding.shardings"],
+    "numjet/api/aot.py": ["numjet.api.costs", "numjet.api.stage_html", "numjet.core.sharding.shardings"],
     "numjet/api/grad.py": ["numjet.api.wanted_cotangents"],
     "numjet/api/jit.py": ["numjet.api.autograph.function", "numjet.api.dynamic.axes", "numjet.api.dynamic.call",
                           "numjet.api.key_reuse", "numjet.api.export.programs", "numjet.api.sharding.placement",
-                          "numjet.lax.sharding", "numjet.api.aot", "numjet.api.cache_misses", "numjet.api.stored_calls"],
-    "numjet/api/stages.py": ["numjet.api.refs"],
+                          "numjet.lax.sharding", "numjet.api.aot", "numjet.api.cache_misses", "numjet.api.stored_calls",
+                          "numjet.core.sharding.distribution"],
+    "numjet/api/progress.py": ["tqdm.auto"],
+    "numjet/api/stages.py": ["numjet.api.sharding.placement", "numjet.api.refs"],
     "numjet/api/transfer.py": ["numjet.api.sharding.placement", "numjet.lax.sharding",
                                "traceback"],  # for errors nobody has seen at the end
     "numjet/control/__init__.py": ["numjet.control.lazy_exports"],
@@ -118,6 +120,11 @@ LAZY = {
     "numjet/control/loops/while_op.py": ["numjet.control.simplify.loops", "numjet.control.loops.while_reverse"],
     "numjet/cpu/ir/printer.py": ["json"],
     "numjet/foundation/disk_cache.py": ["_blake2", "logging"],  # for the cache on disk
+    "numjet/core/benchmark_report.py": ["matplotlib.figure"],
+    "numjet/core/compile_report.py": ["numjet.core.report_html"],  # for notebooks
+    "numjet/core/ir.py": ["numjet.core.notebook"],
+    "numjet/core/sharding/layouts.py": ["numjet.core.sharding.shardings"],
+    "numjet/core/aval.py": ["numjet.core.sharding.explicit"],
     "numjet/core/transfers.py": ["logging"],
     "numjet/runtime/gc_guard.py": ["logging"],
     "numjet/runtime/one_device.py": ["numjet.core.sharding.partition_spec", "numjet.core.sharding.shardings"],
@@ -127,6 +134,7 @@ LAZY = {
     "numjet/foundation/flags.py": ["difflib"],  # for misspelled flags
     "numjet/foundation/tree/register.py": ["dataclasses"],  # for dataclasses that become pytrees
     "numjet/lax/__init__.py": ["numjet.lax.lazy_exports"],
+    "numjet/lax/sharding_later.py": ["numjet.lax.sharding", "numjet.lax.sharding_rules"],
     "numjet/lax/contraction/precision.py": ["numjet.lax.contraction.dot_algorithms"],
     "numjet/lax/linalg/lapack.py": ["scipy.linalg.blas", "scipy.linalg.lapack"],
     "numjet/lax/elementwise/scipy_functions.py": ["scipy.special"],

@@ -74,3 +74,16 @@ def test_unravels_of_equal_trees_are_equal():
     assert unravel == other and hash(unravel) == hash(other) and unravel != ravel_pytree([jnp.arange(4), 1.5])[1]
     call = nj.jit(lambda v, f: f(v + 1), static_argnums=1)
     assert call(flat, unravel)[0].tolist() == call(flat, other)[0].tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize("data", [2.0, np.float32(2), np.full((1,), 2, "f"), np.full((1, 3), 2, "f")], ids=np.shape)
+@pytest.mark.parametrize("name", ["segment_sum", "segment_prod", "segment_max", "segment_min"])
+def test_one_number_or_row_joins_every_segment(name, data):
+    """As the update of a scatter is broadcast in JAX: jraph counts nodes by segment_sum(1, ids)."""
+    ids = np.array([0, 1, 1, 0, 2, 2, 0, 1])
+    f = getattr(nj.ops, name)
+    want = f(np.broadcast_to(np.asarray(data, np.float32), (8, *np.shape(data)[1:])), ids, 3)
+    for g in (f, nj.jit(f, static_argnums=2)):
+        np.testing.assert_array_equal(g(data, ids, 3), want)
+    with pytest.raises(ValueError, match="segment_ids of shape"):
+        f(np.ones((2, 3)), ids, 3)

@@ -11,6 +11,7 @@ from numjet.api.stages import struct
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import ClosedJaxpr
 from numjet.core.refs import AbstractRef, Ref
+from numjet.core.sharding.layouts import Format, Layout
 from numjet.core.trace import Tracer, aval_of
 from numjet.core.traits import NAMED_CALL
 from numjet.core.walk import all_eqns
@@ -23,6 +24,7 @@ from numjet.runtime.device import CPU, Device
 from numjet.transforms.simplify import simplify
 
 costs = lazy_import.Module("numjet.api.costs")
+stage_html = lazy_import.Module("numjet.api.stage_html")
 shardings = lazy_import.Module("numjet.core.sharding.shardings")
 
 CompilerOptions = Mapping[str, Any]
@@ -95,6 +97,11 @@ class Signature(Record):
 class Stage(Record):
     """What all stages show of the call."""
 
+    def __repr__(self) -> str:
+        call = self.signature
+        given, made = (", ".join(a.str_short() for a in avals) for avals in (call.in_avals, call.out_avals))
+        return f"<{type(self).__name__} {call.fun_name}: ({given}) -> ({made}) on {call.device}>"
+
     @property
     def signature(self) -> Signature:
         """The arguments and results of the call."""
@@ -149,6 +156,9 @@ class Traced(Stage):
         """The program as traced, which prints as text; its inputs are all leaves of the arguments."""
         return self.closed
 
+    def _repr_html_(self) -> str:
+        return stage_html.traced(self)
+
     @property
     def signature(self) -> Signature:
         return self.call
@@ -185,6 +195,9 @@ class Lowered(Stage):
     jaxpr: ClosedJaxpr
     platforms: tuple[str, ...]
 
+    def _repr_html_(self) -> str:
+        return stage_html.lowered(self)
+
     @property
     def signature(self) -> Signature:
         return self.traced.call
@@ -192,7 +205,8 @@ class Lowered(Stage):
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """The program as text: dialect "loops" (the loop IR of the CPU compiler), "stablehlo" (for XLA; needs no device;
         as MLIR prints it where jaxlib is installed), "hlo" (needs jaxlib) or "jaxpr". Default: "stablehlo", as in JAX.
-        debug_info: StableHLO with the user's lines. For several platforms: one text for each, under a heading.
+        debug_info: StableHLO and HLO with the user's lines and the names of scopes. For several platforms: one text for each,
+        under a heading.
 
         Raises ValueError for other dialects.
         """
@@ -242,7 +256,7 @@ class Lowered(Stage):
                                    over=None if isinstance(over, Device) else over)
         if dialect == "stablehlo":
             return text if debug_info else self._xla().printed(text)
-        return self._xla().module_of(text, dialect).as_hlo_text()
+        return self._xla().hlo_text(text, metadata=debug_info)
 
     def cost_analysis(self) -> dict[str, float]:
         """Estimates of the program's cost, as those of the compiled program."""
@@ -303,11 +317,21 @@ class CompiledMemoryStats(Record):
         return self.argument_size_in_bytes + self.extra_memory_in_bytes
 
 
+def _formats(found: Any, structure: PyTreeDef, avals: Sequence[Any]) -> Any:
+    """Shardings, as a pytree that has None for what is not read, beside the layout of all arrays."""
+    given = tree_flatten(found, is_leaf=lambda s: s is None)[0]
+    return tree_unflatten(structure, [None if s is None else Format(Layout.of_rank(a.ndim), s)
+                                      for s, a in zip(given, avals, strict=True)])
+
+
 class Compiled(Stage):
     """A compiled program: call it with arguments like those it was traced for."""
     traced: Traced
     executable: Any
     jaxpr: ClosedJaxpr
+
+    def _repr_html_(self) -> str:
+        return stage_html.compiled(self)
 
     @property
     def signature(self) -> Signature:
@@ -317,6 +341,7 @@ class Compiled(Stage):
         """Runs the program. TypeError for arguments of another structure, shape or dtype, and for traced ones."""
         call = self.traced.call
         arrays, refs = self.operands(args, kwargs)
+        self._check_shardings(arrays)
         outs = self.executable(arrays, [call.inputs_donated[k] for k in self.traced.kept])
         count = call.out_tree.num_leaves
         call.refs.write(refs, outs[count:])
@@ -351,6 +376,21 @@ class Compiled(Stage):
             raise TypeError("Argument types differ from the types for which this computation was compiled. Perhaps the "
                             "compiled executable is called with a different enable_x64 mode than when it was compiled? The "
                             "mismatches are:\n" + "\n".join(wrong) + "\nLower and compile the function for these arguments.")
+
+    def _check_shardings(self, arrays: Sequence[Any]) -> None:
+        """ValueError for arguments that are divided in other ways than those that the program was compiled for."""
+        call, kept = self.traced.call, self.traced.kept
+        if isinstance(call.device, Device):
+            return
+        wrong = [f"Argument {call.names[k] if k < len(call.names) else k} with shape {x.aval}:\n  Passed sharding: "
+                 f"{x.sharding}\n  Required sharding: {s}"
+                 for k, x, s in zip(kept, arrays, self.executable.program.in_shardings, strict=True)
+                 if x.committed and isinstance(x.device, shardings.Sharding) and isinstance(s, shardings.Sharding)
+                 and x.device is not s and not x.device.is_equivalent_to(s, x.ndim)]
+        if wrong:
+            raise ValueError("Computation was compiled for input shardings that disagree with the shardings of arguments "
+                             "passed to it. Move the arguments with device_put, or call the jitted function, which compiles "
+                             f"for them. Here are the {len(wrong)} mismatches:\n" + "\n".join(wrong))
 
     def as_text(self) -> str:
         """The LLVM IR of the program; on XLA's devices, its optimised HLO."""
@@ -402,6 +442,16 @@ class Compiled(Stage):
         if call.named is not None:
             found = [s if n is None else n for s, n in zip(found, call.named.labels(call.out_tree), strict=True)]
         return tree_unflatten(call.out_tree, found)
+
+    @property
+    def input_formats(self) -> Any:
+        """(args, kwargs) with the sharding of each leaf, and its layout, which is that of all arrays."""
+        return _formats(self.input_shardings, self.traced.call.in_tree, self.traced.call.in_avals)
+
+    @property
+    def output_formats(self) -> Any:
+        """The result with the sharding and the layout of each leaf."""
+        return _formats(self.output_shardings, self.out_tree, self.signature.out_avals)
 
     def _named(self, tree: PyTreeDef) -> list[Any]:
         """The in_shardings of jit over one device, for all leaves."""

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import inspect
+import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -22,6 +23,20 @@ def as_tuple(x: int | str | Iterable[Any] | None) -> tuple[Any, ...]:
     if x is None:
         return ()
     return (x,) if isinstance(x, (int, str)) else tuple(x)
+
+
+def argument_numbers(argnums: int | Iterable[int]) -> tuple[int | tuple[int, ...], tuple[int, ...]]:
+    """The numbers of positional arguments as ints, one or a tuple as they are given; and as a tuple. TypeError for others.
+
+    >>> argument_numbers(1), argument_numbers([0, 2])
+    ((1, (1,)), ((0, 2), (0, 2)))
+    """
+    try:
+        one = operator.index(argnums)  # type: ignore[arg-type]
+    except TypeError:
+        several = tuple(map(operator.index, argnums))  # type: ignore[arg-type]
+        return several, several
+    return one, (one,)
 
 
 def signature(fun: Callable[..., Any]) -> inspect.Signature | None:
@@ -53,8 +68,8 @@ def resolve_static(fun: Callable[..., Any], argnums: Any, argnames: Any, what: s
     others = {p.name for p in parameters} - known  # which cannot be passed by name
     for name in names:
         if name in others or (name not in known and not keywords):
-            raise ValueError(f"jitted function has invalid argnames {{{name!r}}} in {what}_argnames. "
-                             f"Function {function_name(fun)} takes {sorted(known)}.")
+            raise ValueError(f"Jitted function has invalid argnames {{{name!r}}} in {what}_argnames. Function does not take "
+                             f"these args. {function_name(fun)} takes {sorted(known)}.")
     if argnames is None:
         names = tuple(positional[n].name for n in nums if 0 <= n < len(positional)
                       and positional[n].kind == inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -71,8 +86,8 @@ def _check_argnum(n: int, count: int, variadic: bool, what: str, fun: Callable[.
         return n  # counts from the end of each call's arguments: see placed
     if variadic or -count <= n < count:
         return n if n >= 0 else n + count
-    raise ValueError(f"jitted function has {what}_argnums={n}, but {function_name(fun)} takes only {count} "
-                     "positional arguments.")
+    raise ValueError(f"Jitted function has {what}_argnums={(n,)}, but only accepts {count} positional arguments: "
+                     f"{function_name(fun)}.")
 
 
 def placed(nums: Sequence[int], count: int) -> tuple[int, ...]:

@@ -3,8 +3,11 @@
 The second call of a signature is recorded: the function is traced, every equation of its program becomes a step, and the tape
 is run and compared, bit by bit, with what the function returned. Steps are the inner loops of the NumPy ufuncs that evaluate
 operations, copies of parts of an operand, selections, and for the rest the operations' eager slots, so a tape gives the same
-bits as the function. No tape is made of what depends on values, holds programs or effects, works on large arrays (these are
-compiled), or warns. `native/dispatch/eager/eager_function.cpp` has the call.
+bits as the function. No tape is made of what depends on values, holds programs or effects, or warns.
+
+Of large arrays, whose operations are compiled one by one, the whole function becomes one program, which reads and writes memory
+once. That is done only where no order of operations is open: of elementwise operations, data movement, and reductions that
+round nothing. `native/dispatch/eager/eager_function.cpp` has the call.
 """
 from __future__ import annotations
 
@@ -18,28 +21,31 @@ from typing import Any, TypeVar
 import numpy as np
 
 from numjet import _native
-from numjet.api.jit import Jitted
+from numjet.api.jit import Call, Jitted, jit
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import Jaxpr, JaxprEqn, Literal
 from numjet.core.op import Missing, Op
 from numjet.core.trace import EVAL, current_trace
 from numjet.foundation.config import config
+from numjet.foundation.signatures import SignatureOf
 from numjet.foundation.tree import tree_flatten
+from numjet.lax.operands import LoopPlan
 from numjet.runtime import dispatch
 from numjet.runtime.device import CPU, elsewhere
 from numjet.runtime.eager_compile import LARGE
 from numjet.runtime.fp_errors import IGNORED, STATE
 from numjet.runtime.settings import fast_paths_allowed
 from numjet.transforms.dce import dce_jaxpr
+from numjet.transforms.inline import write_out_calls
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_MOST_STEPS = 24
+_MOST_STEPS = 256
 _CONSTANT_BYTES = 1 << 13   # of results that depend on no argument: they are kept
 _MOST_AXES = 8   # that are given one by one
 _EXACT = frozenset(map(np.dtype, ("bool", "int32", "int64", "float32", "float64", "complex64", "complex128")))
 _MULTIPLIED = frozenset(("float32", "float64", "int32", "int64", "complex64", "complex128"))
-_SQUARED = frozenset(map(np.dtype, ("float32", "float64")))   # x ** 2 is x * x
+_CONVERTED = frozenset(np.dtype(t) for t in "?bBhHiIlLqQfd")
 _OPTIONS = {"static_argnums": (), "static_argnames": (), "donate_argnums": None, "donate_argnames": None, "keep_unused": True,
             "inline": False, "backend": None, "device": None, "shardings": None}
 _functions: list[_native.EagerFunction] = []
@@ -70,6 +76,7 @@ def taped(fun: F, arrays: Iterable[str], numbers: bool = False) -> F:
     by_name = tuple(name for name in names if name not in arrays)
     made = _native.EagerFunction(fun, _Recorder(fun, positions, by_name, numbers), positions, by_name)
     functools.update_wrapper(made, fun)
+    made.__signature__ = SignatureOf(fun)  # type: ignore[attr-defined]
     _functions.append(made)
     return made  # type: ignore[return-value]
 
@@ -83,47 +90,101 @@ class _Recorder:
 
     def __init__(self, fun: Callable[..., Any], positions: tuple[int, ...], names: tuple[str, ...], numbers: bool):
         self.fun, self.positions, self.names, self.numbers = fun, positions, names, numbers
+        self.programs: dict[tuple[int, ...], Callable[..., Any]] = {}   # by positions of static arguments
 
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
         before = _native.counters()["executions"]
         result = self.fun(*args, **kwargs)
-        if before != _native.counters()["executions"]:  # of a compiled program, whose bits are its own
-            return result, None
+        compiled = before != _native.counters()["executions"]   # it ran compiled programs, whose bits are their own
         if current_trace() is not EVAL or not fast_paths_allowed() or elsewhere():
             return result, None
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("error")
-                return result, self._tape(args, kwargs, result)
+                call = _Recorded(self, args, kwargs, result)
+                if call.is_large():
+                    return result, self._program(call)
+                return result, None if compiled else self._tape(call)
         except Exception:  # it depends on values, warns, or is refused when it is traced
             return result, None
 
-    def _tape(self, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> Any:
-        static = tuple(n for n in self.positions if n < len(args))
-        state = Jitted(self.fun, {**_OPTIONS, "static_argnums": static, "static_argnames": ()})
-        state.static_names = self.names
-        call = state.take_apart(args, kwargs)
-        results, out_tree = tree_flatten(result)
-        if call.refs or not all(map(self._is_known, call.leaves)) or not all(map(_is_plain, results)):
+    def _program(self, call: _Recorded) -> Callable[..., Any]:
+        """The function as one program. Raises _Unsuited."""
+        jaxpr, _ = call.program()
+        _check_numbers(call.leaves, jaxpr)
+        if not _gives_same_bits_fused(jaxpr):
             raise _Unsuited
-        single = out_tree.num_leaves == 1 and result is results[0]
-        treedef = None if single else out_tree
+        program = self.programs.get(call.static)
+        if program is None:
+            program = self.programs[call.static] = jit(self.fun, static_argnums=call.static, static_argnames=self.names)
+        out, tree = tree_flatten(program(*call.args, **call.kwargs))
+        if tree != call.out_tree:
+            raise _Unsuited
+        _require_same(out, call.results)
+        return program
+
+    def _tape(self, call: _Recorded) -> Any:
+        results = call.results
+        treedef = None if call.single else call.out_tree
         if not call.leaves:
             if sum(x.nbytes for x in results) > _CONSTANT_BYTES:
                 raise _Unsuited
             kept = tuple(_native.rewrap(x) for x in results)
             return _native.Tape((), kept, (), tuple(range(len(kept))), tuple(x.aval for x in kept), treedef, CPU)
-        traced = state._trace_now(call, ())
-        if traced.trimming is not None or traced.refs.touched or traced.out_tree != out_tree:
-            raise _Unsuited
-        jaxpr, _ = dce_jaxpr(traced.jaxpr, keep_inputs=True)
+        jaxpr, consts = call.program()
         _check_numbers(call.leaves, jaxpr)
-        tape = _Writer(jaxpr, traced.consts, call.leaves, call.avals).tape(treedef)
-        _compare(tape, call.leaves, results)
+        tape = _Writer(jaxpr, consts, call.leaves, call.avals).tape(treedef)
+        _require_same(tree_flatten(tape.run(tuple(call.leaves)))[0], results)
         return tape
 
-    def _is_known(self, leaf: Any) -> bool:
+    def is_known(self, leaf: Any) -> bool:
+        """Whether a leaf is an array, or a number that is like one."""
         return _is_plain(leaf) or type(leaf) is np.ndarray or (self.numbers and type(leaf) in (bool, int, float))
+
+
+class _Recorded:
+    """A call that was made: its leaves and static arguments, and the leaves and structure of what it gave. Raises _Unsuited if
+    there are others than arrays."""
+
+    def __init__(self, recorder: _Recorder, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any):
+        self.args, self.kwargs = args, kwargs
+        self.static = tuple(n for n in recorder.positions if n < len(args))
+        self.state = Jitted(recorder.fun, {**_OPTIONS, "static_argnums": self.static, "static_argnames": ()})
+        self.state.static_names = recorder.names
+        self.call: Call = self.state.take_apart(args, kwargs)
+        self.leaves, self.avals = self.call.leaves, self.call.avals
+        self.results, self.out_tree = tree_flatten(result)
+        if self.call.refs or not all(map(recorder.is_known, self.leaves)) or not all(map(_is_plain, self.results)):
+            raise _Unsuited
+        self.single = self.out_tree.num_leaves == 1 and result is self.results[0]
+
+    def is_large(self) -> bool:
+        """Whether some array is so large that operations on it are compiled."""
+        return any(a.size >= LARGE for a in (*self.avals, *(x.aval for x in self.results)))
+
+    def program(self) -> tuple[Jaxpr, Sequence[Any]]:
+        """The function's program, all calls written out, and its constants. Raises _Unsuited."""
+        traced = self.state._trace_now(self.call, ())
+        if traced.trimming is not None or traced.refs.touched or traced.out_tree != self.out_tree:
+            raise _Unsuited
+        jaxpr, consts = write_out_calls(traced.jaxpr, traced.consts)
+        return dce_jaxpr(jaxpr, keep_inputs=True)[0], consts
+
+
+def _gives_same_bits_fused(jaxpr: Jaxpr) -> bool:
+    """Whether several operations give, as one program, what they give one by one."""
+    return 2 <= len(jaxpr.eqns) <= _MOST_STEPS and bool(jaxpr.invars) and all(map(_rounds_alike, jaxpr.eqns))
+
+
+def _rounds_alike(eqn: JaxprEqn) -> bool:
+    """Whether an operation rounds each element by itself, or nothing. Powers by constants are computed in other ways."""
+    op = eqn.primitive
+    if type(op) is not Op or op.programs or op.effects is not None or op.collective is not None or op.mesh is not None:
+        return False
+    if op.elementwise:
+        return op.function != "pow"
+    whole = all(v.aval.dtype.kind in "biu" for v in (*eqn.invars, *eqn.outvars))
+    return op.samples.ulps == 0 or (op.reduces is not None and whole)
 
 
 def _is_plain(x: Any) -> bool:
@@ -140,9 +201,8 @@ def _check_numbers(leaves: Sequence[Any], jaxpr: Jaxpr) -> None:
             raise _Unsuited
 
 
-def _compare(tape: Any, leaves: Sequence[Any], expected: Sequence[Any]) -> None:
-    """Raises _Unsuited unless the tape gives what the function gave, to the bit."""
-    found = tree_flatten(tape.run(tuple(leaves)))[0]
+def _require_same(found: Sequence[Any], expected: Sequence[Any]) -> None:
+    """Raises _Unsuited unless results are what the function gave, to the bit."""
     for x, y in zip(found, expected, strict=True):
         if x.aval != y.aval or x._value.tobytes() != y._value.tobytes():
             raise _Unsuited
@@ -156,6 +216,7 @@ class _Writer:
         self.constants: list[Any] = []
         self.steps: list[tuple[Any, ...]] = []
         self.numbers: dict[Any, int] = {}
+        self.loops: dict[int, LoopPlan] = {}   # by the identity of an equation
         self.values: list[np.ndarray] = []   # by number; constants are numbered behind the inputs
         self.pending: list[tuple[Any, Any]] = list(zip(jaxpr.constvars, consts, strict=True))
         for var, leaf, aval in zip(jaxpr.invars, leaves, avals, strict=True):
@@ -173,7 +234,7 @@ class _Writer:
             raise _Unsuited
         literals = {id(a): a for eqn in jaxpr.eqns for a in eqn.invars if isinstance(a, Literal)}
         literals |= {id(a): a for a in jaxpr.outvars if isinstance(a, Literal)}
-        for key, literal in (*self.pending, *literals.items()):
+        for key, literal in (*self.pending, *literals.items(), *self.plans()):
             array = dispatch.as_array(literal)
             if not _is_small(array.aval):
                 raise _Unsuited
@@ -190,6 +251,41 @@ class _Writer:
         return _native.Tape(tuple(self.avals), tuple(self.constants), tuple(self.steps), outs, tuple(jaxpr.out_avals), treedef,
                             CPU)
 
+    def plans(self) -> list[tuple[Any, Literal]]:
+        """Reads how operations consist of ufuncs. The constants in these plans, by plan and operand."""
+        found: list[tuple[Any, Literal]] = []
+        for eqn in self.jaxpr.eqns:
+            plan = _loops(eqn)
+            if plan is not None:
+                self.loops[id(eqn)] = plan
+                found += [((id(eqn), k, m), Literal(x, ShapedArray((), x.dtype)))
+                          for k, (_, *operands) in enumerate(plan) for m, x in enumerate(operands) if type(x) is not int]
+        return found
+
+    def composed(self, eqn: JaxprEqn, ins: tuple[int, ...]) -> bool:
+        """Writes an operation that consists of ufuncs. False: it does not, for these dtypes and shapes."""
+        plan = self.loops.get(id(eqn))
+        if plan is None:
+            return False
+        steps: list[tuple[Any, ...]] = []
+        numbers, values = list(ins), list(self.values)
+        for k, (ufunc, *operands) in enumerate(plan):
+            at = tuple(numbers[x] if type(x) is int else self.numbers[id(eqn), k, m] for m, x in enumerate(operands))
+            out = np.asarray(ufunc(*[values[n] for n in at]))
+            step = _step_of_ufunc(ufunc, [values[n] for n in at], out)
+            if step is None:
+                return False
+            aval = eqn.outvars[0].aval if k + 1 == len(plan) else ShapedArray(out.shape, out.dtype)
+            steps.append((step[0], at if ufunc is not np.where else (at[0], at[2], at[1]), (aval,), step[1]))
+            numbers.append(len(values))
+            values.append(out)
+        if (values[-1].dtype, values[-1].shape) != (eqn.outvars[0].aval.dtype, eqn.outvars[0].aval.shape):
+            return False
+        self.steps += steps
+        self.values = values
+        self.numbers[eqn.outvars[0]] = numbers[-1]
+        return True
+
     def number(self, atom: Any) -> int:
         return self.numbers[id(atom) if isinstance(atom, Literal) else atom]
 
@@ -200,6 +296,8 @@ class _Writer:
         if op.mesh is not None or isinstance(op.eager, Missing):
             raise _Unsuited
         ins = tuple(self.number(a) for a in eqn.invars)
+        if self.composed(eqn, ins):
+            return
         values = [self.values[k] for k in ins]
         found = op.eager(*values, **eqn.params)
         outs = [np.asarray(x) for x in (found if op.multiple else [found])]
@@ -220,6 +318,14 @@ class _Writer:
             product = _product(op, params, values, out) if op.name == "dot_general" else None
             if product is not None:
                 return "product", ins, avals, product
+            if op.name == "convert_element_type" and {values[0].dtype, out.dtype} <= _CONVERTED:
+                return "convert", ins, avals, None
+            if op.name == "bitcast_convert_type" and values[0].dtype.itemsize == out.dtype.itemsize:
+                return "share", ins, avals, None
+            if op.name == "copy":
+                return "part", ins, avals, (0, out.strides)
+            if op.name == "broadcast_in_dim" and out.size > values[0].size:
+                return "part", ins, avals, (0, _broadcast_strides(values[0], out, params["broadcast_dimensions"]))
             part = _part_of(values, out)
             if part is not None:
                 which, offset = part
@@ -248,12 +354,34 @@ def _inner_loop(op: Op, params: dict[str, Any], values: list[np.ndarray], out: n
     ufunc = op.eager if isinstance(op.eager, np.ufunc) else getattr(op.eager, "ufunc", None)
     if isinstance(ufunc, dict):
         ufunc = ufunc.get(values[0].dtype.kind)
-    if op.name == "integer_pow" and params["y"] == 2 and values[0].dtype in _SQUARED:
-        ufunc, params = np.square, {}
     if ufunc is None or params or not all(v.shape == out.shape or not v.ndim for v in values):
         return None
     types = f"{''.join(v.dtype.char for v in values)}->{out.dtype.char}"
     return (ufunc, ufunc.types.index(types)) if types in ufunc.types else None
+
+
+def _loops(eqn: JaxprEqn) -> LoopPlan | None:
+    """The ufuncs of which an operation consists, where its eager slot says so."""
+    plan = getattr(eqn.primitive.eager, "loops", None) if type(eqn.primitive) is Op else None
+    return None if plan is None else plan(*[a.aval.dtype for a in eqn.invars], **eqn.params)
+
+
+def _step_of_ufunc(ufunc: Any, values: list[np.ndarray], out: np.ndarray) -> tuple[str, Any] | None:
+    """The kind of step that runs a ufunc of a plan, and what that step needs; None without one."""
+    if not all(v.shape == out.shape or not v.ndim for v in values):
+        return None
+    if ufunc is np.where:
+        return "select", None
+    types = f"{''.join(v.dtype.char for v in values)}->{out.dtype.char}"
+    return ("loop", (ufunc, ufunc.types.index(types))) if types in ufunc.types else None
+
+
+def _broadcast_strides(value: np.ndarray, out: np.ndarray, dimensions: Sequence[int]) -> tuple[int, ...]:
+    """The steps in the memory of a contiguous operand along the axes of what it is broadcast to."""
+    strides = [0] * out.ndim
+    for axis, size, stride in zip(dimensions, value.shape, value.strides, strict=True):
+        strides[axis] = stride if size == out.shape[axis] else 0
+    return tuple(strides)
 
 
 def _product(op: Op, params: dict[str, Any], values: list[np.ndarray], out: np.ndarray) -> tuple[Any, ...] | None:

@@ -2,15 +2,17 @@
 
 A function is read like a compiler does: its code with all constants, its defaults, the values that it captured, and the globals
 that its code names, functions among them in the same way, modules by the attributes that the code reads of them. Everything is
-written down by value. Where that proves nothing (a list that somebody may change, an object with methods of its own, code with
+written down by value, but for what belongs to Python, NumPy and numjet, which have versions: that by its own name, where its
+library has it under that name (`sin`, though the program calls it `cos`). What is accepted by name is listed in
+`api/pure_names.py`. Where that proves nothing (a list that somebody may change, an object with methods of its own, code with
 side effects or one that reads the clock), `Unproven` says why, and the function is traced.
 """
 from __future__ import annotations
 
-import builtins
 import functools
 import math
 import opcode
+import struct
 import sys
 import types
 from collections.abc import Callable, Iterator
@@ -19,34 +21,26 @@ from typing import Any
 import numpy as np
 
 from numjet import _native
+from numjet.api import pure_names
+from numjet.core.op import overridden
+from numjet.core.trace import Tracer
 from numjet.foundation import disk_cache, dtypes, source
 from numjet.foundation.tree import Partial
 
 _MOST_ITEMS = 5000         # functions, values and constants: more would take longer to read than to trace
 _MOST_BYTES = 1 << 22      # of arrays
 _OPS = opcode.opmap
-_LOAD_GLOBAL, _EXTENDED = _OPS["LOAD_GLOBAL"], _OPS["EXTENDED_ARG"]
+_LOAD_GLOBAL, _STORE_DEREF, _EXTENDED = _OPS["LOAD_GLOBAL"], _OPS["STORE_DEREF"], _OPS["EXTENDED_ARG"]
 _ATTRIBUTES = {_OPS[name]: shift for name, shift in (("LOAD_ATTR", int(sys.version_info >= (3, 12))), ("LOAD_METHOD", 0))
                if name in _OPS}
-# What a function does beside computing its result, or by which it reads what nobody sees.
-_EFFECTS = {_OPS[name]: why for name, why in (
+# Why code is refused that holds one of these instructions. Others that are not listed are refused without a reason.
+_REFUSED = {_OPS[name]: why for name, why in (
     ("STORE_GLOBAL", "writes a global variable"), ("DELETE_GLOBAL", "deletes a global variable"),
     ("IMPORT_NAME", "imports a module"), ("LOAD_BUILD_CLASS", "defines a class"),
     ("STORE_ATTR", "writes an attribute"), ("DELETE_ATTR", "deletes an attribute")) if name in _OPS}
-_STORE_DEREF = _OPS["STORE_DEREF"]
-_UNSEEN = frozenset(("open", "input", "print", "eval", "exec", "compile", "globals", "locals", "vars", "getattr", "setattr",
-                     "delattr", "id", "hash", "__import__", "breakpoint", "super"))
-_UNSEEN_IN_NUMPY = frozenset(("random", "load", "loadtxt", "genfromtxt", "fromfile", "memmap", "geterr", "seterr", "errstate",
-                              "get_printoptions", "set_printoptions", "printoptions", "save", "savez", "savetxt", "test",
-                              "empty", "empty_like", "seterrcall", "geterrcall", "fromregex", "nested_iters", "nditer"))
-# Names by which numjet tells about files, devices, processes and flags, which may be others in another process.
-_TELLING = frozenset(("load", "loadtxt", "genfromtxt", "fromfile", "config", "devices", "local_devices", "device_count",
-                      "local_device_count", "default_backend", "process_index", "process_count", "process_indices",
-                      "live_arrays", "memory_stats", "print_environment_info", "clear_caches", "multihost_utils", "distributed",
-                      "process_id", "deserialize", "explain", "profile", "visualize", "make_mesh", "get_default_device"))
-_PURE_MODULES = frozenset(("math", "cmath", "operator", "functools"))
-_NUMBERS = frozenset((type(None), bool, int, float, complex, str, bytes, type(Ellipsis)))
+_NUMBERS = frozenset((type(None), bool, int, float, complex, str, bytes, type(Ellipsis), type(NotImplemented)))
 _OWN_ATTRIBUTES = frozenset(("__wrapped__", "__signature__", "_jit_options", "trace", "lower", "eval_shape", "clear_cache"))
+_BUILTINS = sys.modules["builtins"]
 
 
 class Unproven(Exception):
@@ -55,11 +49,26 @@ class Unproven(Exception):
 
 def fingerprint(fun: Any, *values: Any) -> str:
     """Text for a function and values that shape its program. Raises Unproven."""
+    if overridden:
+        raise Unproven("a user's rule stands in place of one of numjet's")
     reader = _Reader()
-    reader.value(fun, "the function")
-    for value in values:
-        reader.value(value, "a static argument")
+    reader.add(sorted(np.geterr().items()), sorted(np.get_printoptions().items(), key=str))
+    try:
+        _check_methods()
+        reader.value(fun, "the function")
+        for value in values:
+            reader.value(value, "a static argument")
+    except RecursionError:
+        raise Unproven("it holds values in values in values, too deep to be looked at") from None
     return "\n".join(reader.parts)
+
+
+def _check_methods() -> None:
+    """Refuses arrays to which somebody gave methods."""
+    for kind in (_native.Array, Tracer):
+        for name, value in vars(kind).items():
+            if type(value) is types.FunctionType and not source.is_own(value.__code__):
+                raise Unproven(f"somebody replaced the method {name} of arrays")
 
 
 class _Reader:
@@ -74,12 +83,22 @@ class _Reader:
             raise Unproven("it reads too much to be looked at")
         self.parts.append(" ".join(map(str, parts)))
 
+    def known(self, x: Any) -> bool:
+        """Whether an object was written down before: then its number is. Which names stand for one object is part of the text,
+        as `is` compares them."""
+        if id(x) in self.seen:
+            self.add("seen", self.seen[id(x)])
+            return True
+        self.seen[id(x)] = len(self.seen)
+        self.alive.append(x)
+        return False
+
     # -- values
     def value(self, x: Any, where: str) -> None:
         """Writes a value down, or what it stands for."""
         kind = type(x)
         if kind in _NUMBERS:
-            self.add(kind.__name__, repr(x))
+            self.add(_constant(x))
         elif kind is tuple:
             self.add("tuple", len(x))
             for k, item in enumerate(x):
@@ -89,26 +108,41 @@ class _Reader:
         elif kind is slice:
             self.value((x.start, x.stop, x.step), where)
         elif kind is np.ndarray or kind is _native.Array or isinstance(x, np.generic):
-            self.array(x, where)
+            if not self.known(x):
+                self.array(x, where)
         elif isinstance(x, np.dtype):
-            self.add("dtype", x.str if x.isbuiltin == 1 else x.name)
+            self.dtype(x, where)
+        elif kind is types.ModuleType:
+            self.module(x, (), where)
         else:
             self.callable(x, where)
 
     def array(self, x: Any, where: str) -> None:
+        layout: tuple[Any, ...] = ()
         if type(x) is _native.Array:
-            if x.committed or x._sharding is not None:
-                raise Unproven(f"{where} is an array that was put on a device")
+            if x.is_deleted() or x.committed or x._remote is not None or x._sharding is not None:
+                raise Unproven(f"{where} is an array that was deleted, or put on a device")
             value, more = x._value, x.aval.weak_type
         else:
             value, more = np.asarray(x), type(x).__name__
+            if isinstance(x, np.generic) and type(x) is not value.dtype.type:
+                raise Unproven(f"{where} is of a class derived from NumPy's numbers")
+            layout = value.strides, value.flags.writeable
         if not dtypes.is_array_dtype(value.dtype):
             raise Unproven(f"{where} is an array of {value.dtype}")
         self.bytes += value.nbytes
         if self.bytes > _MOST_BYTES:
             raise Unproven(f"{where} is a large array")
         digest = disk_cache.blake2.blake2b(np.ascontiguousarray(value).tobytes(), digest_size=24)
-        self.add("array", value.dtype.name, value.dtype.str, value.shape, more, digest.hexdigest())
+        self.dtype(value.dtype, where)
+        self.add("array", value.shape, *layout, more, digest.hexdigest())
+
+    def dtype(self, x: np.dtype, where: str) -> None:
+        if x.metadata is not None or (x.isbuiltin != 1 and not (x.isbuiltin == 0 and x.byteorder in "<>") and x.isbuiltin != 2):
+            raise Unproven(f"{where} is a dtype with fields or data of its own")
+        if not dtypes.is_array_dtype(x) and x.isbuiltin != 1:
+            raise Unproven(f"{where} is a dtype of another library")
+        self.add("dtype", x.name, x.str)
 
     def callable(self, x: Any, where: str) -> None:
         kind = type(x)
@@ -117,40 +151,94 @@ class _Reader:
         elif kind is _native.EagerFunction:
             self.callable(x.__wrapped__, where)
         elif kind is _native.JitFunction:
-            self.jitted(x, where)
+            if not self.known(x):
+                self.jitted(x, where)
         elif kind is functools.partial or kind is Partial:
-            self.add("partial", len(x.keywords))
-            self.value(x.func, where)
-            self.value(x.args, where)
-            for name in sorted(x.keywords):
-                self.add(name)
-                self.value(x.keywords[name], where)
-        elif kind is types.ModuleType:
-            self.module(x, (), where)
+            if not self.known(x):
+                self.partial(x, where)
         elif kind is types.BuiltinFunctionType:
             self.builtin(x, where)
-        elif isinstance(x, np.ufunc):
-            self.add("ufunc", x.__name__)
+        elif isinstance(x, np.ufunc) or kind is _DISPATCHER:
+            self.numpy(x, "numpy" if isinstance(x, np.ufunc) else x.__module__, where)
         elif isinstance(x, type):
-            if x.__module__.split(".")[0] not in ("numjet", "numpy", "builtins", "ml_dtypes"):
-                raise Unproven(f"{where} is a class of another library or program")
-            self.add("class", x.__module__, x.__qualname__)
+            self.type(x, where)
+        elif _top(kind) == "numjet":
+            self.own_object(x, where)
         else:
             raise Unproven(f"{where} is of type {kind.__qualname__}, which may change")
 
+    def partial(self, x: Any, where: str) -> None:
+        if vars(x):
+            raise Unproven(f"{where} is a partial function with attributes")
+        self.add("partial", len(x.keywords))
+        self.value(x.func, where)
+        self.value(x.args, where)
+        for name in sorted(x.keywords):
+            self.add(repr(name))
+            self.value(x.keywords[name], where)
+
+    # -- what has a name in a library
     def builtin(self, x: Any, where: str) -> None:
         owner = x.__self__
         if owner is _native:
             self.add("native", x.__name__)
-            return
-        if not isinstance(owner, types.ModuleType) or owner.__name__ not in (*_PURE_MODULES, "builtins"):
+        elif owner is _BUILTINS:
+            if x.__name__ not in pure_names.BUILTINS:
+                raise Unproven(f"{where} calls {x.__name__}")
+            self.add("builtin", x.__name__)
+        elif isinstance(owner, types.ModuleType) and owner.__name__ in pure_names.MODULES:
+            self.add("function", owner.__name__, x.__name__)
+        elif isinstance(owner, types.ModuleType) and owner.__name__.startswith("numpy."):
+            self.numpy(x, x.__module__, where)
+        else:
             raise Unproven(f"{where} is a function of which nothing is known")
-        self.named(builtins if owner.__name__ == "builtins" else owner, x.__name__, where)
 
-    def named(self, module: types.ModuleType, name: str, where: str) -> None:
-        if module is builtins and name in _UNSEEN:
-            raise Unproven(f"{where} calls {name}")
-        self.add("builtin", module.__name__, name)
+    def numpy(self, x: Any, module: str | None, where: str) -> None:
+        """A function, ufunc or class of NumPy's."""
+        name = x.__name__
+        if _resolved(module, name) is not x:
+            raise Unproven(f"{where} is not what NumPy has under the name {name}")
+        if not isinstance(x, np.ufunc) and name not in pure_names.NUMPY.get(str(module), ()):
+            raise Unproven(f"{where} is a function of which nothing is known")
+        self.add("numpy", module, name)
+
+    def type(self, x: type, where: str) -> None:
+        top, name = _top(x), x.__name__
+        if type(x).__name__ == "ScalarType" and _top(type(x)) == "numjet":
+            self.add("scalar type", name)
+            self.dtype(x.dtype, where)  # type: ignore[attr-defined]
+            return
+        if _resolved(x.__module__, x.__qualname__) is not x:
+            raise Unproven(f"{where} is a class of another library or program")
+        if top == "builtins":
+            if name not in pure_names.BUILTINS and not issubclass(x, BaseException):
+                raise Unproven(f"{where} calls {name}")
+        elif top == "numpy":
+            if issubclass(x, np.generic) and not issubclass(x, (np.datetime64, np.timedelta64)):
+                pass
+            elif name not in pure_names.NUMPY.get(x.__module__, ()):
+                raise Unproven(f"{where} is a class of which nothing is known")
+        elif top not in ("numjet", "ml_dtypes") and x.__module__ not in pure_names.MODULES:
+            raise Unproven(f"{where} is a class of another library or program")
+        self.add("class", x.__module__, x.__qualname__)
+
+    def own_object(self, x: Any, where: str) -> None:
+        """An object that numjet made and named, such as the ufunc `jnp.add` or the operation `lax.add_p`, or one that holds
+        numbers only, such as `jnp.r_`."""
+        if hasattr(x, "__dict__") and all(type(value) in _NUMBERS for value in vars(x).values()) and not _slots(type(x)):
+            self.add("own", type(x).__module__, type(x).__qualname__)
+            for attribute, value in vars(x).items():
+                self.add(attribute, _constant(value))
+            return
+        name = getattr(x, "__name__", None) or getattr(x, "name", None)
+        module = sys.modules.get(type(x).__module__)
+        if not isinstance(name, str) or type(x).__name__ not in ("ufunc", "Op") or module is None:
+            raise Unproven(f"{where} is of type {type(x).__qualname__}, which may change")
+        self.add("own", type(x).__module__, type(x).__qualname__, name)
+        if type(x).__name__ == "ufunc":
+            for part in ("_call", "_reduce", "_accumulate", "_at", "_reduceat"):
+                self.value(getattr(x, part), where)
+            self.value((x.nin, x.nout, x.nargs, x.identity), where)
 
     # -- functions
     def jitted(self, x: Any, where: str) -> None:
@@ -163,21 +251,51 @@ class _Reader:
         self.value(x.__wrapped__, where)
 
     def function(self, f: Any, where: str) -> None:
-        if id(f) in self.seen:
-            self.add("seen", self.seen[id(f)])
+        if self.known(f):
             return
-        self.seen[id(f)] = len(self.seen)
-        self.alive.append(f)
-        code, own = f.__code__, source.is_own(f.__code__)
-        if not own and not vars(f).keys() <= {"__wrapped__", "__signature__"}:
+        if source.is_own(f.__code__):
+            self.own_function(f, where)
+            return
+        library = f.__globals__.get("__name__")
+        if library in pure_names.MODULES and _resolved(library, f.__qualname__) is f:
+            self.add("function", library, f.__qualname__)
+            return
+        if str(library).split(".")[0] == "numpy" and _is_vars(library, f.__globals__):
+            self.numpy(f, f.__module__, where)
+            return
+        if not vars(f).keys() <= {"__wrapped__"}:
             raise Unproven(f"{where} is a function with attributes")
-        if own and f.__name__ in _TELLING:
+        if "__wrapped__" in vars(f):   # whose signature counts
+            self.value(f.__wrapped__, where)
+        if type(f.__globals__) is not dict or type(f.__builtins__) is not dict:
+            raise Unproven(f"{where} has globals with methods of their own")
+        self.add("function", repr(f.__name__))
+        self.code(f.__code__, where)
+        self.captured(f, where)
+        for inner in _codes(f.__code__):
+            self.globals(inner, f)
+
+    def own_function(self, f: Any, where: str) -> None:
+        """A function of numjet's: by its name, where it is what its module has under that name; else with what it captured."""
+        module, name, code = str(f.__module__), f.__qualname__, f.__code__
+        if f.__name__ in pure_names.OWN_EXCEPT:
             raise Unproven(f"{where} tells of what may differ in another process")
-        if own:
-            self.add("own", f.__module__, f.__qualname__, code.co_firstlineno)
-        else:
-            self.code(code, where)
-        for name, cell in zip(code.co_freevars, f.__closure__ or (), strict=True):
+        numbers = [_constant(default) for default in f.__defaults__ or () if type(default) in _NUMBERS]
+        found = _resolved(module, name)
+        if found is f or getattr(found, "__wrapped__", None) is f:
+            if not any(module == one or module.startswith(one + ".") for one in pure_names.OWN_PACKAGES):
+                raise Unproven(f"{where} may tell of what differs in another process")
+            self.add("own", module, name, code.co_firstlineno, numbers)
+            if type(wrapped := vars(f).get("__wrapped__")) is types.FunctionType:
+                self.function(wrapped, where)
+            return
+        self.add("own", module, name, code.co_firstlineno, code.co_code.hex(), code.co_names,
+                 [_constant(c) for c in code.co_consts if type(c) in _NUMBERS])
+        self.captured(f, where)
+
+    def captured(self, f: Any, where: str) -> None:
+        """The values of the scopes around a function, and its defaults."""
+        for name, cell in zip(f.__code__.co_freevars, f.__closure__ or (), strict=True):
             try:
                 content = cell.cell_contents
             except ValueError:
@@ -186,82 +304,96 @@ class _Reader:
             self.value(content, f"'{name}' of {where}")
         self.value(f.__defaults__ or (), f"a default of {where}")
         for name, value in sorted((f.__kwdefaults__ or {}).items()):
-            self.add(name)
+            self.add(repr(name))
             self.value(value, f"the default of '{name}' of {where}")
-        if not own:
-            for inner in _codes(code):
-                self.globals(inner, f.__globals__)
 
     def code(self, code: types.CodeType, where: str) -> None:
         """Everything of a code object but its place in a file."""
         constants = [c for c in code.co_consts if not isinstance(c, types.CodeType)]
-        self.add("code", code.co_name, code.co_code.hex(), code.co_flags, code.co_argcount, code.co_posonlyargcount,
+        self.add("code", repr(code.co_name), code.co_code.hex(), code.co_flags, code.co_argcount, code.co_posonlyargcount,
                  code.co_kwonlyargcount, code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars,
                  getattr(code, "co_exceptiontable", b"").hex(), list(map(_constant, constants)))
-        operations = code.co_code[::2]
-        if telling := _TELLING.intersection(code.co_names):
-            raise Unproven(f"{where} reads '{min(telling)}', which may differ in another process")
-        for operation, why in _EFFECTS.items():
-            if operation in operations and _occurs(code, operation):
-                raise Unproven(f"{where} {why}")
-        if _STORE_DEREF in operations and any(name in code.co_freevars for name in _stored(code)):
-            raise Unproven(f"{where} writes a variable of the function around it")
+        self.check(code, where)
         for c in code.co_consts:
             if isinstance(c, types.CodeType):
                 self.code(c, where)
 
-    def globals(self, code: types.CodeType, scope: dict[str, Any]) -> None:
+    def check(self, code: types.CodeType, where: str) -> None:
+        """Refuses code that does more than compute, or sees what a fingerprint does not hold."""
+        if hidden := pure_names.OWN_EXCEPT.intersection(code.co_names):
+            raise Unproven(f"{where} reads '{min(hidden)}', which may differ in another process")
+        for unknown in set(code.co_code[::2]) - pure_names.INSTRUCTIONS:
+            raise Unproven(f"{where} {_REFUSED.get(unknown, f'holds the instruction {opcode.opname[unknown]}')}")
+        if any(name in code.co_freevars for name in _stored(code)):
+            raise Unproven(f"{where} writes a variable of the function around it")
+        for name in _attributes_read(code):
+            special = name.startswith("__") and name.endswith("__")
+            if name in pure_names.REVEALING or (special and name not in pure_names.SPECIAL):
+                raise Unproven(f"{where} reads '{name}', which shows what may change")
+
+    def globals(self, code: types.CodeType, f: Any) -> None:
         """The globals that a code object reads, and what it reads of modules among them."""
+        scope, builtins = f.__globals__, f.__builtins__
         for name, attributes in sorted(_globals_read(code)):
             where = f"'{name}', which '{code.co_name}' reads,"
-            self.add("global", name, attributes)
-            if name in scope:
-                found = scope[name]
-                if type(found) is types.ModuleType:
-                    self.module(found, attributes, where)
-                else:
-                    self.value(found, where)
-            elif hasattr(builtins, name):
-                self.named(builtins, name, where)
+            self.add("global", repr(name), attributes)
+            found = scope.get(name, builtins.get(name, _ABSENT))
+            if type(found) is types.ModuleType:
+                self.module(found, attributes, where)
+            elif found is not _ABSENT:
+                self.value(found, where)
 
+    # -- modules
     def module(self, module: types.ModuleType, attributes: tuple[str, ...], where: str) -> None:
         """What code reads of a module."""
-        top = module.__name__.split(".")[0]
-        if module.__name__ in _PURE_MODULES:
-            self.add("module", module.__name__)
-        elif top in ("numjet", "jax"):
-            self.add("module", module.__name__)
-            found = _found(module, attributes)
-            if type(found) is types.FunctionType and not source.is_own(found.__code__):
-                self.function(found, where)
-        elif top == "numpy":
-            unseen = [name for name in (*module.__name__.split("."), *attributes) if name in _UNSEEN_IN_NUMPY]
-            if not attributes or unseen:
-                raise Unproven(f"{where} is NumPy, of which it reads {'.'.join(attributes) or 'what nobody sees'}")
-            self.add("module", module.__name__)
-        elif not attributes:
-            raise Unproven(f"{where} is a module, of which it may read anything")
+        name = module.__name__
+        top = name.split(".")[0]
+        known = name in pure_names.MODULES or top in ("numjet", "numpy", "jax")
+        if known and not _is_vars(name, vars(module)):
+            raise Unproven(f"{where} is a module that took the name of another")
+        if not attributes:
+            raise Unproven(f"{where} is {'NumPy' if top == 'numpy' else 'a module'}, of which it may read what nobody sees")
+        first, rest = attributes[0], attributes[1:]
+        if top in ("numjet", "jax"):
+            if first in pure_names.OWN_EXCEPT:
+                raise Unproven(f"{where} reads '{first}', which may differ in another process")
+            found = getattr(module, first, _ABSENT)   # which may import it
         else:
-            self.attribute(module, attributes, where)
-
-    def attribute(self, module: types.ModuleType, attributes: tuple[str, ...], where: str) -> None:
-        name, rest = attributes[0], attributes[1:]
-        if name not in vars(module):
-            raise Unproven(f"{where} has no attribute {name} yet")
-        found = vars(module)[name]
+            found = vars(module).get(first, _ABSENT)
+        self.add("module", name if known else "", first)
+        if found is _ABSENT:
+            raise Unproven(f"{where} has no attribute {first} yet")
         if type(found) is types.ModuleType:
-            self.module(found, rest, f"{where} {name}")
+            self.module(found, rest, f"{where} {first}")
         else:
-            self.value(found, f"{where} {name}")
+            self.value(found, f"{where} {first}")
 
 
-def _found(module: types.ModuleType, attributes: tuple[str, ...]) -> Any:
-    found: Any = module
-    for name in attributes:
-        if type(found) is not types.ModuleType:
-            break
-        found = getattr(found, name, None)
+_ABSENT = object()
+_DISPATCHER = type(np.sum)   # of functions that other arrays may implement
+
+
+def _top(kind: type) -> str:
+    return kind.__module__.split(".")[0]
+
+
+def _is_vars(name: Any, scope: dict[str, Any]) -> bool:
+    """Whether these are the globals of the imported module of that name."""
+    module = sys.modules.get(name)
+    return module is not None and vars(module) is scope
+
+
+def _resolved(module: str | None, name: str) -> Any:
+    """What a module has under a qualified name; None for nothing."""
+    found: Any = sys.modules.get(module or "")
+    for part in name.split("."):
+        found = getattr(found, part, None) if found is not None else None
     return found
+
+
+def _slots(kind: type) -> bool:
+    """Whether objects of a class hold more than their dictionary."""
+    return any(set(vars(one).get("__slots__", ())) - {"__dict__", "__weakref__"} for one in kind.__mro__)
 
 
 def _dunder(x: Any) -> set[str]:
@@ -269,13 +401,18 @@ def _dunder(x: Any) -> set[str]:
 
 
 def _constant(x: Any) -> str:
-    """A constant of code as text: numbers of one value and different types, and zeros of different signs, differ."""
-    if isinstance(x, tuple):
+    """A number or text as text: numbers of one value and different types, zeros of different signs, and NaNs of different bits
+    differ."""
+    if type(x) is tuple:
         return f"({','.join(map(_constant, x))})"
-    if isinstance(x, frozenset):
+    if type(x) is frozenset:
         return f"{{{','.join(sorted(map(_constant, x)))}}}"
-    if isinstance(x, float) and math.isnan(x):
-        raise Unproven("a NaN is among its constants")
+    if type(x) is int:
+        return f"int:{x:#x}"
+    if type(x) is float and math.isnan(x):
+        return f"float:{struct.pack('d', x).hex()}"
+    if type(x) is complex and (math.isnan(x.real) or math.isnan(x.imag)):
+        return f"complex:{struct.pack('dd', x.real, x.imag).hex()}"
     if type(x) not in _NUMBERS:
         raise Unproven(f"a {type(x).__name__} is among its constants")
     return f"{type(x).__name__}:{x!r}"
@@ -306,15 +443,17 @@ def _positions(code: types.CodeType, operation: int) -> Iterator[int]:
         yield 2 * at
 
 
-def _occurs(code: types.CodeType, operation: int) -> bool:
-    return next(_positions(code, operation), None) is not None
-
-
 def _stored(code: types.CodeType) -> Iterator[str]:
     """The names of the cells that a code object writes."""
     names: Callable[[int], str] = code._varname_from_oparg  # type: ignore[attr-defined]
     for at in _positions(code, _STORE_DEREF):
         yield names(_argument(code.co_code, at))
+
+
+def _attributes_read(code: types.CodeType) -> Iterator[str]:
+    for operation, shift in _ATTRIBUTES.items():
+        for at in _positions(code, operation):
+            yield code.co_names[_argument(code.co_code, at) >> shift]
 
 
 def _globals_read(code: types.CodeType) -> set[tuple[str, tuple[str, ...]]]:

@@ -5,7 +5,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from numjet.api.arguments import as_tuple, check_callable
+from numjet.api.arguments import argument_numbers, check_callable
 from numjet.api.grad import vjp
 from numjet.api.jit import jit
 from numjet.foundation.util import replace_at
@@ -31,7 +31,7 @@ def fwd_and_bwd(fun: Callable[..., Any], argnums: int | Sequence[int], has_aux: 
     6.0 3.0 2.0
     """
     check_callable(fun)
-    nums = as_tuple(argnums)
+    argnums, nums = argument_numbers(argnums)
 
     def fwd(*args: Any, **kwargs: Any) -> Any:
         partial = functools.wraps(fun)(lambda *xs: fun(*replace_at(args, nums, xs), **kwargs))

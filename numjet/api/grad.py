@@ -9,7 +9,7 @@ import numpy as np
 
 from numjet.api.arguments import (
     Auxiliary,
-    as_tuple,
+    argument_numbers,
     as_values,
     check_callable,
     debug_info,
@@ -70,7 +70,7 @@ def grad(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: boo
     """
     both = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
 
-    @functools.wraps(fun, assigned=("__module__", "__name__", "__qualname__", "__doc__"), updated=())
+    @functools.wraps(fun, assigned=("__module__", "__name__", "__qualname__", "__doc__", "__annotations__"), updated=())
     @source.api_boundary
     def grad_fun(*args: Any, **kwargs: Any) -> Any:
         value, g = both(*args, **kwargs)
@@ -89,9 +89,9 @@ def value_and_grad(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, ha
     """
     check_callable(fun)
     del reduce_axes
-    nums = as_tuple(argnums)
+    argnums, nums = argument_numbers(argnums)
 
-    @functools.wraps(fun, assigned=("__module__", "__name__", "__qualname__", "__doc__"), updated=())
+    @functools.wraps(fun, assigned=("__module__", "__name__", "__qualname__", "__doc__", "__annotations__"), updated=())
     @source.api_boundary
     def value_and_grad_fun(*args: Any, **kwargs: Any) -> Any:
         picked = _pick(fun, nums, args)
@@ -166,17 +166,19 @@ def _check_output(aval: ShapedArray, holomorphic: bool) -> None:
     if holomorphic and kind != "c":
         raise TypeError(f"grad with holomorphic=True requires outputs with complex dtype, but got {aval.dtype.name}.")
     if not holomorphic and kind != "f":
-        hint = " For holomorphic differentiation, pass holomorphic=True. For differentiation of non-holomorphic functions " \
-               "involving complex outputs, use vjp directly." if kind == "c" else ""
+        hint = "For differentiation of functions with integer outputs, use jax.vjp directly." if kind != "c" else \
+               "For holomorphic differentiation, pass holomorphic=True. For differentiation of non-holomorphic functions " \
+               "involving complex outputs, use jax.vjp directly."
         raise TypeError("grad requires real-valued outputs (output dtype that is a sub-dtype of np.floating), "
-                        f"but got {aval.dtype.name}.{hint}")
+                        f"but got {aval.dtype.name}. {hint}")
 
 
 def pull_back(linear: Linear, cts: Sequence[Any]) -> list[Any]:
     """Cotangents (or Zero) of the primals, from cotangents of the results with nonzero tangents, in order."""
     chosen = [ct for ct, nz in zip(cts, linear.out_nonzero, strict=True) if nz]
     args = [Undefined(v.aval) for v in linear.jaxpr.invars]
-    found = iter(backward_pass(linear.jaxpr, linear.consts, args, chosen))
+    with source.transformed("transpose"):
+        found = iter(backward_pass(linear.jaxpr, linear.consts, args, chosen))
     return [_as_weak(next(found), aval) if nz else Zero(aval.to_tangent_aval())
             for nz, aval in zip(linear.in_nonzero, linear.in_avals, strict=True)]
 
@@ -292,8 +294,8 @@ class _Pullback(_LinearMap):
                             "several results as one tuple.")
         leaves, tree = tree_flatten(cts_py[0])
         if tree != self.out_tree:
-            raise ValueError(f"unexpected tree structure of argument to vjp function: got {tree}, but expected to match "
-                             f"{self.out_tree}")
+            raise ValueError(f"unexpected tree structure. The argument of a function returned by `jax.vjp` must match the "
+                             f"structure of what {self.name} returned: got {tree}, but expected to match {self.out_tree}.")
         for leaf, aval in zip(leaves, self.out_avals, strict=True):
             _check_cotangent(leaf, aval)
         linear = self.linear.replace(consts=self._consts(args_res, opaque))
@@ -369,7 +371,7 @@ def _check_cotangent(leaf: Any, aval: ShapedArray) -> None:
     if expected.dtype == dtypes.float0 and getattr(leaf, "shape", ()) == expected.shape:
         return  # nothing is read of it
     got = aval_of(leaf)
-    if got.shape != expected.shape or got.dtype != expected.dtype and not got.weak_type:
+    if got.shape != expected.shape or got.dtype != expected.dtype:
         raise ValueError(f"unexpected JAX type (e.g. shape/dtype) for argument to VJP function: got {got}, but expected "
                          f"{expected} because the corresponding output of the differentiated function had JAX type {aval}")
 
@@ -406,7 +408,8 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
     aux = Auxiliary()
     flat = _flat(fun, in_tree, out_tree, aux if has_aux else None)
     debug = debug_info("jvp", fun, primals, {}) if config.check_tracer_leaks else None
-    outs, outs_t = jvp_flat(flat, leaves, ts, debug)
+    with source.transformed("jvp"):
+        outs, outs_t = jvp_flat(flat, leaves, ts, debug)
     n = out_tree[0].num_leaves
     value = tree_unflatten(out_tree[0], outs[:n])
     tangent = tree_unflatten(out_tree[0], [instantiate(t) for t in outs_t[:n]])
@@ -487,8 +490,9 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Sequen
             raise TypeError(f"cotangent tree does not match function output, expected {out_tree[0]} but got {tree}")
         for c, v in zip(cts, jaxpr.outvars, strict=True):
             _check_transposed(aval_of(c), v.aval)
-        found = backward_pass(jaxpr, consts, [Undefined(a) for a in avals], [_cast_weak(c, v.aval) for c, v in zip(cts,
-                jaxpr.outvars, strict=True)])
+        typed = [_cast_weak(c, v.aval) for c, v in zip(cts, jaxpr.outvars, strict=True)]
+        with source.transformed("transpose"):
+            found = backward_pass(jaxpr, consts, [Undefined(a) for a in avals], typed)
         return tuple(tree_unflatten(in_tree, [instantiate(g) for g in found]))
     return Partial(transposed, consts)
 
@@ -513,9 +517,9 @@ def jacfwd(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: b
     [[0.0, 0.0], [0.0, 2.0]]
     """
     check_callable(fun)
-    nums = as_tuple(argnums)
+    argnums, nums = argument_numbers(argnums)
 
-    @functools.wraps(fun, assigned=("__module__", "__name__", "__qualname__", "__doc__"), updated=())
+    @functools.wraps(fun, assigned=("__module__", "__name__", "__qualname__", "__doc__", "__annotations__"), updated=())
     @source.api_boundary
     def jacfun(*args: Any, **kwargs: Any) -> Any:
         picked = _pick(fun, nums, args)
@@ -537,9 +541,9 @@ def jacrev(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: b
            allow_int: bool = False) -> Callable[..., Any]:
     """The Jacobian of `fun`, row by row in reverse mode: the better choice for more inputs than outputs. See jacfwd."""
     check_callable(fun)
-    nums = as_tuple(argnums)
+    argnums, nums = argument_numbers(argnums)
 
-    @functools.wraps(fun, assigned=("__module__", "__name__", "__qualname__", "__doc__"), updated=())
+    @functools.wraps(fun, assigned=("__module__", "__name__", "__qualname__", "__doc__", "__annotations__"), updated=())
     @source.api_boundary
     def jacfun(*args: Any, **kwargs: Any) -> Any:
         picked = _pick(fun, nums, args)

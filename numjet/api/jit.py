@@ -29,10 +29,11 @@ from numjet.api.ref_arguments import NONE, RefArguments, aliases_of, joined, spl
 from numjet.control.call.body_tracing import where
 from numjet.control.call.call import named_call
 from numjet.core import hooks
-from numjet.core.aval import ShapedArray
+from numjet.core.aval import ShapedArray, explicit, placements_in_use
 from numjet.core.ir import ClosedJaxpr, Jaxpr, Var
 from numjet.core.named_axes import scope as named_scope
 from numjet.core.refs import Ref
+from numjet.core.sharding.mesh import current_mesh
 from numjet.core.stage import DebugInfo, StageTrace, hoist_consts, trace_with_refs
 from numjet.core.trace import EVAL, Tracer, current_trace
 from numjet.core.walk import eval_jaxpr, first_mesh
@@ -41,20 +42,22 @@ from numjet.foundation.config import config
 from numjet.foundation.dimension import computed_sizes
 from numjet.foundation.flags import parse_switch_or_count
 from numjet.foundation.memo import Memo
-from numjet.foundation.record import Fields
+from numjet.foundation.record import Fields, Record
 from numjet.foundation.tree import PyTreeDef, tree_flatten, tree_leaves, tree_unflatten
 from numjet.foundation.util import function_name
 from numjet.runtime import dispatch, one_device
-from numjet.runtime.device import CPU, Device, choose, devices, devices_of_mesh, elsewhere, labels_in_use
+from numjet.runtime.device import CPU, Device, choose, choose_for_mesh, devices, elsewhere, labels_in_use
 from numjet.transforms.dce import dce_jaxpr
 from numjet.transforms.simplify import simplify
 
 if TYPE_CHECKING:
     from numjet.api import aot, cache_misses, stored_calls
+    from numjet.core.sharding import distribution
 else:
     aot = lazy_import.Module("numjet.api.aot")
     cache_misses = lazy_import.Module("numjet.api.cache_misses")
     stored_calls = lazy_import.Module("numjet.api.stored_calls")
+    distribution = lazy_import.Module("numjet.core.sharding.distribution")
 autograph = lazy_import.Module("numjet.api.autograph.function")
 axes = lazy_import.Module("numjet.api.dynamic.axes")
 dynamic = lazy_import.Module("numjet.api.dynamic.call")
@@ -139,6 +142,20 @@ class Call(Fields):
         return [ref for _, ref in self.refs]
 
 
+class PaddedProgram(Record):
+    """A compiled function with dynamic axes. inputs: the leaf that each input is, and the number of its size among the leaves,
+    and of elements per unit of that, if the program reads no more than these."""
+    executable: Any
+    inputs: list[tuple[int, tuple[int, int] | None]]
+    trimming: Any
+    out_tree: PyTreeDef
+
+    def run(self, put: Callable[[int, tuple[int, int] | None], Any]) -> Any:
+        """The results. put(k, short): the value of leaf k."""
+        outs = self.executable([put(k, short) for k, short in self.inputs])
+        return tree_unflatten(self.out_tree, outs if self.trimming is None else self.trimming.trimmed(outs))
+
+
 class Jitted:
     """State of a jitted function; `call` is the slow path of the native call."""
 
@@ -172,6 +189,10 @@ class Jitted:
         key = (self.static_nums, self.static_names, self.donate_nums, self.donate_names, self.keep_unused, self.inline,
                self.device, self.dynamic_shapes)
         return _traces_of.setdefault(self.fun, {}).setdefault(key, new())
+
+    def forget(self) -> None:
+        """Drops all traces."""
+        self.traces.clear()
 
     def _forget_native(self) -> None:
         """Drops native cache entries when programs are dropped here; those in use are fetched from here again, and so count
@@ -215,7 +236,7 @@ class Jitted:
         try:
             hash(value)
         except TypeError:
-            raise ValueError("Non-hashable static arguments are not supported by jit: static arguments should be "
+            raise ValueError("Non-hashable static arguments are not supported: static arguments should be "
                              f"hashable, as they are part of the cache key. Argument with {which} of {self.name} is {value!r} "
                              f"of type {type(value)}. Pass a tuple instead of a list, or don't mark it static.") from None
         return value
@@ -331,7 +352,9 @@ class Jitted:
         if traced.trimming is not None:
             return tree_unflatten(traced.out_tree, traced.trimming.trimmed(outs)), None
         if stored_as is not None and traced.refs.lasting:
-            stored_calls.keep(stored_as, executable, kept, traced.out_tree)
+            now = stored_calls.key(self.fun, self.name, self.options, call)
+            if now == stored_as:   # tracing changed nothing that the function reads
+                stored_calls.keep(stored_as, executable, kept, traced.out_tree)
         native = executable.native
         labels = self._labels(traced, values, device, outs)
         if labels is not None:
@@ -356,25 +379,22 @@ class Jitted:
             if any(wanted):
                 return wanted
         label = one_device.label_of(values) if labels_in_use else None
+        if label is None and placements_in_use:
+            label = one_device.label_of_types(traced.jaxpr.out_avals, traced.mesh)
         if label is not None:
-            return one_device.labels_like(label, [x.shape for x in outs])
+            return one_device.labels_like(label, traced.jaxpr.out_avals[:len(outs)])
         return None if self.device is None or self.options["backend"] is not None else [None] * len(outs)
 
-    def run_padded(self, args: tuple[Any, ...], kwargs: dict[str, Any], leaves: Sequence[Any],
-                   put: Callable[[int, tuple[int, int] | None], Any]) -> Any:
-        """Runs a function with dynamic axes. args, kwargs: with ShapeDtypeStructs for what is padded; leaves: as given.
-
-        put(k, short): the value of leaf k; short: the number of its size among the leaves, and of elements per unit of that, if
-        the program reads no more than these.
-        """
+    def padded_program(self, args: tuple[Any, ...], kwargs: dict[str, Any], leaves: Sequence[Any]) -> PaddedProgram:
+        """The program of a function with dynamic axes. args, kwargs: with ShapeDtypeStructs for what is padded; leaves: as
+        given."""
         call = self.take_apart(args, kwargs)
         with _native.rare_collections:
             traced = self.trace(call)
             executable, kept, _ = self.executable(traced, call, self.where(traced, call.with_leaves(list(leaves))))
         short = getattr(executable.program, "short_inputs", {})
-        found = [(kept[short[i][0]], short[i][1]) if i in short else None for i in range(len(kept))]
-        outs = executable([put(k, one) for k, one in zip(kept, found, strict=True)])
-        return tree_unflatten(traced.out_tree, outs if traced.trimming is None else traced.trimming.trimmed(outs))
+        found = [(k, (kept[short[i][0]], short[i][1]) if i in short else None) for i, k in enumerate(kept)]
+        return PaddedProgram(executable, found, traced.trimming, traced.out_tree)
 
     def _run_with_refs(self, executable: Any, kept: list[int], donated: list[bool], traced: Traced, call: Call,
                        device: Any) -> Any:
@@ -429,14 +449,19 @@ class Jitted:
         return tree_unflatten(traced.out_tree, [sharding.constrained(x, s) for x, s in zip(found, outs, strict=True)])
 
     def where(self, traced: Traced, call: Call) -> Any:
-        """The device that runs a call, or how several do."""
-        named = self.device or self.shardings or traced.mesh
+        """The device that runs a call, or how several do. A device that jit was given takes arguments from anywhere."""
+        if self.device is not None:
+            return self.device
+        named = self.shardings or traced.mesh
         if named is NO_MESH and not elsewhere():
             return CPU
         names = functools.partial(path_names, self.fun, call.args, call.kwargs, call.static_nums)
-        given = self.device if self.device is not None else self.shardings.devices() if self.shardings is not None else (
-            placement.devices_of_structs(call.leaves) if traced.mesh is NO_MESH else devices_of_mesh(traced.mesh))
-        found = choose((*call.leaves, *traced.consts), f"jitted computation {self.name}", given, names())
+        values = (*call.leaves, *traced.consts)
+        if self.shardings is None and traced.mesh is not NO_MESH:
+            found = choose_for_mesh(values, self.name, traced.mesh, names())
+        else:
+            given = placement.devices_of_structs(call.leaves) if self.shardings is None else self.shardings.devices()
+            found = choose(values, self.name, given, names())
         return found if isinstance(found, Device) else self._distributed(found, traced, call, names)
 
     def _distributed(self, over: Any, traced: Traced, call: Call, names: Callable[[], Sequence[str]]) -> Any:
@@ -450,8 +475,16 @@ class Jitted:
             placement.check_results(outs, traced.out_tree, traced.jaxpr.out_avals)
         values = [*call.leaves, *traced.refs.read(call.given_refs)]
         more = len(traced.jaxpr.outvars) - len(outs)
-        return placement.distribution_of(over, values, [*ins, *[None] * count], [*outs, *[None] * more],
-                                         None if traced.mesh is NO_MESH else traced.mesh)
+        if placements_in_use:
+            outs = self._typed_results(traced, values, outs)
+        return placement.distribution_of(over, values, [*ins, *[None] * count], [*outs, *[None] * more], _mesh_in_use(traced))
+
+    def _typed_results(self, traced: Traced, values: Sequence[Any], outs: Sequence[Any]) -> list[Any]:
+        """The shardings of results: those given, else those that their types say."""
+        there = [x.device for x in (*values, *traced.consts) if type(x) is _native.Array]
+        mesh = distribution.mesh_of((*there, *outs)) or _mesh_in_use(traced)
+        wanted = explicit.wanted(traced.jaxpr.out_avals[:len(outs)], mesh) if mesh is not None else ()
+        return [o if o is not None else w for o, w in zip(outs, wanted or outs, strict=True)]
 
     def executable(self, traced: Traced, call: Call, device: Any) -> tuple[Any, list[int], list[bool]]:
         """The compiled program, which leaves it reads, and which are donated."""
@@ -493,6 +526,13 @@ class Jitted:
                                   tuple(found.jaxpr.out_avals[:found.out_tree.num_leaves]), self.where(found, call), found.refs,
                                   self.named)
         return aot.Traced(signature, ClosedJaxpr(found.jaxpr, found.consts), program, kept)
+
+
+def _mesh_in_use(traced: Traced) -> Any:
+    """The mesh of devices that operations of a program name: for an abstract one the mesh in use. None where they name none."""
+    if traced.mesh is NO_MESH:
+        return None
+    return config.numjet_mesh if traced.mesh.is_abstract else traced.mesh
 
 
 def _run(executable: Any, kept: Sequence[int], donated: Sequence[bool], call: Call, device: Any) -> list[Any]:
@@ -558,6 +598,38 @@ def _placed(device: Any, in_shardings: Any, out_shardings: Any) -> tuple[Any, An
     return (named, None, shardings) if isinstance(named, Device) else (None, shardings, None)
 
 
+class JittedByMesh(Jitted):
+    """A jitted function whose shardings are specifications: axes of the mesh in use at each call. One jitted function per
+    mesh, made when the mesh is first in use, does the work."""
+
+    def __init__(self, fun: Callable[..., Any], options: dict[str, Any]):
+        super().__init__(fun, options)
+        self.made: dict[Any, Any] = {}
+
+    def here(self) -> Any:
+        """The jitted function for the mesh in use. RuntimeError without one."""
+        mesh = current_mesh()
+        found = self.made.get(mesh)
+        if found is None:
+            device, shardings, named = _placed(self.options["device"], *self.options["by_mesh"])
+            found = self.made[mesh] = _jitted(self.fun, {**self.options, "control_flow": False, "by_mesh": None,
+                                                         "device": device, "shardings": shardings, "named": named})
+        return found
+
+    def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, None]:
+        """The result, and no entry for the native cache: the function of the mesh has one."""
+        return self.here()(*args, **kwargs), None
+
+    def forget(self) -> None:
+        """Drops all traces, for each mesh."""
+        for jitted in self.made.values():
+            jitted.clear_cache()
+
+    def traced(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The function traced for the mesh in use."""
+        return self.here().trace(*args, **kwargs)
+
+
 # Functions that empty the caches of each living jitted function.
 cache_clearers: weakref.WeakValueDictionary[int, Callable[[], None]] = weakref.WeakValueDictionary()
 
@@ -584,7 +656,7 @@ def _add_stages(jitted: Any, state: Any) -> Any:
 
     def clear_cache() -> None:
         """Drops all traces and compiled programs of this function."""
-        state.traces.clear()
+        state.forget()
         alive = this()
         if alive is not None:
             kind.clear_cache(alive)
@@ -630,12 +702,13 @@ def jit(fun: Callable[..., Any] | None = None, /, *, in_shardings: Any = None, o
     >>> print(nj.jit(lambda x: x * 2)(3))
     6
     """
-    device, shardings, named = _placed(device, in_shardings, out_shardings)
+    late = placement.Shardings(in_shardings, out_shardings).for_mesh_in_use()
+    device, shardings, named = (device, None, None) if late else _placed(device, in_shardings, out_shardings)
     options = {"static_argnums": static_argnums, "static_argnames": static_argnames, "donate_argnums": donate_argnums,
                "donate_argnames": donate_argnames, "keep_unused": keep_unused, "inline": inline, "backend": backend,
                "device": device, "shardings": shardings, "named": named, "control_flow": control_flow,
                "dynamic_shapes": _checked_dynamic(dynamic_shapes), "compiler_options": compiler_options,
-               "out_shardings": out_shardings}
+               "out_shardings": out_shardings, "by_mesh": (in_shardings, out_shardings) if late else None}
     if dynamic_axes is not None:
         make = functools.partial(_size_generic, spec=axes.Spec(dynamic_axes), options=options)
         return make if fun is None else make(fun)
@@ -645,7 +718,8 @@ def jit(fun: Callable[..., Any] | None = None, /, *, in_shardings: Any = None, o
 def _jitted(fun: Callable[..., Any], options: dict[str, Any]) -> Any:
     """The jitted function, for options of `jit` that were looked at already."""
     check_callable(fun)
-    state = Jitted(autograph.autograph(fun) if options["control_flow"] else fun, options)
+    kind = JittedByMesh if options.get("by_mesh") else Jitted
+    state = kind(autograph.autograph(fun) if options["control_flow"] else fun, options)
     jitted = _native.JitFunction(state.call, state.static_nums, state.static_names, state.name)
     functools.update_wrapper(jitted, fun)
     known = signature(fun)
@@ -657,9 +731,9 @@ def _jitted(fun: Callable[..., Any], options: dict[str, Any]) -> Any:
 
 def _size_generic(fun: Callable[..., Any], spec: Any, options: dict[str, Any]) -> Any:
     """The function that is compiled for many sizes. ValueError for options that hold for the padded arguments only."""
-    for name in ("donate_argnums", "donate_argnames", "shardings"):
+    for name in ("donate_argnums", "donate_argnames", "shardings", "by_mesh"):
         if options[name] is not None:
-            what = "shardings over devices" if name == "shardings" else name
+            what = "shardings over devices" if name in ("shardings", "by_mesh") else name
             raise ValueError(f"jit: dynamic_axes copies the arguments, so {what} cannot be used beside it: leave one of them "
                              "out")
     plain = _jitted(fun, options)

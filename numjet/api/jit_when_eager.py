@@ -14,6 +14,7 @@ import numpy as np
 from numjet import _native
 from numjet.api.jit import jit
 from numjet.core.trace import EVAL, current_trace
+from numjet.foundation.signatures import SignatureOf
 from numjet.foundation.util import function_parameters
 from numjet.runtime.eager_compile import LARGE
 from numjet.runtime.settings import fast_paths_allowed
@@ -56,6 +57,7 @@ def jit_when_eager(*static: str, small: bool = True, large: bool = True) -> Call
             if program is None:
                 program = jit(fun, static_argnums=positions, static_argnames=by_name)
             return program(*args, **kwargs)
+        call.__signature__ = SignatureOf(fun)  # type: ignore[attr-defined]
         call.runs_programs = small  # type: ignore[attr-defined]
         return call  # type: ignore[return-value]
     return decorate
@@ -67,9 +69,14 @@ def _separable(args: Sequence[Any], fixed: Sequence[Any], kwargs: dict[str, Any]
         if type(a) is list:
             return False
     for a in fixed:
-        if type(a) in _ARRAYS:
+        if _holds_array(a):
             return False
-    return not kwargs or not any(type(a) is list or (k in static and type(a) in _ARRAYS) for k, a in kwargs.items())
+    return not kwargs or not any(type(a) is list or (k in static and _holds_array(a)) for k, a in kwargs.items())
+
+
+def _holds_array(a: Any) -> bool:
+    """Whether an axis, say, is an array of no axes, or a tuple with one: no key of a cache."""
+    return type(a) in _ARRAYS or (type(a) is tuple and any(type(v) in _ARRAYS for v in a))
 
 
 def _any_large(args: Iterable[Any]) -> bool:

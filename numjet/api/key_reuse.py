@@ -353,7 +353,7 @@ def use_by_operation(op: Op, args: Sequence[Any], params: dict[str, Any]) -> Cal
         return lambda outs: None
     operands = [Var(aval_of(x)) for x in args]
     out = op.abstract(*[v.aval for v in operands], **params)
-    signature = _of_equation(JaxprEqn(op, operands, [Var(a) for a in (out if op.multiple else [out])], params))
+    signature = _of_equation(JaxprEqn(operands, [Var(a) for a in (out if op.multiple else [out])], op, params))
     parts = [s for s in signature.of(Sink) if s.mask is not True]  # for these, arrays remember nothing
     for sink in parts:
         key_marks.check_array(args[sink.idx], f"{op.name} at index {sink.idx}")

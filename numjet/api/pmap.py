@@ -20,6 +20,8 @@ from numjet.lax.shape.rearrange import expand_dims, squeeze
 from numjet.lax.templates import moveaxis
 from numjet.runtime.device import Device, devices as runtime_devices
 
+_AXIS = "_internal_pmap_axis_name"  # of functions that have no axis_name; JAX's name for it
+
 
 def pmap(fun: Callable[..., Any], axis_name: Any = None, *, in_axes: Any = 0, out_axes: Any = 0,
          static_broadcasted_argnums: int | Iterable[int] = (), devices: Sequence[Device] | None = None,
@@ -78,7 +80,7 @@ def pmap(fun: Callable[..., Any], axis_name: Any = None, *, in_axes: Any = 0, ou
             return fun(*[args[n] if n in static_positions else a for n, a in enumerate(own)], **named)
         if count == 1:
             return _with_axis(with_one_participant(part, axis_name)(*leaves), out_axes)
-        return _on_several(part, leaves, axes, there[:count], "pmap axis" if axis_name is None else axis_name, out_axes)
+        return _on_several(part, leaves, axes, there[:count], _AXIS if axis_name is None else axis_name, out_axes)
     one = there[0] if devices is not None and len(there) == 1 else None
     return jit(on_devices, static_argnums=static, donate_argnums=as_tuple(donate_argnums), device=one,
                backend=None if one is not None else backend)

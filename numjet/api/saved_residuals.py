@@ -32,7 +32,9 @@ def saved_residuals(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> list[
     avals = [aval_of(x) for x in as_values(leaves, lambda: names, "print_saved_residuals")]
     jaxpr, _ = trace_to_jaxpr(lambda *xs: _residuals(flat, xs), avals, debug)
     makers = {v: eqn for eqn in jaxpr.eqns for v in eqn.outvars}
-    return [(v.aval, _origin(v, jaxpr, makers, names)) for v in dict.fromkeys(jaxpr.outvars)]
+    place: dict[Any, int] = {v: k for k, v in enumerate(jaxpr.invars)}
+    ordered = sorted(dict.fromkeys(jaxpr.outvars), key=lambda v: place.get(v, len(place) + (v in makers)))
+    return [(v.aval, _origin(v, jaxpr, makers, names)) for v in ordered]
 
 
 def _residuals(flat: Callable[..., list[Any]], xs: tuple[Any, ...]) -> list[Any]:

@@ -5,6 +5,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from numjet import _native
 from numjet.api.arguments import (
     check_arrays,
     check_callable,
@@ -15,9 +16,10 @@ from numjet.api.arguments import (
     resolve_static,
 )
 from numjet.api.ref_arguments import joined, split_off
-from numjet.core.aval import ShapedArray
+from numjet.core.aval import ShapedArray, explicit
 from numjet.core.ir import ClosedJaxpr
 from numjet.core.named_axes import with_named_axes
+from numjet.core.sharding.layouts import Format, sharding_of
 from numjet.core.stage import trace_with_refs
 from numjet.core.trace import Array, aval_of, current_trace, is_array_like
 from numjet.foundation import dtypes, lazy_import, source
@@ -26,6 +28,7 @@ from numjet.foundation.tree import PyTreeDef, tree_flatten, tree_map, tree_unfla
 from numjet.foundation.util import function_name
 from numjet.lax.tangent import zeros_like_aval
 
+placement = lazy_import.Module("numjet.api.sharding.placement")
 refs = lazy_import.Module("numjet.api.refs")
 
 
@@ -37,7 +40,7 @@ class ShapeDtypeStruct:
     (2,)
     """
 
-    __slots__ = ("shape", "dtype", "weak_type", "sharding", "is_ref")
+    __slots__ = ("shape", "dtype", "weak_type", "sharding", "is_ref", "_layout")
     manual_axis_type = None
 
     def __init__(self, shape: Sequence[int | Dimension], dtype: Any, *, sharding: Any = None, weak_type: bool = False,
@@ -49,10 +52,14 @@ class ShapeDtypeStruct:
             raise NotImplementedError("ShapeDtypeStruct: what varies over axes of a mesh follows from the operations here; "
                                       f"leave out manual_axis_type, got {manual_axis_type!r}")
         self.shape, self.dtype = tuple(shape), dtypes.as_dtype(dtype)
-        self.weak_type, self.sharding, self.is_ref = weak_type, sharding, bool(is_ref)
+        there = sharding_of(sharding)
+        there = None if there is None else placement.of_struct(there, self.shape)
+        self.weak_type, self.sharding, self.is_ref = weak_type, there, bool(is_ref)
+        self._layout = sharding.layout if isinstance(sharding, Format) else None
 
     ndim = property(lambda self: len(self.shape))
     size = property(lambda self: self.aval.size)
+    format = property(lambda self: Format(self._layout, self.sharding))
     aval = property(lambda self: ShapedArray(self.shape, dtypes.canonicalize_dtype(self.dtype), self.weak_type))
 
     @staticmethod
@@ -68,14 +75,16 @@ class ShapeDtypeStruct:
 
     def update(self, **changes: Any) -> ShapeDtypeStruct:
         """A copy with some fields changed."""
-        fields = {"shape": self.shape, "dtype": self.dtype, "sharding": self.sharding, "weak_type": self.weak_type,
+        there = self.sharding if self._layout is None else self.format
+        fields = {"shape": self.shape, "dtype": self.dtype, "sharding": there, "weak_type": self.weak_type,
                   "is_ref": self.is_ref}
         return ShapeDtypeStruct(**{**fields, **changes})
 
     def __repr__(self) -> str:
         weak = ", weak_type=True" if self.weak_type else ""
         ref = ", is_ref=True" if self.is_ref else ""
-        return f"ShapeDtypeStruct(shape={self.shape}, dtype={dtypes.long_name(self.dtype)}{weak}{ref})"
+        there = f", sharding={self.sharding}" if self.sharding is not None else ""
+        return f"ShapeDtypeStruct(shape={self.shape}, dtype={dtypes.long_name(self.dtype)}{there}{weak}{ref})"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ShapeDtypeStruct) and self._key() == other._key()
@@ -97,13 +106,16 @@ def abstract(x: Any) -> ShapedArray:
     if is_array_like(x):
         return aval_of(x)
     if hasattr(x, "shape") and hasattr(x, "dtype"):
-        return ShapedArray(tuple(x.shape), dtypes.canonicalize_dtype(x.dtype), getattr(x, "weak_type", False))
+        found = ShapedArray(tuple(x.shape), dtypes.canonicalize_dtype(x.dtype), getattr(x, "weak_type", False))
+        mesh = getattr(getattr(x, "sharding", None), "mesh", None)
+        return found if mesh is None or not mesh.explicit_axes else explicit.typed(found, x.sharding)
     return aval_of(x)
 
 
 def struct(aval: ShapedArray) -> ShapeDtypeStruct:
     """An aval as a ShapeDtypeStruct."""
-    return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type)
+    there = None if aval.placement is None else aval.sharding
+    return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type, sharding=there)
 
 
 def make_jaxpr(fun: Callable[..., Any], static_argnums: int | Sequence[int] = (), axis_env: Any = None,
@@ -185,6 +197,8 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     (2, 4)
     """
     check_callable(fun)
+    if type(fun) is _native.JitFunction:  # whose out_shardings are known
+        return fun.eval_shape(*args, **kwargs)
 
     @functools.wraps(fun, assigned=("__module__", "__name__", "__qualname__"), updated=())
     def described(*inputs: Any, **named: Any) -> Any:

@@ -23,7 +23,7 @@ from numjet.foundation.config import config
 from numjet.foundation.record import Record
 from numjet.foundation.tree import PyTreeDef, tree_structure, tree_unflatten
 from numjet.runtime import dispatch, stored_programs
-from numjet.runtime.device import elsewhere
+from numjet.runtime.device import default_elsewhere, processes
 from numjet.runtime.settings import fast_paths_allowed
 
 # Options of jit with which programs depend on more than the function and the types of its arguments.
@@ -41,7 +41,9 @@ class Found(Record):
 
 def key(fun: Any, name: str, options: dict[str, Any], call: Any) -> str | None:
     """The name of a call on disk; None where nothing is looked up or kept."""
-    if not stored_programs.allowed() or not fast_paths_allowed() or current_trace() is not EVAL or elsewhere():
+    if not stored_programs.allowed() or not fast_paths_allowed() or current_trace() is not EVAL:
+        return None
+    if default_elsewhere() or processes.count > 1:
         return None
     if call.refs or named_scope() or config.dynamic_shapes or config.no_tracing or config.numjet_mesh is not None:
         return None
@@ -86,7 +88,8 @@ def find(name: str, call: Any, donated: Sequence[bool], program_name: str) -> Fo
 def keep(name: str, executable: dispatch.Executable, kept: Sequence[int], out_tree: PyTreeDef) -> None:
     """Stores which program serves the call of that name, where the program is stored, and has no checks of its own: the errors
     of these come from the trace."""
-    if executable.stored_as is None or executable.program.portable.checks:
+    portable = None if executable.stored_as is None else executable.program.portable
+    if portable is None or portable.checks:  # a program of narrow dtypes has none
         return
     try:
         tree = _spec(out_tree)

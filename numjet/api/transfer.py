@@ -8,6 +8,7 @@ import numpy as np
 
 from numjet import _native
 from numjet.api.arguments import check_arrays
+from numjet.api.eager_plans import taped
 from numjet.core import transfers
 from numjet.core.effects import failures
 from numjet.core.trace import Tracer, aval_of
@@ -47,6 +48,8 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
     (2,)
     """
     del src
+    if type(x) is np.ndarray and device is None:   # NumPy arrays are copied in any case
+        return _put_host_array(x)
     if may_alias is True and donate is True:
         raise ValueError("may_alias and donate cannot be True at the same time.")
     leaves, tree = tree_flatten(x)
@@ -64,6 +67,14 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
     return tree_unflatten(tree, out)
 
 
+def _copy_to_default_device(x: Any) -> Any:
+    check_arrays([x], lambda: ["leaf 0"], "device_put")
+    return _put(x, None)
+
+
+_put_host_array = taped(_copy_to_default_device, ("x",))
+
+
 def _put(x: Any, device: Any) -> Any:
     given = device
     if device is not None and not (isinstance(device, Device) and device == CPU):
@@ -75,7 +86,7 @@ def _put(x: Any, device: Any) -> Any:
     if several:
         placement.check_parts("One of device_put args", device, aval_of(x).shape)
     if isinstance(x, Tracer):
-        return sharding.with_sharding_constraint(x, device) if several else x
+        return sharding.constrained(x, device) if several else x
     if device is None and isinstance(x, _native.Array):
         return x
     array = dispatch.as_array(x, None, default_device() if device is None else device, explicit=True)

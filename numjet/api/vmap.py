@@ -8,13 +8,14 @@ from typing import Any
 
 from numjet.api.arguments import check_arrays, check_callable, debug_info, flatten_result, path_names
 from numjet.control.call.ref_threading import check_distinct
+from numjet.core.named_axes import BatchAxis
 from numjet.core.refs import Ref, read, write
 from numjet.core.snapshots import frozen
 from numjet.core.trace import aval_of
 from numjet.foundation import source
 from numjet.foundation.config import config
 from numjet.foundation.record import Record
-from numjet.foundation.tree import PyTreeDef, tree_flatten, tree_leaves, tree_map, tree_unflatten
+from numjet.foundation.tree import PyTreeDef, keystr, tree_flatten, tree_leaves, tree_leaves_with_path, tree_map, tree_unflatten
 from numjet.foundation.tree.prefix import flatten_axes
 from numjet.foundation.util import function_name
 from numjet.lax.shape.rearrange import squeeze
@@ -31,6 +32,8 @@ def vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_name
       out_axes: where the batch axis stands in the results (int, None for results that don't depend on it, or pytree).
       axis_name: name for collectives such as lax.psum inside `fun`.
       axis_size: the batch size, needed only when nothing is mapped.
+      spmd_axis_name: the axis of a mesh, or a tuple of them, along which the batch is divided: sharding constraints and
+        shard_map inside of `fun` say it of their values.
     Raises:
       ValueError: sizes of mapped axes differ, in_axes does not fit the arguments, out_axes=None for a mapped result.
 
@@ -39,16 +42,13 @@ def vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_name
     [1.0, 2.0]
     """
     check_callable(fun)
-    del spmd_axis_name, sum_match
+    del sum_match
+    axis = axis_name if spmd_axis_name is None else BatchAxis(axis_name, _spmd_axes(spmd_axis_name))
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
-    if not (in_axes is None or type(in_axes) is int or isinstance(in_axes, tuple)):
-        raise TypeError(f"vmap in_axes must be an int, None, or a tuple of entries corresponding to the positional arguments "
-                        f"passed to the function, but got {in_axes!r}.")
-    _check_entries("in_axes", in_axes)
-    _check_entries("out_axes", out_axes)
+    _check_axes(in_axes, out_axes)
 
-    @functools.wraps(fun, assigned=("__module__", "__name__", "__qualname__"))
+    @functools.wraps(fun, assigned=("__module__", "__name__", "__qualname__", "__annotations__"))
     @source.api_boundary
     def vmap_fun(*args: Any, **kwargs: Any) -> Any:
         if isinstance(in_axes, tuple) and len(in_axes) != len(args):
@@ -83,16 +83,25 @@ def vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_name
             return [*out, *[inner[i].value for i in changed]]
         changed: list[int] = []
         debug = debug_info("vmap", fun, args, kwargs) if config.check_tracer_leaks else None
-        outs, out_dims = batch_flat(flat, size, leaves, dims, axis_name, debug)
+        with source.transformed("vmap"):
+            outs, out_dims = batch_flat(flat, size, leaves, dims, axis, debug)
         for i, value, d in zip(changed, outs[out_tree[0].num_leaves:], out_dims[out_tree[0].num_leaves:], strict=True):
             write(mapped[i], move_to(value, d, dims[i], size))  # type: ignore[arg-type]
         targets = flatten_axes("vmap out_axes", out_tree[0], tuple(out_axes) if isinstance(out_axes, list) else out_axes)
-        placed = [_with_batch_axis(o, d, t, size, axis_name) for o, d, t in zip(outs, out_dims, targets, strict=False)]
+        for k, (d, target) in enumerate(zip(out_dims, targets, strict=False)):
+            if target is None and d is not None:
+                raise _mapped_result(_result_path(out_tree[0], k), d, axis_name)
+        placed = [_with_batch_axis(o, d, t, size) for o, d, t in zip(outs, out_dims, targets, strict=False)]
         batch = tree_unflatten(out_tree[0], placed)
         return batch if not _mapped_types else _batches(batch, tuple(out_axes) if isinstance(out_axes, list) else out_axes,
                                                         size)
     vmap_fun.__doc__ = _documentation(fun)
     return vmap_fun
+
+
+def _spmd_axes(given: Any) -> tuple[Any, ...]:
+    """The axes of a mesh that spmd_axis_name gives."""
+    return given if isinstance(given, tuple) else (given,)
 
 
 def with_one_participant(fun: Callable[..., Any], axis_name: Any) -> Callable[..., Any]:
@@ -166,6 +175,14 @@ def _documentation(fun: Callable[..., Any]) -> str | None:
         f"mapped.\n\nOriginal documentation:\n\n{text}")
 
 
+def _check_axes(in_axes: Any, out_axes: Any) -> None:
+    if not (in_axes is None or type(in_axes) is int or isinstance(in_axes, tuple)):
+        raise TypeError(f"vmap in_axes must be an int, None, or a tuple of entries corresponding to the positional arguments "
+                        f"passed to the function, but got {in_axes!r}.")
+    _check_entries("in_axes", in_axes)
+    _check_entries("out_axes", out_axes)
+
+
 def _check_entries(name: str, axes: Any) -> None:
     """TypeError for an entry of in_axes or out_axes that is no axis."""
     for entry in tree_leaves(axes):
@@ -221,12 +238,20 @@ def _as_keyword(label: str) -> str:
     return f"kwargs[{label[:end]!r}]{label[end:]}"
 
 
-def _with_batch_axis(out: Any, dim: int | None, target: Any, size: int, axis_name: Any) -> Any:
+def _result_path(tree: PyTreeDef, k: int) -> str:
+    """`['a'][0]`: where the result with number k is."""
+    return keystr(tree_leaves_with_path(tree_unflatten(tree, range(tree.num_leaves)))[k][0])
+
+
+def _mapped_result(path: str, dim: int, axis_name: Any) -> ValueError:
+    return ValueError(f"vmap has mapped output ({axis_name=!s}) but out_axes is None: at vmap out_axes{path}, got axis spec "
+                      f"None but output was batched on axis {dim}. The result depends on the mapped argument. Give its "
+                      "out_axes an int, or don't return it.")
+
+
+def _with_batch_axis(out: Any, dim: int | None, target: Any, size: int) -> Any:
     """A result with its batch axis at the position in out_axes."""
     if target is None:
-        if dim is not None:
-            raise ValueError(f"vmap has mapped output (with {axis_name=!s}) but out_axes is None, at vmap out_axes: the result "
-                             "depends on the mapped argument. Give its out_axes an int, or don't return it.")
         return out
     ndim = aval_of(out).ndim + (dim is None)
     if not -ndim <= target < ndim:

@@ -39,6 +39,8 @@ def install() -> InstalledPackages:
     locks.importer = packages.import_module
     _native.JitFunction.__qualname__ = "PjitFunction"  # the name by which libraries know compiled functions
     config.update("numjet_numpy_dispatch", False)  # programs for JAX write into what np.zeros_like(x) gives
+    if config.index_checks == "eager":
+        config.update("numjet_index_checks", "off")  # programs for JAX may rely on indices being clipped
     sys.meta_path.insert(0, finder)
     return packages
 

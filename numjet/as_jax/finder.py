@@ -26,8 +26,15 @@ from numjet.foundation.config import config
 
 OWN = "numjet.as_jax."  # where the compatibility package has JAX's module X: OWN + X
 ELSEWHERE = {"jax.experimental.hijax": "numjet.as_jax.hijax"}  # whose package is numjet's
-NAMES_ELSEWHERE = {"jax.experimental.cur_qdd": "numjet.as_jax.hijax"}  # names of numjet's modules that only JAX's users know
-OWN_JAXLIB = ("jaxlib", "jaxlib.version", "jaxlib.xla_client")  # the other modules of jaxlib are those that are installed
+_PRIMITIVES = "numjet.extend.core.primitives"
+NAMES_ELSEWHERE = {  # names of numjet's modules that only JAX's users know
+    "jax.experimental.cur_qdd": "numjet.as_jax.hijax",
+    **{f"jax.lax.{name}_p": _PRIMITIVES for name in (
+        "approx_top_k", "create_token", "device_put", "ragged_all_to_all", "select_and_scatter")},
+    "jax.random.random_gamma_p": _PRIMITIVES,
+}
+# The other modules of jaxlib are those that are installed.
+OWN_JAXLIB = ("jaxlib", "jaxlib._jax", "jaxlib.version", "jaxlib.xla_client")
 
 
 def is_aliased(name: str) -> bool:
@@ -81,9 +88,18 @@ def public_name(private: str, name: str) -> Any:
     for module in names.private().get(private, ()):
         if names.is_name(module, name):
             found = getattr(importlib.import_module(module), name)
-            if not isinstance(found, unsupported.UnsupportedType):
+            if not isinstance(found, unsupported.PLACEHOLDERS):
                 return found
     return None
+
+
+def name_of_package(module: str, name: str) -> Any:
+    """What a name of a module is, if the package around it shows it, too. None: it does not, or numjet lacks it."""
+    package = module.rpartition(".")[0]
+    if package in ("", "jax") or not (names.is_name(module, name) and names.is_name(package, name)):
+        return None
+    found = getattr(importlib.import_module(package), name)
+    return None if isinstance(found, (*unsupported.PLACEHOLDERS, ModuleType)) else found
 
 
 def add_fallback(module: ModuleType, name: str) -> None:
@@ -104,6 +120,8 @@ def add_fallback(module: ModuleType, name: str) -> None:
         if full in NAMES_ELSEWHERE:
             return getattr(importlib.import_module(NAMES_ELSEWHERE[full]), attribute)
         found = public_name(name, attribute)
+        if found is None:
+            found = name_of_package(name, attribute)
         if found is not None:
             return found
         if names.is_name(name, attribute):

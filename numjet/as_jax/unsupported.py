@@ -1,11 +1,12 @@
 """Placeholders for what JAX has and numjet lacks: they can be imported, named in annotations and asked about by isinstance;
-using them raises NotImplementedError with their name."""
+using them raises NotImplementedError with their name. Those of primitives are primitives, for which libraries define rules."""
 from __future__ import annotations
 
 import functools
 from typing import Any, NoReturn
 
 from numjet.as_jax.names import VERSION_TEXT
+from numjet.core.primitive import Primitive
 
 
 def refuse(name: str) -> NoReturn:
@@ -40,7 +41,24 @@ class UnsupportedType(type):
         refuse(cls.jax_name)
 
 
+class UnsupportedPrimitive(Primitive):
+    """A primitive that stands in no program. Rules may be registered for it, as libraries do when they are imported."""
+
+    def __init__(self, jax_name: str):
+        super().__init__(jax_name.rpartition(".")[2].removesuffix("_p"))
+        self.jax_name = jax_name
+
+    def bind(self, *args: Any, **params: Any) -> NoReturn:
+        """Raises NotImplementedError."""
+        refuse(self.jax_name)
+
+
+PLACEHOLDERS = (UnsupportedType, UnsupportedPrimitive)
+
+
 @functools.cache
-def placeholder(name: str) -> UnsupportedType:
+def placeholder(name: str) -> UnsupportedType | UnsupportedPrimitive:
     """The placeholder of a name of JAX."""
+    if name.endswith("_p"):
+        return UnsupportedPrimitive(name)
     return UnsupportedType(name.rpartition(".")[2], (), {"jax_name": name, "__module__": name.rpartition(".")[0]})

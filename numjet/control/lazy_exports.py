@@ -18,5 +18,6 @@ from numjet.control.custom.remat_opt import remat_opt_p as remat_opt_p
 from numjet.control.custom.solve import custom_linear_solve as custom_linear_solve, custom_root as custom_root
 from numjet.control.host.callback import io_callback as io_callback, pure_callback as pure_callback
 from numjet.control.host.debug_print import debug_print as debug_print
+from numjet.control.host.progress_op import progress_p as progress_p
 from numjet.control.loops.associative import associative_scan as associative_scan
 from numjet.control.loops.checkpoint_scan import checkpoint_scan as checkpoint_scan, checkpoint_scan_p as checkpoint_scan_p

@@ -5,19 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from numjet.core.aval import ShapedArray
+from numjet.core.aval import ShapedArray, explicit
 from numjet.foundation import tree
 from numjet.foundation.errors import compose
 
 
 def same_type(a: ShapedArray, b: ShapedArray) -> bool:
     """Equal shapes and dtypes, whatever the weak types."""
-    return a is b or (a.shape == b.shape and a.dtype == b.dtype and a.vma == b.vma)
+    return a is b or (a.shape == b.shape and a.dtype == b.dtype and a.vma == b.vma and same_placement(a, b))
+
+
+def same_placement(a: ShapedArray, b: ShapedArray) -> bool:
+    """Whether types say the same of Explicit axes; rules of derivatives and batches may leave them to the compiler."""
+    return a.placement is b.placement or explicit.is_lenient()
 
 
 def difference(a: ShapedArray, b: ShapedArray) -> str:
     """`so the shapes do not match`."""
     if a.dtype == b.dtype and a.shape == b.shape:
+        if a.vma == b.vma:
+            return ("the shardings do not match. This might be fixed by applying `jax.sharding.reshard` to the initial carry "
+                    "value")
         missing = ", ".join(repr(str(x)) for x in sorted(b.vma - a.vma, key=str))
         more = f". This might be fixed by applying `jax.lax.pcast(..., ({missing},), to='varying')` to the initial carry value"
         return "the varying manual axes do not match" + (more if missing else "")

@@ -3,33 +3,41 @@ from __future__ import annotations
 
 import functools
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from numjet import _native
-from numjet.foundation import dtypes
+from numjet.foundation import dtypes, lazy_import
 from numjet.foundation.dimension import as_size, is_symbolic
 
+if TYPE_CHECKING:
+    from numjet.core.sharding import explicit
+else:
+    explicit = lazy_import.Module("numjet.core.sharding.explicit")
+
 _NONE: frozenset[Any] = frozenset()
+placements_in_use: list[bool] = []  # not empty once a type has a placement
 
 
 class AbstractValue:
     """Base of the types of values: `ShapedArray`, and what users derive from it."""
 
     __slots__ = ()
+    placement: Any = None
 
 
 class ShapedArray(AbstractValue):
     """Shape, dtype and weak type of an array. Interned: equal avals are the same object.
 
     vma: the axes of a mesh over which values inside of shard_map vary.
+    placement: how dimensions are divided along Explicit axes of a mesh (core/sharding/explicit.py); None where they are not.
 
     >>> ShapedArray((3,), np.dtype("float32"))
     ShapedArray(float32[3])
     """
 
-    __slots__ = ("shape", "dtype", "weak_type", "ndim", "size", "vma", "_hash", "__weakref__")
+    __slots__ = ("shape", "dtype", "weak_type", "ndim", "size", "vma", "placement", "_hash", "__weakref__")
     vma: frozenset[Any]
     shape: tuple[int, ...]
     dtype: np.dtype
@@ -38,30 +46,43 @@ class ShapedArray(AbstractValue):
     size: int
 
     def __new__(cls, shape: tuple[int, ...], dtype: Any, weak_type: bool = False, *, sharding: Any = None,
-                manual_axis_type: Any = None, memory_space: Any = None, vma: frozenset[Any] = _NONE) -> ShapedArray:
+                manual_axis_type: Any = None, memory_space: Any = None, vma: frozenset[Any] = _NONE,
+                placement: Any = None) -> ShapedArray:
         if sharding is not None or manual_axis_type is not None or memory_space is not None:
-            _check_placement(sharding, manual_axis_type, memory_space)
-        key = (shape, dtype, weak_type, vma) if vma else (shape, dtype, weak_type)
+            placement, vma = _placement_of(tuple(shape), sharding, vma, manual_axis_type, memory_space)
+        if placement is not None:
+            key: tuple[Any, ...] = (shape, dtype, weak_type, vma, placement)
+        else:
+            key = (shape, dtype, weak_type, vma) if vma else (shape, dtype, weak_type)
         try:
             return _table[key]
         except (KeyError, TypeError):
             sizes = tuple(shape)
             sizes = tuple(map(as_size if is_symbolic(sizes) else int, sizes))
-            return _intern(cls, sizes, np.dtype(dtype), bool(weak_type), frozenset(vma))
+            return _intern(cls, sizes, np.dtype(dtype), bool(weak_type), frozenset(vma), placement)
 
     def update(self, shape: tuple[int, ...] | None = None, dtype: Any = None, weak_type: bool | None = None,
                **placement: Any) -> ShapedArray:
-        """The aval with some fields changed."""
+        """The aval with some fields changed. Another shape keeps how its trailing dimensions are divided, where those are the
+        same."""
+        if self.placement is not None and "placement" not in placement and "sharding" not in placement:
+            placement["placement"] = self.placement.of_shape(self.shape, self.shape if shape is None else tuple(shape))
+        elif "sharding" in placement and placement["sharding"] is None:
+            placement["placement"] = None
         return ShapedArray(self.shape if shape is None else shape, self.dtype if dtype is None else dtype,
                            self.weak_type if weak_type is None else weak_type, **{"vma": self.vma, **placement})
 
-    sharding = property(lambda self: None, doc="None: arrays are on one device.")
+    @property
+    def sharding(self) -> Any:
+        """How the dimensions are divided along Explicit axes: a NamedSharding over an AbstractMesh, that of the mesh in use
+        where the type names none."""
+        return explicit.type_sharding(self)
 
     def update_weak_type(self, weak_type: bool) -> ShapedArray:
-        return ShapedArray(self.shape, self.dtype, weak_type, vma=self.vma)
+        return ShapedArray(self.shape, self.dtype, weak_type, vma=self.vma, placement=self.placement)
 
     def strip_weak_type(self) -> ShapedArray:
-        return ShapedArray(self.shape, self.dtype, False, vma=self.vma)
+        return ShapedArray(self.shape, self.dtype, False, vma=self.vma, placement=self.placement)
 
     def to_tangent_aval(self) -> ShapedArray:
         """The aval of tangents: itself for inexact dtypes, float0 otherwise."""
@@ -81,11 +102,16 @@ class ShapedArray(AbstractValue):
 
     def str_short(self) -> str:
         """The text in jaxprs, `f32[2,3]`; weak types are not marked, as in JAX."""
-        return f"{dtypes.short_name(self.dtype)}[{','.join(map(str, self.shape))}]{self._varying_text()}"
+        return f"{dtypes.short_name(self.dtype)}[{self._sizes_text()}]{self._varying_text()}"
+
+    def _sizes_text(self) -> str:
+        """`8@x,3`: the sizes of dimensions, with the axes along which they are divided."""
+        return ",".join(map(str, self.shape) if self.placement is None else self.placement.sizes(self.shape))
 
     def _varying_text(self) -> str:
-        """`{V:(x,y)}` of values that vary over axes."""
-        return f"{{V:({','.join(sorted(map(str, self.vma)))})}}" if self.vma else ""
+        """`{V:x}` or `{V:(x,y)}` of values that vary over axes."""
+        names = ",".join(sorted(map(str, self.vma)))
+        return "" if not self.vma else f"{{V:({names})}}" if len(self.vma) > 1 else f"{{V:{names}}}"
 
     def __len__(self) -> int:
         if not self.shape:
@@ -93,21 +119,24 @@ class ShapedArray(AbstractValue):
         return self.shape[0]
 
     def __str__(self) -> str:
-        return f"{dtypes.long_name(self.dtype)}[{','.join(map(str, self.shape))}]{self._varying_text()}"
+        return f"{dtypes.long_name(self.dtype)}[{self._sizes_text()}]{self._varying_text()}"
 
     def __repr__(self) -> str:
         return f"ShapedArray({self}{', weak_type=True' if self.weak_type else ''})"
 
     def __reduce__(self) -> tuple:
         made = ShapedArray, (self.shape, self.dtype, self.weak_type)
-        return made if not self.vma else (functools.partial(ShapedArray, vma=self.vma), made[1])
+        if not self.vma and self.placement is None:
+            return made
+        return functools.partial(ShapedArray, vma=self.vma, placement=self.placement), made[1]
 
 
-def _check_placement(sharding: Any, manual_axis_type: Any, memory_space: Any) -> None:
-    """Raises for types of arrays that are not on one device."""
-    if sharding is not None or manual_axis_type is not None or "device" not in str(memory_space or "device").lower():
-        raise NotImplementedError("ShapedArray describes an array on one device: leave out sharding, manual_axis_type and "
-                                  f"memory_space, got {sharding}, {manual_axis_type}, {memory_space}")
+def _placement_of(shape: tuple[int, ...], sharding: Any, vma: frozenset[Any], manual_axis_type: Any, memory_space: Any) -> Any:
+    """What the parameters of JAX's types say: (placement, vma). Raises for other memories than the devices'."""
+    if "device" not in str(memory_space or "device").lower():
+        raise NotImplementedError(f"ShapedArray describes an array in a device's memory: leave out memory_space={memory_space}")
+    vma = vma if manual_axis_type is None else frozenset(manual_axis_type.varying)
+    return None if sharding is None else explicit.placement_of(sharding, shape), vma
 
 
 _table: dict[tuple, ShapedArray] = {}
@@ -115,12 +144,15 @@ _LEAST_SWEPT = 8192
 _sweep_at = [_LEAST_SWEPT]
 
 
-def _intern(cls: type[ShapedArray], shape: tuple[int, ...], dtype: np.dtype, weak: bool, vma: frozenset[Any]) -> ShapedArray:
-    exact = (shape, dtype, weak, vma) if vma else (shape, dtype, weak)
+def _intern(cls: type[ShapedArray], shape: tuple[int, ...], dtype: np.dtype, weak: bool, vma: frozenset[Any],
+            placement: Any) -> ShapedArray:
+    exact: tuple[Any, ...] = (shape, dtype, weak, vma) if vma else (shape, dtype, weak)
+    if placement is not None:
+        exact = (shape, dtype, weak, vma, placement)
     aval = _table.get(exact)
     if aval is None:
         aval = object.__new__(cls)
-        aval.shape, aval.dtype, aval.weak_type, aval.vma = shape, dtype, weak, vma
+        aval.shape, aval.dtype, aval.weak_type, aval.vma, aval.placement = shape, dtype, weak, vma, placement
         aval.ndim, aval.size = len(shape), prod(shape)
         aval = _table.setdefault(exact, aval)
         if len(_table) >= _sweep_at[0]:

@@ -144,8 +144,8 @@ class _Checker:
 
 def _compared(aval: Any) -> Any:
     """The type without what only matters to what is traced next, and is not told by operations' rules: its weakness, and the
-    axes of a mesh over which it varies."""
-    return aval.update(weak_type=False, vma=frozenset()) if isinstance(aval, ShapedArray) else aval
+    axes of a mesh over which it varies, or along which it is divided."""
+    return aval.update(weak_type=False, vma=frozenset(), placement=None) if isinstance(aval, ShapedArray) else aval
 
 
 def _literal_problem(a: Literal) -> str | None:

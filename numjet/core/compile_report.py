@@ -5,7 +5,10 @@ import linecache
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from numjet.foundation import lazy_import
 from numjet.foundation.record import Record
+
+report_html = lazy_import.Module("numjet.core.report_html")
 
 LARGE = 1 << 20   # bytes from which an allocation is listed
 
@@ -133,6 +136,9 @@ class CompileReport(Record):
         return "\n".join(self._lines())
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return report_html.report(self)
 
     def _lines(self) -> Iterator[str]:
         yield (f"{self.name}: {_count(len(list(self.all_loops())), 'loop')}, {_count(len(self.calls), 'library call')}, "

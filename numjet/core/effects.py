@@ -39,6 +39,8 @@ ORDERED_IO = _NamedEffect("OrderedIO", True)
 DEBUG = _NamedEffect("Debug")
 ORDERED_DEBUG = _NamedEffect("OrderedDebug", True)
 SIZES = _NamedEffect("Sizes")  # of what names and checks computed sizes in the body of a loop: it may be repeated
+PROGRESS = _NamedEffect("Progress")  # of what draws how far a loop is: steps that are computed again draw nothing
+REPEATABLE = frozenset({SIZES, PROGRESS})
 
 
 def ordered(effects: Iterable[Effect]) -> bool:

@@ -185,8 +185,8 @@ class LoopBuilder(ScalarBuilder, Protocol):
     def leading(self, x: Any, n: Any) -> Any:
         """The array, of which a result shows the first n rows only (n: an int32 array of rank 0)."""
         ...
-    def check(self, ok: Scalar, error: Callable[..., Exception], *values: Index) -> None:
-        """Leaves the program with error(*values) when ok is false."""
+    def check(self, ok: Scalar, error: Callable[..., Exception], *values: Index, deferrable: bool = False) -> None:
+        """Leaves the program with error(*values) when ok is false. deferrable: what follows may run before the check."""
         ...
 
     # -- control flow; operands and results are arrays
@@ -280,8 +280,8 @@ class HloBuilder(Protocol):
     def scalars(self, shape: Sequence[int]) -> Any:
         """A ScalarBuilder that works element by element on tensors of that shape; its constants have the shape, too."""
         ...
-    def inline(self, closed: ClosedJaxpr, args: Sequence[Any]) -> list[Any]:
-        """The equations of a program, written out here."""
+    def inline(self, closed: ClosedJaxpr, args: Sequence[Any], scope: str = "") -> list[Any]:
+        """The equations of a program, written out here; in locations, within a scope of this name."""
         ...
     def trace(self, fn: Callable[..., Any], args: Sequence[Any], **params: Any) -> list[Any]:
         """The results of fn(*args, **params), a function of operations on arrays: traced for these avals and written out."""

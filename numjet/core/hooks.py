@@ -1,5 +1,6 @@
 """Late-bound slots between layers: `evaluate`, `evaluate_own`, `host_array`, `literal_array` and `user_value` (set by
-runtime), `simplify`, `key_use` and `program_bytes` (set by api), `vary` (set by lax), `methods` (set by numpy)."""
+runtime), `simplify`, `key_use` and `program_bytes` (set by api), `vary`, `sharding_rule` and
+`left_to_compiler` (set by lax), `methods` (set by numpy)."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -102,6 +103,18 @@ vary: Any = None
 def set_vary(op: Any) -> None:
     global vary
     vary = op
+
+
+sharding_rule: Callable[[Any], Any] = lambda op: _no_backend(op, (), {})
+"""sharding_rule(op): the rule that gives the placements of an operation's results, see core/sharding/explicit.py."""
+
+left_to_compiler: Callable[[Any], Any] = lambda x: x
+"""left_to_compiler(x): a value whose type no longer says how it is divided along Explicit axes."""
+
+
+def set_explicit(rule: Callable[[Any], Any], without: Callable[[Any], Any]) -> None:
+    global sharding_rule, left_to_compiler
+    sharding_rule, left_to_compiler = rule, without
 
 
 def set_methods(methods: dict[str, Any], *classes: type) -> None:

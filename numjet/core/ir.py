@@ -8,10 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from numjet.core.aval import ShapedArray
+from numjet.foundation import lazy_import
+from numjet.foundation.source import names_of
 from numjet.foundation.source_info import NameStack, SourceInfo
 
 if TYPE_CHECKING:
     from numjet.core.op import Op
+
+notebook = lazy_import.Module("numjet.core.notebook")
 
 
 class Var:
@@ -89,32 +93,40 @@ NO_CONTEXT = JaxprEqnContext()
 
 
 class JaxprEqn:
-    """outvars = primitive[params] invars. `source` is a user frame (foundation.source.Frame) or None."""
+    """outvars = primitive[params] invars. source_info: the user's frame (foundation.source.Frame), or a SourceInfo of one;
+    it is kept as `source`. ctx has nothing to set."""
 
     __slots__ = ("primitive", "invars", "outvars", "params", "source", "effects")
 
-    def __init__(self, primitive: Op, invars: Sequence[Atom], outvars: Sequence[Var], params: dict[str, Any],
-                 source: Any = None, effects: Effects = frozenset()):
+    def __init__(self, invars: Sequence[Atom], outvars: Sequence[Var], primitive: Op, params: dict[str, Any],
+                 effs: Effects = frozenset(), source_info: Any = None, ctx: JaxprEqnContext | None = None):
         self.primitive, self.params = primitive, params
         self.invars, self.outvars = list(invars), list(outvars)
-        self.source, self.effects = source, effects
+        self.source, self.effects = frame_of(source_info), effs
 
     @property
     def source_info(self) -> SourceInfo:
         """The user's line that made it, and the names of the scopes around that."""
-        return SourceInfo(self.source, NameStack(getattr(self.source, "names", ())))
+        return SourceInfo(self.source, NameStack(names_of(self.source)))
+
+    @property
+    def scopes(self) -> tuple[str, ...]:
+        """The names of the scopes around the operations of a program that it holds: its own, and that of the operation."""
+        scope, names = getattr(self.primitive, "scope", None), names_of(self.source)
+        return names if scope is None else (*names, scope.format(**self.params))
 
     @property
     def ctx(self) -> JaxprEqnContext:
         return NO_CONTEXT
 
     def replace(self, **fields: Any) -> JaxprEqn:
-        """A copy with some fields changed; `source_info` sets `source`, `ctx` has nothing to set."""
-        fields.pop("ctx", None)
-        if "source_info" in fields:
-            fields["source"] = frame_of(fields.pop("source_info"))
-        kept = {k: getattr(self, k) for k in self.__slots__ if k not in fields}
-        return JaxprEqn(**kept, **fields)
+        """A copy with some fields changed; `source_info` or `source` sets `source`, `ctx` has nothing to set."""
+        for field, parameter in (("source", "source_info"), ("effects", "effs")):
+            if field in fields:
+                fields[parameter] = fields.pop(field)
+        kept = {"invars": self.invars, "outvars": self.outvars, "primitive": self.primitive, "params": self.params,
+                "effs": self.effects, "source_info": self.source}
+        return JaxprEqn(**{**kept, **fields})
 
     def __repr__(self) -> str:
         return f"{self.outvars} = {self.primitive.name} {self.invars}"
@@ -171,6 +183,9 @@ class Jaxpr:
 
     __repr__ = __str__
 
+    def _repr_html_(self) -> str:
+        return notebook.shown(notebook.program(self.pretty_print(source_info=True)))
+
 
 class ClosedJaxpr:
     """A jaxpr with the values of its constvars."""
@@ -208,6 +223,9 @@ class ClosedJaxpr:
         return printer(self.jaxpr)
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return self.jaxpr._repr_html_()
 
 
 def join_effects(eqns: Iterable[JaxprEqn]) -> Effects:

@@ -7,7 +7,7 @@ from typing import Any
 
 from numjet.core import ir
 from numjet.core.aval import ShapedArray
-from numjet.core.ir import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Var, frame_of
+from numjet.core.ir import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Var
 from numjet.core.op import Op
 from numjet.core.walk import eval_closed
 from numjet.foundation import source
@@ -17,8 +17,8 @@ def new_jaxpr_eqn(invars: Sequence[Atom], outvars: Sequence[Var], primitive: Op,
                   source_info: Any = None, ctx: Any = None) -> JaxprEqn:
     """The equation outvars = primitive[params] invars. Its line is the caller's unless source_info gives another; ctx has
     nothing to set."""
-    frame = source.user_frame() if source_info is None else frame_of(source_info)
-    return JaxprEqn(primitive, invars, outvars, dict(params), frame, frozenset(effects))
+    frame = source.user_frame() if source_info is None else source_info
+    return JaxprEqn(invars, outvars, primitive, dict(params), frozenset(effects), frame, ctx)
 
 
 def jaxpr_as_fun(closed_jaxpr: ClosedJaxpr, *args: Any) -> Any:

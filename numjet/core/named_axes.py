@@ -9,8 +9,32 @@ from collections.abc import Sequence
 from typing import Any
 
 from numjet import _native
+from numjet.foundation.record import Record
 
 Axes = tuple[tuple[Any, int], ...]
+
+
+class BatchAxis(Record):
+    """The batch of a vmap whose elements are divided over devices. spmd: the axes of a mesh along which they are. varying:
+    whether the batch is one device's part of it, inside of shard_map, so that its values vary over these axes."""
+    name: Any
+    spmd: tuple[Any, ...]
+    varying: bool = False
+
+
+def batch_name(axis: Any) -> Any:
+    """The name of a batch's axis, or None, for that name or a BatchAxis."""
+    return axis.name if type(axis) is BatchAxis else axis
+
+
+def spmd_axes_of(axis: Any) -> tuple[Any, ...]:
+    """The axes of a mesh along which a batch is divided, as vmap was told."""
+    return axis.spmd if type(axis) is BatchAxis and not axis.varying else ()
+
+
+def varying_axes_of(axis: Any) -> tuple[Any, ...]:
+    """The axes of a mesh over which the values of a batch vary, because a device has a part of the batch."""
+    return axis.spmd if type(axis) is BatchAxis and axis.varying else ()
 
 
 class _Current(threading.local):

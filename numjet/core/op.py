@@ -131,6 +131,12 @@ class Undefined:
     dtype = property(lambda self: self.aval.dtype)
     ndim = property(lambda self: self.aval.ndim)
 
+    def __jax_array__(self) -> Any:
+        """TypeError: rules of linear operations do not ask for the value."""
+        raise TypeError("Only linear functions can be transposed: an operation needs the value of an operand of type "
+                        f"{self.aval}, which depends on the arguments, as a product of two such values does. Transpose the "
+                        "derivative of the function at a point, from linearize or vjp, instead.")
+
     def __repr__(self) -> str:
         return f"Undefined({self.aval})"
 
@@ -142,6 +148,7 @@ register_pytree_node(Undefined, lambda operand: ((), operand.aval), lambda aval,
 
 _registry: dict[str, Op] = {}
 replaced: set[Op] = set()  # operations that a user's function evaluates
+overridden: dict[tuple[Op, str], Any] = {}  # rules of numjet's in whose place a user's stand
 
 
 class Op(Fields, Primitive):
@@ -177,11 +184,14 @@ class Op(Fields, Primitive):
     shift: Any = None
     part: Any = None
     inline: Any = None
+    scope: str | None = None           # around the names of the operations of its program in lowered text: "jit({name})"
     simplify: Any = None
     functions: frozenset[str] = frozenset()
     printing: Any = None
     mesh: Any = None                   # mesh(**params): the mesh of an operation that names devices
     varying: Any = None                # of a collective in shard_map: see core/stage.py, Varying
+    places: Any = None                 # places(sharding of the operand, **params): that of the result of an operation that
+                                       # says how values are divided, whose abstract slot gives placements
 
     def __post_init__(self) -> None:
         slots = ("abstract", "eager", "jvp", "transpose", "batch", "cpu", "hlo", "samples")
@@ -244,6 +254,9 @@ class Op(Fields, Primitive):
         """Puts a user's rule into a slot of derivatives or batches; programs derived before keep the old one."""
         if slot not in ("jvp", "transpose", "batch", "dce", "every_batch"):
             raise AttributeError(f"op {self.name!r} does not change in {slot!r}")
+        own = overridden.setdefault((self, slot), getattr(self, slot, None))
+        if rule is own:
+            del overridden[self, slot]
         self.__dict__[slot] = rule
 
     def effects_of(self, avals: Sequence[Any], params: dict[str, Any]) -> frozenset[Any]:

@@ -185,7 +185,7 @@ class _Parser:
         for (label, _), v in zip(outs, outvars, strict=True):
             self.put(scope, label, v)
         effects = op.effects_of([a.aval for a in operands], params)
-        return JaxprEqn(op, operands, outvars, params, None, effects)
+        return JaxprEqn(operands, outvars, op, params, effects)
 
     def operands(self, scope: dict[str, Var]) -> list[Atom]:
         """Atoms up to the next equation or the results."""

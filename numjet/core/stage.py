@@ -8,7 +8,7 @@ import numpy as np
 
 from numjet import _native
 from numjet.core import hooks, leaks
-from numjet.core.aval import ShapedArray
+from numjet.core.aval import ShapedArray, explicit, placements_in_use
 from numjet.core.check import check_if_enabled
 from numjet.core.ir import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from numjet.core.named_axes import checked_axes
@@ -96,7 +96,8 @@ class StageTracer(Tracer):
 class StageTrace(Trace):
     """Writes every operation down as an equation."""
 
-    __slots__ = ("eqns", "invars", "consts", "debug", "inlines", "outer", "partial", "refs", "_producers", "_seen", "_values")
+    __slots__ = ("eqns", "invars", "consts", "debug", "inlines", "outer", "partial", "refs", "_depth",
+                 "_producers", "_seen", "_values")
 
     def __init__(self, debug: DebugInfo | None = None, partial: bool = False, outer: Trace | None = None, inlines: bool = True):
         """partial: its inputs are the unknown values of a partial evaluation. outer: the trace around a function that is
@@ -104,6 +105,7 @@ class StageTrace(Trace):
         super().__init__()
         self.inlines = inlines
         self.partial, self.outer = partial, outer
+        self._depth = len(source.name_stack()) if partial else 0  # scopes of the caller, which the program is not in
         self.refs: dict[Any, _State] = {}  # captured: see core.refs
         self.eqns: list[JaxprEqn] = []
         self.invars: list[Var] = []
@@ -167,16 +169,21 @@ class StageTrace(Trace):
         else:
             varying = None
         avals = [a.aval for a in atoms]
-        out = op.abstract(*avals, **params)
+        if not placements_in_use:
+            out = op.abstract(*avals, **params)
+        else:
+            out, known = explicit.abstract_or_auto(op, avals, params)
+            if not known:
+                atoms = [self._left_to_compiler(a) for a in atoms]
         if varying is not None:
             out = [a.update(vma=varying) for a in out] if op.multiple else out.update(vma=varying)
         effects = frozenset() if op.effects is None else op.effects_of(avals, params)
         if not op.multiple:
             var = Var(out)
-            self.eqns.append(JaxprEqn(op, atoms, (var,), params, source.operation_frame(), effects))
+            self.eqns.append(JaxprEqn(atoms, (var,), op, params, effects, source.beyond(source.operation_frame(), self._depth)))
             return StageTracer(self, var)
         outvars = [Var(a) for a in out]
-        self.eqns.append(JaxprEqn(op, atoms, outvars, params, source.operation_frame(), effects))
+        self.eqns.append(JaxprEqn(atoms, outvars, op, params, effects, source.beyond(source.operation_frame(), self._depth)))
         return [StageTracer(self, v) for v in outvars]
 
     def _varied(self, op: Any, atoms: list[Atom], params: dict[str, Any]) -> tuple[Any, list[Atom], dict[str, Any], frozenset]:
@@ -192,6 +199,13 @@ class StageTrace(Trace):
             return a
         value = a if isinstance(a, Literal) else StageTracer(self, a)
         return self.process(hooks.vary, [value], {"axes": tuple(sorted(missing, key=str))})._var
+
+    def _left_to_compiler(self, a: Atom) -> Atom:
+        """A value whose type does not say how it is divided."""
+        if a.aval.placement is None:
+            return a
+        with set_trace(self):
+            return hooks.left_to_compiler(StageTracer(self, a))._var  # type: ignore[arg-type]
 
     def finish(self, outs: Sequence[Any]) -> tuple[Jaxpr, list[Any]]:
         """The jaxpr that returns `outs`, and the values of its constvars (only those that it reads)."""
@@ -290,7 +304,7 @@ def trace_with_refs(fun: Callable[..., Sequence[Any]], avals: Sequence[ShapedArr
     trace = StageTrace(debug, outer=current_trace(), inlines=inlines)
     tracers = [trace.new_input(a) for a in avals]
     try:
-        with set_trace(trace), source.names_scope(()), _native.rare_collections:
+        with set_trace(trace), source.unnamed(), _native.rare_collections:
             outs = fun(*tracers)
             touched = [Touched(ref, state.written) for ref, state in trace.refs.items()]
             jaxpr, consts = trace.finish([*outs, *[state.value for state in trace.refs.values() if state.written]])

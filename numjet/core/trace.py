@@ -113,7 +113,12 @@ class ArrayMeta(type):
 
 
 class ArrayBase(metaclass=ArrayMeta):
-    """`numjet.Array`: for annotations and isinstance; true for arrays and for tracers."""
+    """`numjet.Array`: for annotations and isinstance; true for arrays and for tracers.
+
+    >>> import numjet as nj
+    >>> isinstance(nj.numpy.ones(2), nj.Array), isinstance(1.0, nj.Array)
+    (True, False)
+    """
 
 
 ArrayLike: TypeAlias = Union[ArrayBase, types.ArrayLike]  # noqa: UP007

@@ -19,7 +19,8 @@ _MEANT = {"host_to_device": "device_put", "device_to_device": "device_put", "dev
 
 
 class _Thread(threading.local):
-    explicit = False  # whether the user has written device_get
+    explicit = False   # whether the user has written device_get
+    compiling = False  # whether a program's own numbers are computed
 
 
 _thread = _Thread()
@@ -28,6 +29,17 @@ _thread = _Thread()
 def meant() -> _native.Scope:
     """A block in which values are read because the user has asked for it."""
     return _native.Scope(_thread, "explicit", True)
+
+
+def compiling() -> _native.Scope:
+    """A block in which known values of a program are computed, which nobody transfers."""
+    return _native.Scope(_thread, "compiling", True)
+
+
+def check_number(aval: Any, device: Any) -> None:
+    """check() of a number that an operation outside of programs takes."""
+    if (config.transfer_guard or config.transfer_guard_host_to_device) and not _thread.compiling:
+        check("host_to_device", False, aval, device)
 
 
 def check_reading(aval: Any) -> None:

@@ -23,9 +23,10 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any, propagate_source
         if v.lanes is not None:
             lanes.note_argument(x, v.lanes)
     read = lambda a: a if type(a) is Literal else env[a]
+    names = source.name_stack()
     with source.replaying() as outer:
         for eqn in jaxpr.eqns:
-            source.replay(eqn.source, outer)
+            source.replay(source.within(eqn.source, names), outer)
             out = eqn.primitive.replay(*[read(a) for a in eqn.invars], **eqn.params)
             outs = out if eqn.primitive.multiple else (out,)
             for v, x in zip(eqn.outvars, outs, strict=True):

@@ -102,14 +102,15 @@ def compile_program(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = ()
     constants, keepalive = llvm.constant_symbols(function)
     addresses = {**call_symbols(function), **{n: t.address for n, t in lowered.trampolines.items()}, **constants}
     kept: list[Any] = [lowered.trampolines, *keepalive]
+    open_ended, short_inputs = cancellation.open_ended(function), limits.short_inputs(function)
     portable = None if lowered.trampolines else stored.Portable(
-        function.name, function.scratch_bytes, lowered.aliases, context.nanoseconds, cancellation.open_ended(function),
-        len(function.errors), dict(zip(constants, keepalive, strict=True)), limits.short_inputs(function))
+        function.name, function.scratch_bytes, lowered.aliases, context.nanoseconds, open_ended,
+        len(function.errors), dict(zip(constants, keepalive, strict=True)), short_inputs)
     compiled, on_second_call = tiers.compile_tiers(text, addresses, function, context.nanoseconds, kept, portable)
     dump("s", lambda: jit.disassembly(compiled))
     return Program(compiled.address, function.scratch_bytes, lowered.aliases, context.nanoseconds,
-                   cancellation.open_ended(function), _errors(function.name, function.errors), text, compiled,
-                   limits.short_inputs(function), sum(t.nbytes for t in function.temps),
+                   open_ended, _errors(function.name, function.errors), text, compiled,
+                   short_inputs, sum(t.nbytes for t in function.temps),
                    workspace.routines(function), on_second_call, kept, portable)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from numjet.api.jit import jit
 from numjet.api.sharding.shards import make_array_from_single_device_arrays
 from numjet.api.transfer import device_get, device_put, devices, effects_barrier, local_devices, process_count, process_index
 from numjet.core.sharding.mesh import Mesh
@@ -53,18 +54,38 @@ def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
     >>> process_allgather(np.arange(3)).shape, process_allgather(np.arange(3), tiled=True).shape
     ((1, 3), (3,))
     """
+    leaves, tree = tree_flatten(in_tree)
+    replicated = _replicated_together([x for x in leaves if _has_parts_elsewhere(x)]) if tiled else {}
+
     def gather(x: Any) -> np.ndarray:
+        if id(x) in replicated:
+            return replicated[id(x)]
         if isinstance(x, Array) and not x.is_fully_addressable:
             if not tiled:
                 raise ValueError("Gathering global non-fully-addressable arrays only supports tiled=True")
-            return np.asarray(x) if x.is_fully_replicated else _replicated(x, x.sharding.mesh)
+            return np.asarray(x)
         value = np.asarray(device_get(x))
         if process_count() == 1:
             return value if tiled and value.ndim else value[None]
         stacked = _stacked(value)
         found = _replicated(stacked, stacked.sharding.mesh)
         return found.reshape(-1, *found.shape[2:]) if tiled and value.ndim else found
-    return tree_map(gather, in_tree)
+    return tree_unflatten(tree, list(map(gather, leaves)))
+
+
+def _has_parts_elsewhere(x: Any) -> bool:
+    """Whether other processes have parts of an array that this one has not."""
+    return isinstance(x, Array) and not x.is_fully_addressable and not x.is_fully_replicated
+
+
+def _replicated_together(arrays: list[Any]) -> dict[int, np.ndarray]:
+    """The values of global arrays, by their ids: one program brings all of a mesh to all processes."""
+    found: dict[int, np.ndarray] = {}
+    for mesh in dict.fromkeys(x.sharding.mesh for x in arrays):
+        of_mesh = [x for x in arrays if x.sharding.mesh == mesh]
+        whole = jit(lambda xs: xs, out_shardings=NamedSharding(mesh, PartitionSpec()))(of_mesh)
+        found.update({id(x): np.asarray(w.addressable_data(0)) for x, w in zip(of_mesh, whole, strict=True)})
+    return found
 
 
 def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:

@@ -98,7 +98,7 @@ class transform_name_stack(extend_name_stack):
     __slots__ = ()
 
     def __init__(self, name: str):
-        super().__init__(f"{name}()")
+        super().__init__(source.Transform(name))
 
 
 class user_context(_Scope):

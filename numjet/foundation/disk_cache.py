@@ -19,7 +19,7 @@ import os
 import stat
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from numjet.foundation import events, lazy_import
@@ -72,19 +72,26 @@ def key(text: str | bytes, *shaping: str) -> str:
 
 def find(name: str, event: str = "cache") -> bytes | None:
     """The content of an entry, or None. event: under which name the search is counted."""
+    found = find_first([name], event)
+    return None if found is None else found[1]
+
+
+def find_first(names: Sequence[str], event: str = "cache") -> tuple[str, bytes] | None:
+    """The first of some entries that is there, its name and content, or None; counted as one search."""
     place = folder()
     if place is None:
         return None
-    code = None
+    found = None
     try:
         with _opened(place) as directory:
-            code = _read(directory, name)
+            read = ((name, _read(directory, name)) for name in names)
+            found = next(((name, code) for name, code in read if code is not None), None)
     except FileNotFoundError:
         pass
     except OSError as error:
         _warn("read", place, error)
-    events.count(f"{event}.miss" if code is None else f"{event}.hit")
-    return code
+    events.count(f"{event}.miss" if found is None else f"{event}.hit")
+    return found
 
 
 def keep(name: str, code: bytes, seconds: float, event: str = "cache") -> None:

@@ -46,20 +46,26 @@ def snippet(wrong: str, right: str) -> str:
 
 
 class _Documented(Exception):
-    """Base of errors that docs/errors.md explains, and JAX's documentation under the same names."""
+    """Base of errors that have a page, docs/errors/NAME.md, which `python -m numjet error NAME` prints."""
+
+    in_jax_docs = False  # whether JAX's documentation explains the class, too: people find it by that address
 
     def __str__(self) -> str:
         name = type(self).__name__
-        return (f"{super().__str__()}\n\nSee {name} in docs/errors.md for examples and remedies; JAX's page on it is "
-                f"https://docs.jax.dev/en/latest/errors.html#jax.errors.{name}")
+        also = f"\nJAX's page on it is https://docs.jax.dev/en/latest/errors.html#jax.errors.{name}" if self.in_jax_docs else ""
+        return f"{super().__str__()}\n\nExamples and remedies: `python -m numjet error {name}` (docs/errors/{name}.md){also}"
 
 
 class JAXTypeError(_Documented, TypeError):
     """A TypeError about traced values."""
 
+    in_jax_docs = True
+
 
 class JAXIndexError(_Documented, IndexError):
     """An IndexError about traced values."""
+
+    in_jax_docs = True
 
 
 class ConcretizationTypeError(JAXTypeError):
@@ -110,7 +116,7 @@ class TracerBoolConversionError(ConcretizationTypeError):
 
 
 class TracerArrayConversionError(JAXTypeError):
-    """A traced value was passed to NumPy, which needs numbers: `numpy.sin(x)`, `numpy.asarray(x)`."""
+    """A traced value was passed to NumPy, which needs numbers: `numpy.asarray(x)`, the index of a NumPy array."""
 
     def __init__(self, tracer: Any):
         super().__init__(
@@ -122,7 +128,7 @@ class TracerArrayConversionError(JAXTypeError):
                 "or an index that must be known, make it static (`static_argnums` of jit); a function that only "
                 "exists for NumPy arrays goes through `pure_callback`. Indexing a NumPy array with a traced value "
                 "fails the same way: make it an array first, `jnp.asarray(table)[i]`.",
-                snippet("import numpy as np\ny = np.sin(x)", "import numjet.numpy as jnp\ny = jnp.sin(x)"),
+                snippet("y = np.asarray(x) + table[i]", "y = x + jnp.asarray(table)[i]"),
             )
         )
 
@@ -174,16 +180,15 @@ class UnexpectedTracerError(JAXTypeError):
             super().__init__(msg)
             return
         tracer = msg
-        where = f"It was created on {created}" if created else ""
-        while_tracing = f"while {traced} was being traced" if traced else ""
-        place = " ".join(part for part in (where or ("It was created" if while_tracing else ""), while_tracing) if part)
         super().__init__(
             compose(
-                f"Encountered an unexpected tracer: {describe(tracer)} leaked out of the function it belongs to, by a side "
-                "effect on global state, a closure or an attribute.",
-                place + "." if place else "",
-                "Transformed functions run once to be recorded; what they leave in globals, closures or attributes "
-                "is a placeholder, not a number. Return every value that is needed outside. To find the leak, run "
+                "Encountered an unexpected tracer. A function transformed by JAX had a side effect, allowing for a reference "
+                f"to an intermediate value ({describe(tracer)}) to escape the scope of the transformation.",
+                f"The function being traced when the value leaked was {traced}." if traced else "",
+                f"The leaked intermediate value was created on {created}." if created else "",
+                "Transformed functions run once to be recorded, and must not save intermediate values to global state: what "
+                "they leave in globals, closures or attributes is a placeholder, not a number. Return every value that is "
+                "needed outside. To find the leak, run "
                 "within `checking_leaks()` or with JAX_CHECK_TRACER_LEAKS=1.",
                 snippet("log = []\n@jit\ndef f(x):\n    log.append(x)\n    return x + 1",
                         "@jit\ndef f(x):\n    return x + 1, x"),
@@ -195,20 +200,24 @@ class KeyReuseError(JAXTypeError):
     """A random key was used twice, so that two draws are not independent."""
 
 
-class JaxprTypeError(TypeError):
+class JaxprTypeError(_Documented, TypeError):
     """The types of a program are inconsistent."""
 
 
-class JaxRuntimeError(RuntimeError):
+class JaxRuntimeError(_Documented, RuntimeError):
     """A compiled program or a device failed while running."""
 
 
-class InconclusiveDimensionOperation(Exception):
+class InconclusiveDimensionOperation(_Documented):
     """A comparison of symbolic dimensions has different results for different sizes."""
 
 
 class ShapeMismatchError(TypeError, ValueError):
     """Shapes that do not go together: a TypeError as in JAX, a ValueError as in NumPy, whichever a program expects."""
+
+
+class ShardingTypeError(Exception):
+    """Types of operands, which say how these are divided along Explicit axes of a mesh, do not tell how a result is."""
 
 
 class TypePromotionError(ValueError):

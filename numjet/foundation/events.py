@@ -174,6 +174,34 @@ def log_debug(text: Callable[[], str], asked: bool = False) -> None:
         logging.getLogger("numjet").debug("%s", text())
 
 
+class _Logger:
+    """The package's logger follows jax_logging_level: its level, and a handler that writes to stderr."""
+
+    def __init__(self) -> None:
+        self.level = "NOTSET"
+        self.handler: Any = None
+
+    def follow(self) -> None:
+        """Brings level and handler in line with the flag, if that has changed."""
+        if config.jax_logging_level == self.level:
+            return
+        self.level = config.jax_logging_level
+        logger = logging.getLogger("numjet")
+        logger.setLevel(self.level)
+        if self.handler is not None:
+            logger.removeHandler(self.handler)
+            self.handler = None
+        if self.level != "NOTSET":
+            self.handler = logging.StreamHandler()
+            self.handler.setFormatter(logging.Formatter("%(levelname)s:%(asctime)s:%(name)s:%(lineno)d: %(message)s"))
+            logger.addHandler(self.handler)
+
+
+_logger = _Logger()
+_logger.follow()
+config.on_change(_logger.follow)
+
+
 def _debugging() -> bool:
     """Whether lines for debugging go anywhere: not in a program that never imported Python's logging."""
     return "logging" in sys.modules and logging.getLogger("numjet").isEnabledFor(logging.DEBUG)

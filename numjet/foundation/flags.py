@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from numjet.foundation import lazy_import
+from numjet.foundation import jax_flags, lazy_import
 from numjet.foundation.record import Record
 
 difflib = lazy_import.Module("difflib")
@@ -28,13 +28,6 @@ def parse_bool(value: Any) -> bool:
     if isinstance(value, str) and value.strip().lower() in _FALSE:
         return False
     raise ValueError(f"expected a bool, got {value!r} of type {type(value).__name__}")
-
-
-def parse_off(value: Any) -> bool:
-    """`parse_bool` of what can only be off."""
-    if parse_bool(value):
-        raise ValueError("not supported, it can only be False")
-    return False
 
 
 def parse_int(value: Any) -> int:
@@ -92,6 +85,24 @@ def parse_mesh(value: Any) -> Any:
     raise ValueError(f"expected a mesh, as set_mesh sets it, got {value!r} of type {type(value).__name__}")
 
 
+def like(default: Any) -> Callable[[Any], Any]:
+    """The parser of values of the type of `default`; of any for None."""
+    parsers: dict[type, Callable[[Any], Any]] = {bool: parse_bool, int: parse_int, float: parse_float, str: parse_str}
+    return parsers.get(type(default), lambda value: value)
+
+
+def only(default: Any) -> Callable[[Any], Any]:
+    """A parser that accepts exactly `default`."""
+    parse_type = like(default)
+
+    def parse(value: Any) -> Any:
+        if parse_type(value) != default:
+            raise ValueError(f"not supported, it can only be {default!r}")
+        return default
+
+    return parse
+
+
 def one_of(*choices: str) -> Callable[[Any], str]:
     """A parser that accepts exactly `choices`."""
 
@@ -114,18 +125,19 @@ class Flag(Record):
     optional: bool = False  # None is a value, too
     fixed: bool = False  # read when numjet is imported; does not change afterwards
     options: tuple[str, ...] = ()  # of XLA_FLAGS, which set the flag, too
+    inert: bool = False  # no value that it accepts changes anything
 
     @property
     def stem(self) -> str:
         """The name without its prefix: `enable_x64`, `num_threads`."""
-        return self.name.split("_", 1)[1]
+        return self.name.removeprefix("numjet_").removeprefix("jax_")
 
     @property
     def environment(self) -> tuple[str, ...]:
         """Environment variables that set the flag; the first one that is present wins."""
         stem = self.stem.upper()
         own = (f"NUMJET_{stem}",)
-        return own if self.name.startswith("numjet_") else (*own, f"JAX_{stem}")
+        return own if self.name.startswith("numjet_") else (*own, self.name.upper())
 
     def convert(self, value: Any) -> Any:
         """The value to store; ValueError if the flag does not accept it."""
@@ -168,6 +180,7 @@ FLAGS: tuple[Flag, ...] = (
     _traced("jax_legacy_prng_key", one_of("allow", "warn", "error"), "allow",
             "What happens where a key is an array of words, as PRNGKey makes them."),
     _traced("jax_random_seed_offset", parse_int, 0, "Added to every seed."),
+    _traced("jax_high_dynamic_range_gumbel", parse_bool, False, "Two random numbers per sample of gumbel and categorical."),
     _traced("jax_softmax_custom_jvp", parse_bool, True, "Softmax with its own derivative rule."),
     _traced("numjet_numpy_dispatch", parse_bool, True, "NumPy's functions of arrays are numjet's, and traced; off: they work "
             "with NumPy values, as in JAX."),
@@ -192,14 +205,15 @@ FLAGS: tuple[Flag, ...] = (
     Flag("jax_transfer_guard_device_to_device", one_of(*_GUARDS), None, "The same between devices.", optional=True),
     Flag("jax_transfer_guard_device_to_host", one_of(*_GUARDS), None, "The same from a device to the host.", optional=True),
     # which of its implementations JAX uses: numjet has one of each, with the same results, so these change nothing
-    Flag("jax_use_direct_linearize", parse_bool, True, "JAX: linearize in one pass. Here: as always."),
-    Flag("jax_remat3", parse_bool, False, "JAX: its newer checkpoint. Here: as always."),
-    Flag("jax_use_simplified_jaxpr_constants", parse_off, False, "JAX: arrays as literals of jaxprs. Here they are constants."),
+    Flag("jax_use_direct_linearize", parse_bool, True, "JAX: linearize in one pass. Here: as always.", inert=True),
+    Flag("jax_remat3", parse_bool, False, "JAX: its newer checkpoint. Here: as always.", inert=True),
     # checks
     _traced("jax_debug_nans", parse_bool, False, "Raise at the operation that makes a NaN."),
     _traced("jax_debug_infs", parse_bool, False, "Raise at the operation that makes an infinity."),
     _traced("numjet_debug_masked_nans", parse_bool, False, "jax_debug_nans and jax_debug_infs raise for values, too, that no "
             "result of a compiled program shows, such as those that a later `where` replaces."),
+    _traced("numjet_index_checks", one_of("off", "eager", "all"), "eager", "Whether x[i] with i out of bounds raises "
+            "IndexError: outside of jit, also in compiled programs, or never (so in programs that import JAX): i is clipped."),
     _traced("jax_debug_key_reuse", parse_bool, False, "Raise when a random key is used twice."),
     _traced("jax_check_tracer_leaks", parse_bool, False, "Raise when a traced value outlives its trace."),
     _traced("jax_enable_checks", parse_bool, False, "Verify programs between passes."),
@@ -210,7 +224,8 @@ FLAGS: tuple[Flag, ...] = (
     Flag("jax_log_checkpoint_residuals", parse_bool, False, "Log what functions with checkpoint save for the backward pass."),
     Flag("jax_explain_cache_misses", parse_bool, False, "Log why a function is retraced."),
     Flag("jax_traceback_filtering", one_of(*_FILTERS), "auto", "Frames of this package in tracebacks."),
-    Flag("jax_pprint_use_color", parse_off, False, "Colour programs printed to a terminal: not supported."),
+    Flag("jax_logging_level", one_of("NOTSET", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"), "NOTSET",
+         "Level of the logger of the package, whose messages then go to stderr, too."),
     # the compilation cache on disk
     Flag("jax_compilation_cache_dir", parse_str, None, "Folder of the compilation cache.", optional=True),
     Flag("jax_enable_compilation_cache", parse_bool, True, "Keep compiled programs on disk."),
@@ -229,6 +244,9 @@ FLAGS: tuple[Flag, ...] = (
     Flag("numjet_tiers", one_of("auto", "one"), "auto", "auto: large programs are compiled quickly first, and optimized "
          "once they are called again; one: optimized at once."),
     Flag("numjet_perf_map", parse_bool, False, "Write the addresses of compiled functions to /tmp/perf-PID.map, for perf."),
+    # JAX's flags about what numjet does not have
+    *(Flag(name, like(default), default, doc, optional=default is None, inert=True) for name, default, doc in jax_flags.FREE),
+    *(Flag(name, only(default), default, doc, inert=True) for name, default, doc in jax_flags.KEPT),
 )
 
 BY_NAME: dict[str, Flag] = {flag.name: flag for flag in FLAGS}

@@ -15,6 +15,8 @@ from typing import Any
 
 from numjet import _native
 
+_NO_MEMORY = 12   # errno.ENOMEM of all systems
+
 # What imports: numjet.as_jax replaces it, so that this package reaches the installed jaxlib where `import jaxlib` means numjet.
 importer: Callable[[str], ModuleType] = importlib.import_module
 
@@ -35,5 +37,13 @@ def held_at_fork(other: Any) -> Any:
 
 
 def import_module(name: str) -> ModuleType:
-    """Imports a module; forks in other threads wait, as a child could never finish an interrupted import."""
-    return _native.call_whole(importer, name)
+    """Imports a module; forks in other threads wait, as a child could never finish an interrupted import.
+
+    Raises MemoryError where there is no memory for reading a file, which Python reports as an OSError.
+    """
+    try:
+        return _native.call_whole(importer, name)
+    except OSError as error:
+        if error.errno != _NO_MEMORY:
+            raise
+        raise MemoryError(f"no memory left for importing {name}") from error

@@ -12,7 +12,7 @@ import os
 import sys
 import threading
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from numjet import _native
@@ -68,6 +68,33 @@ def is_internal(code: types.CodeType) -> bool:
 def is_own(code: types.CodeType) -> bool:
     """Whether the code is one of this package's files, which change with its version."""
     return code.co_filename.startswith(_PACKAGE)
+
+
+class Transform(str):
+    """The name of a transformation among the names of scopes: it is written around the next scope's, `jvp(layer1)`."""
+
+    __slots__ = ()
+
+
+def names_text(names: Iterable[str]) -> str:
+    """The names of scopes, outermost first, as one path.
+
+    >>> names_text(("model", Transform("transpose"), Transform("jvp"), "layer1", "sin"))
+    'model/transpose(jvp(layer1))/sin'
+    """
+    path: list[str] = []
+    waiting: list[str] = []
+    for name in names:
+        if isinstance(name, Transform):
+            waiting.append(name)
+        else:
+            path.append(_wrapped(waiting, name))
+            waiting = []
+    return "/".join([*path, _wrapped(waiting, "")] if waiting else path)
+
+
+def _wrapped(transforms: Sequence[str], name: str) -> str:
+    return "".join(f"{t}(" for t in transforms) + name + ")" * len(transforms)
 
 
 class Frame:
@@ -135,6 +162,25 @@ def backward(frame: Frame | Source | None) -> Frame:
 IN_RULE = BackwardFrame(backward.__code__, 0)  # stands for the line that runs
 
 
+def within(frame: Any, names: tuple[str, ...]) -> Any:
+    """The frame of an equation of a program that is replayed in scopes of these names."""
+    if not names or frame is IN_RULE or not isinstance(frame, Frame):
+        return frame
+    return type(frame)(frame.code, frame._last, (*names, *frame.names))
+
+
+def names_of(frame: Any) -> tuple[str, ...]:
+    """The names of the scopes of an equation, by its source."""
+    return getattr(frame, "names", ())
+
+
+def beyond(frame: Any, depth: int) -> Any:
+    """The frame without the names of the outermost `depth` scopes."""
+    if not depth or frame is IN_RULE or not isinstance(frame, Frame):
+        return frame
+    return type(frame)(frame.code, frame._last, frame.names[depth:])
+
+
 def user_frame() -> Frame | None:
     """The innermost stack frame outside the package; None when there is none."""
     frame: types.FrameType | None = sys._getframe(1)
@@ -180,6 +226,22 @@ def frame_scope(frame: Frame | None) -> _native.Scope:
 def names_scope(names: tuple[str, ...]) -> _native.Scope:
     """A block in the scopes of these names only."""
     return _native.Scope(_scopes, "names", names)
+
+
+def transformed(name: str) -> _native.Scope:
+    """A block whose operations a transformation of this name writes."""
+    return _native.Scope(_scopes, "names", (*_scopes.names, Transform(name)))
+
+
+@contextlib.contextmanager
+def unnamed() -> Iterator[None]:
+    """A block that writes a program of its own, which is in no scope: the equation that holds it is."""
+    outer, frame = _scopes.names, _scopes.frame
+    _scopes.names, _scopes.frame = (), beyond(frame, sys.maxsize)
+    try:
+        yield
+    finally:
+        _scopes.names, _scopes.frame = outer, frame
 
 
 def user_code() -> _native.Scope:

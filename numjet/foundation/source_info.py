@@ -4,14 +4,14 @@ from __future__ import annotations
 from typing import Any
 
 from numjet.foundation.record import Record
-from numjet.foundation.source import Frame
+from numjet.foundation.source import Frame, Transform, names_text
 
 
 class NameStack(Record):
     """The names of scopes, outermost first; `+` joins two.
 
-    >>> str(NameStack(("model",)) + NameStack(("layer1",)))
-    'model/layer1'
+    >>> str(NameStack(("model",)) + NameStack().transform("jvp").extend("layer1"))
+    'model/jvp(layer1)'
     """
     stack: tuple[str, ...] = ()
 
@@ -20,7 +20,7 @@ class NameStack(Record):
 
     def transform(self, transform_name: str) -> NameStack:
         """The names inside of a transformation."""
-        return NameStack((*self.stack, f"{transform_name}()"))
+        return NameStack((*self.stack, Transform(transform_name)))
 
     def __add__(self, other: NameStack) -> NameStack:
         return NameStack((*self.stack, *other.stack))
@@ -32,7 +32,7 @@ class NameStack(Record):
         return len(self.stack)
 
     def __str__(self) -> str:
-        return "/".join(self.stack)
+        return names_text(self.stack)
 
 
 class SourceInfo(Record):

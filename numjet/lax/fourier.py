@@ -156,7 +156,8 @@ def _weights(like: Any, n: int, weight: Any) -> Any:
     counts[:1] = 1
     if n % 2 == 0:
         counts[-1:] = 1
-    return broadcast_in_dim(weight(counts).astype(aval.dtype), aval.shape, (aval.ndim - 1,))
+    made = broadcast_in_dim(weight(counts).astype(aval.dtype), aval.shape, (aval.ndim - 1,))
+    return as_dtype(made, aval.dtype)   # of 64 bits, while jax_enable_x64 is off
 
 
 def _samples() -> Samples:

@@ -4,6 +4,10 @@ from numjet.control.lazy_exports import (
     associative_scan as associative_scan, composite as composite, custom_linear_solve as custom_linear_solve,
     custom_root as custom_root, platform_dependent as platform_dependent,
 )
+from numjet.control.branches.cond_op import cond_p as cond_p
+from numjet.control.custom.solve import linear_solve_p as linear_solve_p
+from numjet.control.loops.scan_op import scan_p as scan_p
+from numjet.control.loops.while_op import while_p as while_p
 from numjet.lax import linalg as linalg
 from numjet.lax.barrier import (
     after_all as after_all, after_all_p as after_all_p, create_token as create_token, dce_sink as dce_sink,
@@ -75,4 +79,6 @@ from numjet.lax.rng.bit_generator import (
 from numjet.lax.shape.stacking import (
     broadcast_like as broadcast_like, shape_as_value as shape_as_value, stack as stack, stage as stage, unstack as unstack,
 )
-from numjet.lax.sharding import with_sharding_constraint as with_sharding_constraint
+from numjet.lax.sharding import (
+    sharding_constraint_p as sharding_constraint_p, with_sharding_constraint as with_sharding_constraint,
+)

@@ -1,7 +1,7 @@
 """Operands of elementwise functions: broadcasting, dtypes, and helpers of rules."""
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -83,6 +83,26 @@ def same_dtype(fn: Callable[..., Any]) -> Callable[..., Any]:
     if isinstance(fn, np.ufunc):
         eager.ufunc = fn  # type: ignore[attr-defined]
     return eager
+
+
+LoopPlan = Sequence[tuple[Any, ...]]   # see with_loops
+
+
+def with_loops(plan: Callable[..., LoopPlan | None]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Marks a NumPy function as a sequence of ufuncs, which native code may run one by one (`api/eager_plans.py`).
+
+    plan(*dtypes, **params) gives (ufunc, operand, ...) for each, the last one for the result; None: it is not so for these
+    dtypes. An operand is the number of a value, the arguments' first, or a NumPy scalar; np.where stands for a selection.
+    """
+    def mark(eager: Callable[..., Any]) -> Callable[..., Any]:
+        eager.loops = plan  # type: ignore[attr-defined]
+        return eager
+    return mark
+
+
+def one_loop(ufunc: np.ufunc) -> Callable[..., LoopPlan | None]:
+    """The plan of a function that is one ufunc of real operands."""
+    return lambda *dtypes, **params: [(ufunc, *range(len(dtypes)))] if dtypes[0].kind != "c" else None
 
 
 def by_kind(real: Callable[..., Any], complex: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,15 +1,20 @@
-"""Sharding constraints: how a value inside of a program is distributed over devices."""
+"""Sharding constraints: how a value inside of a program is distributed over devices, and changes of what types say of it."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any
 
+from numjet.core import batches
+from numjet.core.aval import ShapedArray
 from numjet.core.op import LINEAR, Missing, Op
+from numjet.core.sharding import explicit
 from numjet.core.sharding.distribution import canonical
-from numjet.core.sharding.mesh import AbstractMesh, current_mesh
-from numjet.core.sharding.partition_spec import UNCONSTRAINED, PartitionSpec
+from numjet.core.sharding.layouts import sharding_of
+from numjet.core.sharding.mesh import AbstractMesh, AxisType, current_mesh
+from numjet.core.sharding.partition_spec import UNCONSTRAINED, PartitionSpec, axes_of, parts_of
 from numjet.core.sharding.shardings import IndivisibleError, NamedSharding, Sharding
-from numjet.core.trace import aval_of
+from numjet.core.trace import Tracer, aval_of
 from numjet.core.traits import EXACT
 from numjet.foundation import tree
 from numjet.foundation.tree.prefix import flatten_axes
@@ -19,8 +24,9 @@ from numjet.lax.shape.stacking import stage
 def with_sharding_constraint(x: Any, shardings: Any) -> Any:
     """The arrays of a pytree, distributed over devices by `shardings` (a sharding, or a pytree of them).
 
-    A PartitionSpec is for the mesh in use. ValueError for None, for shardings that do not fit the shapes, and for a
-    specification without a mesh; TypeError for what is no sharding.
+    A PartitionSpec is for the mesh in use. In a traced function, what cannot be divided evenly is on all devices. ValueError
+    for None and for shardings that do not fit the shapes; RuntimeError for a specification without a mesh; TypeError for what
+    is no sharding.
 
     >>> import numjet as nj
     >>> mesh = nj.make_mesh((1,), ("x",))
@@ -34,10 +40,21 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
 
 def _constraint(x: Any, given: Any) -> Any:
     sharding = _checked(given)
-    shape = aval_of(x).shape
+    aval = aval_of(x)
+    shape = aval.shape
+    if isinstance(sharding, NamedSharding) and sharding.mesh.explicit_axes:
+        if sharding.mesh.are_all_axes_explicit:
+            return _asserted(x, aval, sharding)
+        if set(axes_of(sharding.spec)) & set(sharding.mesh.explicit_axes):
+            raise ValueError("The spec of NamedSharding passed to with_sharding_constraint can only refer to Auto axes of "
+                             "the mesh. "
+                             f"Got spec={sharding.spec} and mesh={sharding.mesh.abstract_mesh}. You probably meant to use "
+                             "`reshard` API?")
     try:
         sharding.check_compatible_aval(shape)
     except IndivisibleError as error:
+        if isinstance(x, Tracer) and isinstance(sharding, NamedSharding):  # as JAX: a program divides what can be divided
+            return constrained(stage(x), _even(sharding, shape))
         raise IndivisibleError(f"One of with_sharding_constraint arguments was given the sharding of {sharding}, which does "
                                f"not divide its shape: {error}") from None
     except ValueError as error:
@@ -46,35 +63,72 @@ def _constraint(x: Any, given: Any) -> Any:
     return constrained(stage(x), sharding)
 
 
+def _even(sharding: NamedSharding, shape: Sequence[int]) -> NamedSharding:
+    """The sharding without axes along which a shape cannot be divided evenly."""
+    counts = [prod(sharding.mesh.shape[a] for a in parts_of(part)) for part in sharding.spec]
+    return sharding.update(spec=PartitionSpec(*[part if shape[d] % n == 0 else None
+                                                for d, (part, n) in enumerate(zip(sharding.spec, counts, strict=True))]))
+
+
+def _asserted(x: Any, aval: ShapedArray, sharding: NamedSharding) -> Any:
+    """x, whose type says what the sharding does, as all axes are Explicit. AssertionError where it does not."""
+    explicit.check_fits(sharding, aval.shape)
+    there, wanted = explicit.parts(aval), explicit.explicit_parts(sharding.mesh, sharding.spec, aval.ndim)
+    if there != wanted:
+        raise AssertionError("`with_sharding_constraint` acts as an assert when all axes of mesh are of type `Explicit`. The "
+                             f"array sharding: {PartitionSpec(*there)} did not match the sharding provided: "
+                             f"{PartitionSpec(*wanted)}. Please use `jax.sharding.reshard` to shard your input to the sharding "
+                             "you want.")
+    return x if isinstance(x, Tracer) else resharded(x, sharding)
+
+
 def constrained(x: Any, sharding: Any) -> Any:
     """An array of a sharding that was checked; None, and shardings on one device, change nothing."""
+    if isinstance(sharding, NamedSharding) and sharding.mesh.explicit_axes:
+        return _divided_now(x, sharding)
     if not isinstance(sharding, NamedSharding) or sharding.num_devices == 1:
         return x
     return sharding_constraint_p.bind(x, sharding=sharding if isinstance(sharding.mesh, AbstractMesh) else canonical(sharding))
 
 
+def _divided_now(x: Any, sharding: NamedSharding) -> Any:
+    """x under a sharding over a mesh of which some axes are Explicit: its type says those, a constraint the others."""
+    mesh = sharding.mesh
+    x = resharded(x, sharding)
+    rest = [tuple(a for a in parts_of(p) if a in mesh.auto_axes) for p in sharding.spec]
+    return sharding_constraint_p.bind(x, sharding=sharding.update(spec=PartitionSpec(*rest))) if any(rest) else x
+
+
 def _checked(given: Any) -> Sharding:
+    given = sharding_of(given)
     if given is None:
         raise ValueError("with_sharding_constraint: one of the shardings is None, which names no devices; pass a sharding")
     if isinstance(given, PartitionSpec):
         mesh = current_mesh()
         if mesh.empty:
-            raise RuntimeError("with_sharding_constraint requires a non-empty mesh if you are passing `PartitionSpec`s or "
-                               f"`None` to shardings, got {given}: call it in `with jax.set_mesh(mesh):`, or pass a "
-                               "NamedSharding")
+            raise RuntimeError("with_sharding_constraint requires a non-empty mesh in context if you are passing "
+                               "`PartitionSpec`s to shardings. You can define a context mesh via `jax.set_mesh(mesh)`. "
+                               "Alternatively, provide `Sharding`s to shardings and then the mesh context manager is not "
+                               f"required. Got {given}.")
         return NamedSharding(mesh, given)
+    if is_empty(given):
+        raise ValueError(f"One of shardings leaf specifications got an empty NamedSharding: {given} which is not allowed.")
     if not isinstance(given, Sharding):
         raise TypeError(f"with_sharding_constraint: shardings are objects with a device_set, got {given!r}")
     return given
 
 
 def _batch(size: int, args: Sequence[Any], dims: Sequence[int | None], *, sharding: NamedSharding) -> tuple[Any, int | None]:
-    """The batch may be distributed as XLA likes."""
+    """The batch is divided as vmap's spmd_axis_name says, else as XLA likes."""
     (x,), (d,) = args, dims
     if d is None:
         return sharding_constraint_p.bind(x, sharding=sharding), None
-    parts = [*sharding.spec, *[None] * (aval_of(x).ndim - 1 - len(sharding.spec))]
-    parts.insert(d, UNCONSTRAINED)
+    along = batches.current.spmd
+    if set(along) & set(axes_of(sharding.spec)):
+        raise ValueError(f"vmap spmd_axis_name {along} cannot appear in with_sharding_constraint spec, but got spec "
+                         f"{sharding.spec}: an axis divides the batch or a dimension of its elements, not both")
+    parts = [*sharding.spec, *[None] * (d - len(sharding.spec))]
+    parts.insert(d, along or UNCONSTRAINED)
     return sharding_constraint_p.bind(x, sharding=sharding.update(spec=PartitionSpec(*parts))), d
 
 
@@ -85,6 +139,11 @@ def _transpose(ct: Any, x: Any, *, sharding: NamedSharding) -> list[Any]:
 def _hlo(b: Any, x: Any, *, sharding: NamedSharding) -> Any:
     if b.partitions is None:
         return x
+    there = x.aval.placement
+    if there is not None:  # the specification is of Auto axes
+        given = [*sharding.spec, *[None] * (x.ndim - len(sharding.spec))]
+        sharding = sharding.update(spec=PartitionSpec(*[o if p is UNCONSTRAINED else (*parts_of(o), *parts_of(p))
+                                                        for o, p in zip(there.parts, given, strict=True)]))
     return b.op("sdy.sharding_constraint", [x], x.aval, attrs={"sharding": b.partitions.attribute(sharding, x.ndim)})
 
 
@@ -93,3 +152,153 @@ sharding_constraint_p: Op = Op(
     jvp=LINEAR, transpose=_transpose, batch=_batch, linear_in=(0,),
     cpu=lambda b, x, *, sharding: x, hlo=_hlo, traits=EXACT, mesh=lambda *, sharding: sharding.mesh,
     samples=Missing("needs several devices; tests/api/test_sharding.py puts arrays on eight"))
+
+
+# ------------------------------------------------------------------------------------------------ Explicit axes
+
+def resharded(x: Any, sharding: NamedSharding, from_auto: bool = False) -> Any:
+    """A value under a sharding that was checked, of which its type then says the Explicit axes. from_auto: the compiler divided
+    it before, and divides its cotangent."""
+    return reshard_p.bind(x, sharding=sharding, from_auto=from_auto)
+
+
+def left_to_compiler(x: Any, axes: Sequence[Any] | None = None) -> Any:
+    """A value along whose Explicit axes (default: all) the compiler divides from now on."""
+    there = aval_of(x).placement
+    if there is None:
+        return x
+    chosen = there.mesh.explicit_axes if axes is None else tuple(a for a in there.mesh.explicit_axes if a in axes)
+    return mesh_cast_p.bind(x, axes=chosen) if chosen else x
+
+
+def divided_like_batch(x: Any, operand: Any) -> Any:
+    """A value that was broadcast to a batch in axis 0, divided as the batch is."""
+    part = explicit.mapped()
+    if part is None:
+        return x
+    mesh, axes = part
+    used = set(axes_of(PartitionSpec(*explicit.parts(aval_of(operand)))))
+    if used & set(parts_of(axes)):
+        return x
+    return resharded(x, NamedSharding(mesh, PartitionSpec(axes, *explicit.parts(aval_of(operand)))))
+
+
+def as_typed(x: Any, aval: ShapedArray) -> Any:
+    """A cotangent, placed as the type of its variable says."""
+    there = aval_of(x).placement
+    if there is aval.placement or aval_of(x).shape != aval.shape:
+        return x
+    return resharded(x, (there if aval.placement is None else aval.placement).sharding.update(
+        spec=PartitionSpec(*explicit.parts(aval))))
+
+
+def is_empty(sharding: Any) -> bool:
+    """Whether a sharding is of a mesh without axes, as typeof(x).sharding is where no mesh is in use: it says nothing."""
+    return isinstance(sharding, NamedSharding) and sharding.mesh.empty
+
+
+def out_sharding_of(name: str, given: Any) -> NamedSharding:
+    """The sharding over Explicit axes that a user gave as out_sharding of a function. TypeError for what is no sharding;
+    ValueError without a mesh, for axes that are not Explicit, and for another mesh than the one in use."""
+    if not isinstance(given, (NamedSharding, PartitionSpec)):
+        raise TypeError(f"`out_sharding` argument of {name} only supports instances of `NamedSharding` or `PartitionSpec`. Got "
+                        f"{given} of type: {type(given)}")
+    mesh = current_mesh()
+    if isinstance(given, PartitionSpec):
+        if mesh.empty:
+            raise ValueError("Using PartitionSpec when you are not under a mesh context is not allowed. Please pass a "
+                             "NamedSharding instance or enter into a mesh context via `jax.set_mesh`. Got "
+                             f"{given}")
+        given = NamedSharding(mesh, given)
+    elif not mesh.empty and mesh.abstract_mesh != given.mesh.abstract_mesh:
+        raise ValueError(f"Context mesh {mesh.abstract_mesh} should match the mesh of sharding {given.mesh.abstract_mesh} "
+                         f"passed "
+                         f"to {name}: leave the mesh out, and pass a PartitionSpec.")
+    if given.spec.unreduced or given.spec.reduced:
+        raise NotImplementedError(f"{name}: types do not say which sums are still to be made, so {given.spec} with unreduced "
+                                  "or reduced axes is not supported: sums over a divided dimension are made at once")
+    types = dict(zip(given.mesh.axis_names, given.mesh.axis_types, strict=True))
+    for axis in axes_of(given.spec):
+        if types[axis] is not AxisType.Explicit:
+            raise ValueError(f"PartitionSpec passed to {name} cannot contain axis names that are of type Auto or Manual. Got "
+                             f"PartitionSpec: {given.spec} with axis name: {axis} of type: {types[axis]}. Use "
+                             "with_sharding_constraint for these")
+    return given
+
+
+def with_out_sharding(name: str, fun: Callable[..., Any], given: Any, *args: Any) -> Any:
+    """fun(*args), whose result has the sharding that a user gave as out_sharding. The compiler finds the way there."""
+    if is_empty(given):
+        return fun(*args)
+    sharding = out_sharding_of(name, given)
+    out = fun(*map(left_to_compiler, args))
+    explicit.check_fits(sharding, aval_of(out).shape)
+    return resharded(out, sharding, from_auto=True)
+
+
+def created(name: str, x: Any, given: Any) -> Any:
+    """A new array under the sharding that a user gave as out_sharding; along Auto axes a constraint."""
+    mesh = current_mesh() if isinstance(given, PartitionSpec) else getattr(given, "mesh", None)
+    if mesh is None or not (mesh.empty or mesh.explicit_axes):
+        return with_sharding_constraint(x, given)
+    return with_out_sharding(name, lambda: x, given)
+
+
+def _reshard_abstract(x: ShapedArray, *, sharding: NamedSharding, from_auto: bool) -> ShapedArray:
+    return x.update(placement=explicit.placement_of(sharding, x.shape))
+
+
+def _reshard_batch(size: int, args: Sequence[Any], dims: Sequence[int | None], *, sharding: NamedSharding, from_auto: bool
+                   ) -> tuple[Any, int | None]:
+    """The batch stays divided as it is."""
+    (x,), (d,) = args, dims
+    if d is None:
+        return resharded(x, sharding, from_auto), None
+    aval = aval_of(x)
+    parts = list(explicit.explicit_parts(sharding.mesh, sharding.spec, aval.ndim - 1))
+    mapped = explicit.mapped()
+    parts.insert(d, explicit.parts(aval)[d] if mapped is None else mapped[1])
+    return resharded(x, sharding.update(spec=PartitionSpec(*parts)), from_auto), d
+
+
+def _reshard_transpose(ct: Any, x: Any, *, sharding: NamedSharding, from_auto: bool) -> list[Any]:
+    return [left_to_compiler(ct, sharding.mesh.explicit_axes) if from_auto else ct]
+
+
+def _reshard_hlo(b: Any, x: Any, *, sharding: NamedSharding, from_auto: bool) -> Any:
+    if b.partitions is None:
+        return x
+    return b.placed(x, sharding.mesh, explicit.explicit_parts(sharding.mesh, sharding.spec, x.ndim))
+
+
+reshard_p: Op = Op(
+    name="reshard", params=("sharding", "from_auto"), abstract=_reshard_abstract,
+    eager=lambda x, **_: x, jvp=LINEAR, transpose=_reshard_transpose, batch=_reshard_batch, linear_in=(0,),
+    cpu=lambda b, x, **_: x, hlo=_reshard_hlo, traits=EXACT,
+    mesh=lambda *, sharding, from_auto: sharding.mesh, places=lambda before, *, sharding, from_auto: sharding,
+    samples=Missing("needs a mesh; tests/sharding has eight devices"))
+
+
+def _cast_abstract(x: ShapedArray, *, axes: tuple[Any, ...]) -> ShapedArray:
+    return x if x.placement is None else explicit.typed(x, _cast(x.placement.sharding, axes=axes))
+
+
+def _cast(before: Any, *, axes: tuple[Any, ...]) -> Any:
+    """A sharding along whose axes the compiler divides."""
+    if not isinstance(before, NamedSharding):
+        return before
+    return NamedSharding(explicit.with_types(before.mesh, axes, AxisType.Auto), before.spec)
+
+
+def _cast_batch(size: int, args: Sequence[Any], dims: Sequence[int | None], *, axes: tuple[Any, ...]) -> tuple[Any, int | None]:
+    """The batch stays divided as it is."""
+    (x,), (d,) = args, dims
+    kept = () if d is None else parts_of(explicit.parts(aval_of(x))[d])
+    return left_to_compiler(x, [a for a in axes if a not in kept]), d
+
+
+mesh_cast_p: Op = Op(
+    name="mesh_cast", params=("axes",), abstract=_cast_abstract, eager=lambda x, **_: x, jvp=LINEAR,
+    transpose=lambda ct, x, **_: [ct], batch=_cast_batch, linear_in=(0,), cpu=lambda b, x, **_: x,
+    hlo=lambda b, x, **_: x, traits=EXACT, places=_cast,
+    samples=Missing("changes types that need a mesh; tests/sharding has eight devices"))

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from numjet.core.aval import ShapedArray
+from numjet.core.aval import ShapedArray, placements_in_use
 from numjet.core.ir import Literal
 from numjet.core.op import Missing, Op, PerArg, Samples, Undefined, lookup
 from numjet.core.trace import aval_of
@@ -18,6 +18,7 @@ from numjet.foundation import dtypes
 from numjet.foundation.errors import ShapeMismatchError
 from numjet.foundation.record import Record
 from numjet.lax.axes import shift
+from numjet.lax.sharding_later import sharding
 
 BOOL, INT, UINT, FLOAT, COMPLEX = "b", "i", "u", "f", "c"
 INTEGER = "iu"
@@ -53,7 +54,8 @@ def broadcast_batch(x: Any, dim: int | None, size: int) -> Any:
     if dim is not None:
         return moveaxis(x, dim, 0)
     shape = aval_of(x).shape
-    return call("broadcast_in_dim", x, shape=(size, *shape), broadcast_dimensions=tuple(range(1, 1 + len(shape))))
+    out = call("broadcast_in_dim", x, shape=(size, *shape), broadcast_dimensions=tuple(range(1, 1 + len(shape))))
+    return out if not placements_in_use else sharding.divided_like_batch(out, x)
 
 
 def in_front(args: Sequence[Any], dims: Sequence[int | None]) -> list[Any]:
@@ -131,7 +133,8 @@ def elementwise(name: str, *, accepts: str, eager: Callable, jvp: Any, cpu: Any,
 
 def _not_linear(name: str) -> Any:
     def transpose(ct: Any, *args: Any, **params: Any) -> Any:
-        raise NotImplementedError(f"Transpose rule (for reverse-mode differentiation) of '{name}': it is not linear")
+        raise NotImplementedError(f"Transpose rule (for reverse-mode differentiation) for '{name}' not implemented: "
+                                  "it is not linear")
     return transpose
 
 
@@ -198,7 +201,7 @@ def _typed_literal(name: str, value: Any, dtype: np.dtype) -> Literal:
         raise TypeError(f"lax.{name} requires arguments to have the same dtypes, got {dtype.name} and the Python "
                         f"{type(value).__name__} {value!r}. (Tip: the numjet.numpy function promotes its arguments.)")
     if type(value) is int:
-        dtypes.check_int_fits(value, dtype)
+        dtypes.check_int_fits(value, dtype if kind_of(dtype) in "iu" else dtypes.python_scalar_dtype(int))
     return Literal(np.asarray(value, dtype)[()], ShapedArray((), dtype, True))
 
 

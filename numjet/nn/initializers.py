@@ -22,7 +22,11 @@ Axes = int | Sequence[int]
 
 @runtime_checkable
 class Initializer(Protocol):
-    """A function (key, shape, dtype, out_sharding) -> array."""
+    """A function (key, shape, dtype, out_sharding) -> array.
+
+    >>> isinstance(zeros, Initializer)
+    True
+    """
 
     def __call__(self, key: Any, shape: Any, dtype: Any = None, out_sharding: Any = None) -> Any: ...
 
@@ -180,28 +184,32 @@ def _of_variance(key: Any, shape: tuple[int, ...], dtype: np.dtype, distribution
                      "'normal' or 'uniform'")
 
 
-def _named(doc: str, scale: float, mode: str, distribution: str) -> Callable[..., Callable[..., Any]]:
+_EXAMPLE = """
+
+    >>> from numjet import nn, random
+    >>> nn.initializers.{name}()(random.key(0), (4, 3)).shape
+    (4, 3)
+    """
+
+
+def _named(name: str, doc: str, scale: float, mode: str, distribution: str) -> Callable[..., Callable[..., Any]]:
     def make(in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: Any = None) -> Callable[..., Any]:
         return variance_scaling(scale, mode, distribution, in_axis, out_axis, batch_axis, dtype)
-    make.__doc__ = doc
+    make.__doc__ = doc.format(distribution.replace("_", " ")) + _EXAMPLE.format(name=name)
+    make.__name__ = make.__qualname__ = name
     return make
-
-
-def _publish(fun: Callable[..., Any], name: str) -> Callable[..., Any]:
-    fun.__name__ = fun.__qualname__ = name
-    return fun
 
 
 _GLOROT = "Makes an initializer of variance 2 / (fan_in + fan_out) (Glorot, Bengio, 2010), {}."
 _LECUN = "Makes an initializer of variance 1 / fan_in (LeCun et al., 1998), {}."
 _HE = "Makes an initializer of variance 2 / fan_in, for relu (He et al., 2015), {}."
 
-glorot_uniform = _publish(_named(_GLOROT.format("uniform"), 1.0, "fan_avg", "uniform"), "glorot_uniform")
-glorot_normal = _publish(_named(_GLOROT.format("truncated normal"), 1.0, "fan_avg", "truncated_normal"), "glorot_normal")
-lecun_uniform = _publish(_named(_LECUN.format("uniform"), 1.0, "fan_in", "uniform"), "lecun_uniform")
-lecun_normal = _publish(_named(_LECUN.format("truncated normal"), 1.0, "fan_in", "truncated_normal"), "lecun_normal")
-he_uniform = _publish(_named(_HE.format("uniform"), 2.0, "fan_in", "uniform"), "he_uniform")
-he_normal = _publish(_named(_HE.format("truncated normal"), 2.0, "fan_in", "truncated_normal"), "he_normal")
+glorot_uniform = _named("glorot_uniform", _GLOROT, 1.0, "fan_avg", "uniform")
+glorot_normal = _named("glorot_normal", _GLOROT, 1.0, "fan_avg", "truncated_normal")
+lecun_uniform = _named("lecun_uniform", _LECUN, 1.0, "fan_in", "uniform")
+lecun_normal = _named("lecun_normal", _LECUN, 1.0, "fan_in", "truncated_normal")
+he_uniform = _named("he_uniform", _HE, 2.0, "fan_in", "uniform")
+he_normal = _named("he_normal", _HE, 2.0, "fan_in", "truncated_normal")
 xavier_uniform, xavier_normal = glorot_uniform, glorot_normal
 kaiming_uniform, kaiming_normal = he_uniform, he_normal
 

@@ -12,8 +12,9 @@ from numjet.foundation import dtypes
 from numjet.foundation.config import config
 from numjet.lax.elementwise import arithmetic, bits, transcendental
 from numjet.numpy.core.promotion import promote_args_inexact
+from numjet.numpy.reduction.reductions import split_names
 
-Axis = int | tuple[int, ...] | None
+Axis = int | str | tuple[int | str, ...] | None
 
 
 def _inexact(name: str, x: Any) -> Any:
@@ -66,16 +67,21 @@ def logsumexp(a: Any, axis: Axis = None, b: Any = None, keepdims: bool = False, 
     if where is None:
         out = jnp.log(total) + top
     else:  # the logarithm of an empty sum has no derivative, not NaN
-        some = jnp.any(jnp.broadcast_to(where, a.shape), axis=axis, keepdims=True)
+        some = _any(jnp.broadcast_to(where, a.shape), axis)
         out = jnp.where(some, jnp.log(jnp.where(some, total, 1)) + top, -np.inf)
     if not keepdims:
         out, sign = _dropped(out, a.ndim, axis), sign if sign is None else _dropped(sign, a.ndim, axis)
     return (out, sign) if return_sign else out
 
 
+def _any(mask: Any, axis: Axis) -> Any:
+    """Whether the mask holds anywhere along the axes, which are kept; unlike jnp.any over named axes, too."""
+    return jnp.max(jnp.asarray(mask, bool), axis=axis, keepdims=True, initial=False)
+
+
 def _dropped(x: Any, ndim: int, axis: Axis) -> Any:
     """x without its reduced axes, which have size 1."""
-    return jnp.sum(x, axis=axis) if ndim else x
+    return jnp.sum(x, axis=split_names(axis, ndim)[0]) if ndim else x
 
 
 @jit_when_eager("axis", "keepdims")
@@ -151,7 +157,7 @@ def log_softmax(x: Any, axis: Axis = -1, where: Any = None) -> Any:
         # Elements that do not count are zeros in all that follows, so that no derivative is infinite there: exp of them
         # overflows, and the maximum of a row without elements is -inf.
         x = jnp.where(where, x, 0)
-        some = jnp.any(where, axis=axis, keepdims=True)
+        some = _any(where, axis)
         top = jnp.where(some, top, 0)
     shifted = x - bits.stop_gradient(top)
     total = jnp.sum(jnp.exp(shifted), axis=axis, keepdims=True, where=where)

@@ -1,12 +1,18 @@
 """Lazy exports: functions of numjet.numpy that most programs do without, imported when the first of them is named."""
 
+from numjet.numpy.core import taped as _taped
 from numjet.numpy import fft as fft, linalg as linalg
 from numjet.numpy.core.bitpacking import packbits as packbits, unpackbits as unpackbits
 from numjet.numpy.core.conversions import (
     asanyarray as asanyarray, asarray_chkfinite as asarray_chkfinite, ascontiguousarray as ascontiguousarray,
+    asfortranarray as asfortranarray, copyto as copyto, ndindex as ndindex,
     common_type as common_type, isfortran as isfortran, may_share_memory as may_share_memory,
     min_scalar_type as min_scalar_type, ndenumerate as ndenumerate, real_if_close as real_if_close, require as require,
     shares_memory as shares_memory,
+)
+from numjet.numpy.core.dtype_names import (
+    byte as byte, half as half, intc as intc, intp as intp, long as long, longlong as longlong, short as short, ubyte as ubyte,
+    uintc as uintc, uintp as uintp, ulong as ulong, ulonglong as ulonglong, ushort as ushort,
 )
 from numjet.numpy.core.files import (
     genfromtxt as genfromtxt, load as load, loadtxt as loadtxt, save as save, savetxt as savetxt, savez as savez,
@@ -16,6 +22,10 @@ from numjet.numpy.core.printing import (
     array2string as array2string, array_repr as array_repr, array_str as array_str, get_printoptions as get_printoptions,
     printoptions as printoptions,
     set_printoptions as set_printoptions,
+)
+from numjet.numpy.core.texts import (
+    base_repr as base_repr, binary_repr as binary_repr, format_float_positional as format_float_positional,
+    format_float_scientific as format_float_scientific, mintypecode as mintypecode, typename as typename,
 )
 from numjet.numpy.indexing.index_grids import (
     c_ as c_, diag_indices as diag_indices, diag_indices_from as diag_indices_from, index_exp as index_exp, ix_ as ix_,
@@ -48,6 +58,7 @@ from numjet.numpy.reduction.sets import (
 from numjet.numpy.shaping.grids import (
     fromfunction as fromfunction, indices as indices, meshgrid as meshgrid, mgrid as mgrid, ogrid as ogrid,
 )
+from numjet.numpy.shaping.joining import row_stack as row_stack
 from numjet.numpy.shaping.padding import pad as pad
 from numjet.numpy.signal.calculus import (
     convolve as convolve, correlate as correlate, diff as diff, ediff1d as ediff1d, gradient as gradient,
@@ -64,3 +75,5 @@ from numjet.numpy.signal.windows import (
 )
 from numjet.numpy.ufuncs.along_axis import apply_along_axis as apply_along_axis, apply_over_axes as apply_over_axes
 from numjet.numpy.ufuncs.vectorize import vectorize as vectorize
+
+_taped.functions(vars())

@@ -11,7 +11,7 @@ from numjet.foundation import dtypes
 from numjet.lax import axes
 from numjet.lax.elementwise import convert
 from numjet.lax.shape import rearrange as shapes
-from numjet.lax.sharding import with_sharding_constraint
+from numjet.lax.sharding import created
 from numjet.random.key_bits import Shape, single
 
 _FLOATS = frozenset(dtypes.FLOATING)
@@ -79,7 +79,7 @@ def as_float(value: Any, dtype: np.dtype) -> Any:
 
 def placed(samples: Any, out_sharding: Any) -> Any:
     """Samples, distributed as `out_sharding` says (None: as they are); errors as of lax.with_sharding_constraint."""
-    return samples if out_sharding is None else with_sharding_constraint(samples, out_sharding)
+    return samples if out_sharding is None else created("random", samples, out_sharding)
 
 
 def draw_floats(name: str, sampler: Callable[..., Any], key: Any, shape: Any, dtype: Any, out_sharding: Any, *params: Any,

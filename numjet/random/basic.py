@@ -8,6 +8,7 @@ import numpy as np
 
 from numjet.core.trace import aval_of
 from numjet.foundation import dtypes
+from numjet.foundation.config import config
 from numjet.lax.elementwise import arithmetic, compare, convert
 from numjet.lax.shape import create
 from numjet.numpy.core.promotion import array_arg, broadcast_to
@@ -172,9 +173,11 @@ def _bernoulli(key: Any, p: Any, *, shape: Shape, high: bool) -> Any:
     return samplers.bernoulli(words(key), shape, broadcast_to(p, shape), high)
 
 
-def precise(mode: str | None, default: str = "low") -> bool:
-    """Whether a `mode` argument asks for two random numbers per sample; 'highest' is 'high'. ValueError for unknown ones."""
-    mode = default if mode is None else mode
+def precise(mode: str | None) -> bool:
+    """Whether a `mode` argument asks for two random numbers per sample; 'highest' is 'high', None is what the flag says.
+    ValueError for unknown ones."""
+    if mode is None:
+        return config.jax_high_dynamic_range_gumbel
     if mode not in ("highest", "high", "low"):
         raise ValueError(f"got mode={mode!r}, expected 'highest', 'high' or 'low'")
     return mode != "low"

@@ -19,6 +19,7 @@ else:
     distribution = lazy_import.Module("numjet.core.sharding.distribution")
 
 _NAMES = {"cpu": "Cpu", "gpu": "Cuda", "tpu": "Tpu", "xla_cpu": "XlaCpu"}
+_PLATFORMS_IN_TEXT = {"gpu": "cuda"}
 
 
 class Device(Record):
@@ -68,7 +69,7 @@ class Device(Record):
         return f"{_NAMES[self.platform]}Device(id={self.id})"
 
     def __str__(self) -> str:
-        return f"{self.platform.upper()}_{self.id}"
+        return f"{_PLATFORMS_IN_TEXT.get(self.platform, self.platform)}:{self.id}"
 
 
 CPU = Device("cpu")
@@ -189,20 +190,36 @@ def choose(values: Iterable[Any], what: str, given: Any = None, names: Sequence[
     if found is None:
         return given or default_device()
     if given is not None and not _same_devices(given, found[1].device):
-        raise ValueError(f"Received incompatible devices for {what}: it is to run on {_on(given)}, but "
-                         f"{_argument(found, names)} is committed to {_on(found[1].device)}. Move it with device_put, or leave "
-                         "the device to the arguments.")
+        raise ValueError(f"Received incompatible devices for jitted computation. Got {_argument(what, found, names)} and a "
+                         f"program that is to run on {_on(given)}. Move the argument with device_put, or leave the devices to "
+                         "the arguments.")
     placement = found[1].device
     if isinstance(placement, Device):
         return placement
     return distribution.Several(distribution.devices_of(placement), getattr(given, "mesh", None))
 
 
+def choose_for_mesh(values: Iterable[Any], what: str, mesh: Any, names: Sequence[str] = ()) -> Device | Several:
+    """As choose, for a computation that names a mesh. An abstract one that no mesh in use stands for has the devices of the
+    operands, of which there have to be as many."""
+    if not mesh.is_abstract or _in_use(mesh) is not None:
+        return choose(values, what, devices_of_mesh(mesh), names)
+    found = choose(values, what, None, names)
+    return devices_of_mesh(mesh) if isinstance(found, Device) or len(found.devices) != mesh.size else found
+
+
+def _in_use(mesh: Any) -> Any:
+    """The mesh of devices in use, if an abstract mesh can stand for it; None if not."""
+    found = config.numjet_mesh
+    return None if found is None or found.is_abstract or found.shape_tuple != mesh.shape_tuple else found
+
+
 def devices_of_mesh(mesh: Any) -> Device | Several:
     """The devices of a mesh; of an abstract one, those of the mesh in use. ValueError where that is another."""
-    found = config.numjet_mesh if mesh.is_abstract else mesh
-    if found is None or found.is_abstract or found.shape_tuple != mesh.shape_tuple:
-        raise ValueError(f"{mesh} has no devices, and the mesh in use is {found}: set one of these axes with set_mesh")
+    found = _in_use(mesh) if mesh.is_abstract else mesh
+    if found is None:
+        raise ValueError(f"{mesh} has no devices, and the mesh in use is {config.numjet_mesh}: set one of these axes with "
+                         "set_mesh, or pass arguments that are divided over as many devices")
     every = tuple(found.devices.flat)
     return every[0] if len(every) == 1 else distribution.Several(every, found)
 
@@ -215,16 +232,14 @@ def _same_devices(first: Any, second: Any) -> bool:
 def _on(placement: Any) -> str:
     """The devices of a placement, for messages."""
     found = (placement,) if isinstance(placement, Device) else distribution.devices_of(placement)
-    return str(found[0]) if len(found) == 1 else (f"ids {[d.id for d in found]} on platform "
-                                                         f"{found[0].platform.upper()}")
+    return f"device ids {[d.id for d in found]} on platform {found[0].platform.upper()}"
 
 
-def _argument(numbered: tuple[int, Any], names: Sequence[str]) -> str:
+def _argument(what: str, numbered: tuple[int, Any], names: Sequence[str]) -> str:
     k, x = numbered
-    return f"argument {names[k] if k < len(names) else k} of shape {x.aval.str_short()}"
+    return f"argument {names[k] if k < len(names) else k} of {what} with shape {x.aval} and with {_on(x.device)}"
 
 
 def _incompatible(what: str, first: tuple[int, Any], second: tuple[int, Any], names: Sequence[str]) -> ValueError:
-    return ValueError(f"Received incompatible devices for {what}. Got {_argument(first, names)} on device "
-                      f"{_on(first[1].device)}, and {_argument(second, names)} on device {_on(second[1].device)}. Move one of "
-                      "them with device_put.")
+    return ValueError(f"Received incompatible devices for jitted computation. Got {_argument(what, first, names)} and "
+                      f"{_argument(what, second, names)}. Move one of them with device_put.")

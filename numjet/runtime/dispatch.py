@@ -9,7 +9,7 @@ import numpy as np
 
 from numjet import _native
 from numjet.core import hooks, nan_checks, transfers
-from numjet.core.aval import ShapedArray
+from numjet.core.aval import ShapedArray, explicit, placements_in_use
 from numjet.core.check import check_if_enabled
 from numjet.core.ir import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from numjet.core.op import Op
@@ -268,9 +268,15 @@ def _among_devices(before: Any, after: Any) -> bool:
     return not isinstance(before, Device) and set(distribution.devices_of(before)) == set(distribution.devices_of(after))
 
 
+def sharding_platform(sharding: Any) -> str:
+    """The platform of the devices of a sharding."""
+    return distribution.devices_of(sharding)[0].platform
+
+
 def _resharded(array: Any, sharding: Any) -> Any:
     """An array of several devices under another sharding over them: XLA's program of the identity moves its parts."""
-    if array.device.is_equivalent_to(sharding, array.ndim):
+    local = array.device.is_fully_addressable and sharding.is_fully_addressable
+    if array.device.is_equivalent_to(sharding, array.ndim) or (local and sharding_platform(sharding) == "cpu"):
         return backends.load_partitioned().put(array, sharding)
     key = ("reshard", array.aval, array.device, sharding)
     found = _operations.get(key)
@@ -307,8 +313,26 @@ def run_operation(op: Op, args: Sequence[Any], params: dict[str, Any], device: D
     """Compiles an operation (once for its avals, parameters and device) and runs it."""
     avals = [aval_of(a) for a in args]
     arrays = [as_array(a, aval, device) for a, aval in zip(args, avals, strict=True)]
-    out = operation(op, avals, params, device if isinstance(device, Device) else distributed(arrays, device))(arrays)
+    outs = _typed_results(op, avals, arrays, params, device) if placements_in_use and not isinstance(device, Device) else ()
+    out = operation(op, avals, params, device if isinstance(device, Device) else distributed(arrays, device, outs))(arrays)
     return out if op.multiple else out[0]
+
+
+def _typed_results(op: Op, avals: Sequence[ShapedArray], arrays: Sequence[Any], params: dict[str, Any], over: Several
+                   ) -> tuple[Any, ...]:
+    """The shardings of the results of an operation, where its operands' types say how they are divided."""
+    if not explicit.in_types(avals) and not op.programs:
+        return ()
+    out, known = explicit.abstract_or_auto(op, avals, params)
+    mesh = distribution.mesh_of([a.device for a in arrays]) or over.mesh
+    return explicit.wanted(out if op.multiple else [out], mesh) if known and mesh is not None else ()
+
+
+def put_under(array: Any, sharding: Any) -> Any:
+    """An Array under a sharding over any number of devices, which it shows."""
+    there = distribution.canonical(sharding)
+    moved = move(array, there)
+    return one_device.labelled(moved, sharding) if isinstance(there, Device) else moved
 
 
 def clear_operations() -> None:
@@ -330,8 +354,8 @@ def _key(params: dict[str, Any]) -> tuple[Any, ...]:
 
 def one_equation(op: Op, avals: Sequence[ShapedArray], params: dict[str, Any]) -> ClosedJaxpr:
     """The program of a single operation."""
-    out = op.abstract(*avals, **params)
+    out = explicit.abstract_or_auto(op, avals, params)[0] if placements_in_use else op.abstract(*avals, **params)
     outs = out if op.multiple else [out]
     invars, outvars = [Var(a) for a in avals], [Var(a) for a in outs]
     effects = op.effects_of(avals, params)
-    return ClosedJaxpr(Jaxpr([], invars, outvars, [JaxprEqn(op, invars, outvars, params, None, effects)]))
+    return ClosedJaxpr(Jaxpr([], invars, outvars, [JaxprEqn(invars, outvars, op, params, effects)]))

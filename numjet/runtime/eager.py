@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from numjet import _native
-from numjet.core import hooks
-from numjet.core.aval import ShapedArray
+from numjet.core import hooks, transfers
+from numjet.core.aval import ShapedArray, explicit, placements_in_use
 from numjet.core.ir import ClosedJaxpr, Jaxpr, Literal, subjaxprs
 from numjet.core.nan_checks import check_value
 from numjet.core.op import Missing, Op, replaced
@@ -23,7 +23,7 @@ from numjet.core.walk import first_mesh
 from numjet.foundation import dtypes
 from numjet.foundation.config import config
 from numjet.runtime import dispatch, one_device
-from numjet.runtime.device import CPU, choose, devices_of_mesh, elsewhere, labels_in_use, other_platforms
+from numjet.runtime.device import CPU, choose, choose_for_mesh, devices_of_mesh, elsewhere, labels_in_use, other_platforms
 from numjet.runtime.eager_compile import Compiled, is_large
 from numjet.runtime.fp_errors import IGNORED, STATE
 from numjet.runtime.settings import fast_paths_allowed
@@ -63,6 +63,7 @@ def evaluate(op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
         if type(x) is Array:
             values.append(x._value)
         elif type(x) is Literal:
+            transfers.check_number(x.aval, CPU)
             values.append(_scalar(x))
         else:
             return _evaluate_new(op, args, params)
@@ -79,13 +80,19 @@ def evaluate(op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
 
 def _labelled(op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
     """As evaluate, with arguments that have shardings over one device."""
-    out = _evaluate_new(op, args, params)
     label = one_device.label_of(args)
-    if label is None or not isinstance(op, Op):
-        return out
+    if label is None or not isinstance(op, Op) or op.places is not None:
+        return _evaluate_new(op, args, params)
+    avals = None
+    if placements_in_use and not op.programs:
+        types = [aval_of(x) for x in args]
+        typed, known = explicit.abstract_or_auto(op, types, params)
+        avals = (typed if op.multiple else [typed]) if known else None
+        args = [one_device.labelled(x, None) if t.placement is not None else x for x, t in zip(args, types, strict=True)]
+    out = _evaluate_new(op, args, params)
     outs = out if op.multiple else [out]
-    found = [one_device.labelled(x, s) for x, s in zip(outs, one_device.labels_like(label, [x.shape for x in outs]),
-                                                       strict=True)]
+    wanted = one_device.labels_like(label, [x.aval for x in outs] if avals is None else avals)
+    found = [one_device.labelled(x, s) for x, s in zip(outs, wanted, strict=True)]
     return found if op.multiple else found[0]
 
 
@@ -106,6 +113,8 @@ def _evaluate_new(op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
     if not isinstance(op, Op):  # a user's primitive: its own function evaluates it
         return op.evaluate(args, params)
     dispatch.check_execution(op.name)
+    if op.places is not None:
+        return _placed(op, args[0], params)
     if not config.debug_key_reuse or not (op.programs or any(dtypes.is_key(aval_of(x).dtype) for x in args)):
         return _run(op, args, params)
     mark = hooks.key_use(op, args, params)
@@ -114,10 +123,31 @@ def _evaluate_new(op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
     return out
 
 
+def _placed(op: Op, x: Any, params: dict[str, Any]) -> Any:
+    """An array under the sharding that an operation gives it."""
+    array = dispatch.as_array(x)
+    sharding = op.places(array.sharding, **params)
+    return dispatch.put_under(array, _over_devices(sharding, array.ndim))
+
+
+def _over_devices(sharding: Any, ndim: int) -> Any:
+    """The sharding over devices, those of the mesh in use for an abstract one, with a part for each dimension."""
+    mesh = getattr(sharding, "mesh", None)
+    if mesh is None:
+        return sharding
+    if mesh.is_abstract:
+        devices_of_mesh(mesh)
+        mesh = explicit.mesh_like(config.numjet_mesh, mesh.axis_types)
+    return sharding.update(mesh=mesh, spec=sharding.spec + (None,) * (ndim - len(sharding.spec)))
+
+
+_OPERANDS = ("x", "y", "z")
+
+
 def _run(op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
     if op.mesh is not None or elsewhere():
         mesh = _mesh(op, params)
-        device = choose(args, f"jitted computation {op.name}", None if mesh is None else devices_of_mesh(mesh))
+        device = choose(args, op.name, names=_OPERANDS) if mesh is None else choose_for_mesh(args, op.name, mesh, _OPERANDS)
         if device != CPU:
             return dispatch.run_operation(op, args, params, device)
     if op.compiled and not config.disable_jit:
@@ -174,6 +204,9 @@ def interpret(op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
     out = op.abstract(*avals, **params)
     if isinstance(op.eager, Missing):
         raise NotImplementedError(f"'{op.name}' cannot be evaluated outside of a program: {op.eager.why}")
+    for a, aval in zip(args, avals, strict=True):
+        if type(a) is Literal:
+            transfers.check_number(aval, CPU)
     values: list[Any] = [to_numpy(a, aval) for a, aval in zip(args, avals, strict=True)]
     if op.programs:  # arrays keep types that NumPy arrays lose: 64-bit numbers without jax_enable_x64, and weak ones
         values = [_from_numpy(v, aval, CPU) for v, aval in zip(values, avals, strict=True)]

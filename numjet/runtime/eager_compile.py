@@ -28,6 +28,9 @@ def is_large(op: Op, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray]) 
     """Whether the operation is to be compiled for these operands and results."""
     if ARRAY_VIEW <= op.traits or isinstance(op.cpu, Missing) or op.programs or op.effects is not None:
         return False
+    moves_nothing = getattr(op.eager, "moves_nothing", None)   # for some operands
+    if moves_nothing is not None and moves_nothing(avals, outs):
+        return False
     every = (*avals, *outs)
     return any(a.size >= LARGE for a in every) and all(_compilable(a.dtype) for a in every)
 

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from numjet import _native
+from numjet.core.aval import explicit
 from numjet.foundation import lazy_import
+from numjet.foundation.config import config
 from numjet.runtime.device import labels_in_use
 
 if TYPE_CHECKING:
@@ -29,7 +31,8 @@ def labelled(array: Any, sharding: Sharding | None) -> Any:
     wanted = _one_object(sharding) if sharding is not None and isinstance(sharding, shardings.NamedSharding) else None
     if array.committed and array._sharding is wanted:
         return array
-    new = _native.rewrap(array, committed=True)
+    typed = array.aval if wanted is None and array.aval.placement is None else explicit.typed(array.aval, wanted)
+    new = _native.rewrap(array, aval=None if typed is array.aval else typed, committed=True)
     new._sharding = wanted
     if wanted is not None and not labels_in_use:
         labels_in_use.append(True)
@@ -44,11 +47,22 @@ def label_of(arrays: Sequence[Any]) -> tuple[Any, tuple[int, ...]] | None:
     return None
 
 
-def labels_like(label: tuple[Any, tuple[int, ...]], shapes: Sequence[tuple[int, ...]]) -> list[NamedSharding]:
-    """The shardings of results beside an argument with a label: its own for the same shape, else a replicated one."""
+def label_of_types(avals: Sequence[Any], mesh: Any) -> tuple[Any, tuple[int, ...]] | None:
+    """A label for results whose types are divided along Explicit axes of a mesh of one device, which no argument has."""
+    if all(a.placement is None for a in avals):
+        return None
+    found = config.numjet_mesh if mesh == "none" or mesh.is_abstract else mesh
+    return shardings.NamedSharding(found, partition_spec.PartitionSpec()), ()
+
+
+def labels_like(label: tuple[Any, tuple[int, ...]], avals: Sequence[Any]) -> list[NamedSharding]:
+    """The shardings of results beside an argument with a label: its own for the same shape, else a replicated one; those that
+    types say where axes are Explicit."""
     sharding, shape = label
     whole = shardings.NamedSharding(sharding.mesh, partition_spec.PartitionSpec())
-    return [sharding if s == shape else whole for s in shapes]
+    if sharding.mesh.explicit_axes:
+        return [whole if a.placement is None else explicit.concrete(a.placement, sharding.mesh) for a in avals]
+    return [sharding if a.shape == shape else whole for a in avals]
 
 
 class Labelling:

@@ -16,6 +16,8 @@ TOOLS = {
     "doctor": ("numjet.tools.doctor", "versions, processor, threads, caches and devices, and a self-test"),
     "demo": ("numjet.demo", "a classifier and a fitted differential equation, with a picture"),
     "show": ("numjet.tools.show", "every stage of a function's compilation"),
+    "bench": ("numjet.tools.bench", "times of a function, beside the limits of the machine"),
+    "error": ("numjet.tools.error", "what an error means, with an example and remedies"),
     "cache": ("numjet.tools.cache", "the programs kept on disk: list, verify, clear"),
     "launch": ("numjet.tools.launch", "a program in several local processes"),
     "memory": ("numjet.tools.memory", "where a program's memory goes"),

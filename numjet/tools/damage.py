@@ -192,6 +192,7 @@ def _watch(report: Callable[[str], None]) -> None:
 def work(kind: str, seed: int, start: int, stop: int, note: Path) -> dict[str, Any]:
     """Reads the mutated files number start ... stop - 1 of a kind; counts, and what went wrong."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    config.update("numjet_cache", "0")   # what is compiled is not kept: files are written and renamed by nobody else
     read = KINDS[kind]()
     found: Counter[str] = Counter()
     wrong: list[str] = []

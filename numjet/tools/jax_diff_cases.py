@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from itertools import product
 from typing import Any
 
+from numjet.tools.jax_diff_functions import function_cases
+
 Case = tuple[str, str, bool]
 
 _FLOATS = {"f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64"}
@@ -443,7 +445,7 @@ def _updates() -> Iterator[Case]:
 def all_cases() -> Iterator[Case]:
     """Every case, without repetition."""
     seen = set()
-    for make in (_python_integers, _dtypes, _reductions, _specials, _kinks, _empties, _updates):
+    for make in (_python_integers, _dtypes, _reductions, _specials, _kinks, _empties, _updates, function_cases):
         for case in make():
             if case not in seen:
                 seen.add(case)

@@ -18,6 +18,7 @@ import sys
 import tempfile
 import warnings
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,8 @@ import numpy as np
 Case = tuple[str, str, bool]  # table, expression, with 64 bits
 Outcome = Any  # the class of an error, or a list of leaves (dtype, weak, shape, nested lists of values)
 TOLERANCE = {"float16": 2e-3, "bfloat16": 2e-2, "float32": 2e-5, "complex64": 4e-5, "float64": 1e-11, "complex128": 1e-11}
+SUBMODULES = (*(f"scipy.{part}" for part in ("special", "linalg", "stats", "fft", "signal", "ndimage", "cluster.vq",
+              "integrate", "interpolate", "optimize", "sparse.linalg", "spatial.transform")), "image", "ops")
 MODES = ("eager", "jit")
 KEPT = 300  # approximate number of cases in a table of the tests
 
@@ -37,10 +40,17 @@ def namespace(library: str) -> dict[str, Any]:
     root = importlib.import_module(library)
     modules = {"jnp": "numpy", "lax": "lax", "nn": "nn", "random": "random", "jsp": "scipy", "linalg": "numpy.linalg"}
     names = {short: importlib.import_module(f"{library}.{long}") for short, long in modules.items()}
-    for part in ("special", "linalg", "stats"):
-        importlib.import_module(f"{library}.scipy.{part}")
+    for part in SUBMODULES:
+        importlib.import_module(f"{library}.{part}")
     found = {name: getattr(root, name) for name in ("grad", "jit", "vmap", "jvp", "vjp", "jacfwd", "jacrev", "hessian")}
-    return {**names, **found, "np": np, "nan": np.nan, "inf": np.inf, "J": root}
+    return {**names, **found, "total": partial(total, names["jnp"], root.tree_util), "np": np, "nan": np.nan, "inf": np.inf,
+            "J": root}
+
+
+def total(jnp: Any, tree_util: Any, result: Any) -> Any:
+    """The sum of a result's elements, each with a weight of its own: a number to differentiate."""
+    leaves = [jnp.ravel(jnp.real(x)) for x in tree_util.tree_leaves(result)]
+    return sum(jnp.sum(x * (1 + jnp.cos(jnp.arange(1.0, x.size + 1))).astype(x.dtype)) for x in leaves)
 
 
 def operands(names: dict[str, Any], table: dict[str, tuple[str, Any]], x64: bool) -> dict[str, Any]:

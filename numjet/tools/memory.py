@@ -64,8 +64,9 @@ def convolution() -> Program:
 
 
 def sorting() -> Program:
-    """Keys with positions: the routine needs memory of its own."""
-    return lambda x: (jnp.argsort(x), jnp.sort(x) * 2), (_normal(1_000_000),)
+    """Keys with positions: the routine needs memory of its own, most of all where a key is a negative zero."""
+    x = _normal(1_000_000)
+    return lambda x: (jnp.argsort(x), jnp.sort(x) * 2), (x.at[7].set(-0.0),)
 
 
 def gather_scatter() -> Program:

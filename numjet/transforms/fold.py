@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from numjet.core import transfers
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import Atom, JaxprEqn, Literal
 from numjet.core.nan_checks import checked_kinds
@@ -44,7 +45,7 @@ def calls_python(eqn: JaxprEqn) -> bool:
 
 def fold(eqn: JaxprEqn, values: Sequence[Any]) -> list[Any]:
     """The results of an equation on known values, as Arrays."""
-    with set_trace(EVAL):
+    with set_trace(EVAL), transfers.compiling():
         out = eqn.primitive.bind(*values, **eqn.params)
     return list(out) if eqn.primitive.multiple else [out]
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from numjet.core import leaks
+from numjet.core.aval import explicit, placements_in_use
 from numjet.core.ir import Jaxpr
 from numjet.core.op import LINEAR, ZERO, Expand, Missing, Op, PerArg, Zero
 from numjet.core.stage import DebugInfo, StageTracer, trace_to_closed
@@ -12,6 +13,7 @@ from numjet.core.trace import Trace, Tracer, aval_of, current_trace, set_trace
 from numjet.core.walk import eval_jaxpr
 from numjet.foundation.config import config
 from numjet.lax.operands import full_rank
+from numjet.lax.sharding_later import sharding
 from numjet.lax.tangent import add_any, instantiate, no_tangent, zero_tangent
 
 
@@ -68,10 +70,21 @@ class JVPTrace(Trace):
         with set_trace(self.parent):
             if all(type(t) is Zero for t in tangents):
                 return op.bind(*primals, **params)
-            outs, outs_t = apply_jvp(op, primals, tangents, params)
+            if placements_in_use:
+                outs, outs_t = _apply_typed(op, primals, tangents, params)
+            else:
+                outs, outs_t = apply_jvp(op, primals, tangents, params)
         if op.multiple:
             return [self.pack(p, t) for p, t in zip(outs, outs_t, strict=True)]
         return self.pack(outs, outs_t)
+
+
+def _apply_typed(op: Op, primals: Sequence[Any], tangents: Sequence[Any], params: dict[str, Any]) -> tuple[Any, Any]:
+    """As apply_jvp: users see the errors of the operation that they wrote, and its rule writes what it likes."""
+    if not explicit.is_lenient():
+        explicit.abstract(op, [aval_of(p) for p in primals], params)
+    with explicit.lenient():
+        return apply_jvp(op, primals, tangents, params)
 
 
 def apply_jvp(op: Op, primals: Sequence[Any], tangents: Sequence[Any], params: dict[str, Any]) -> tuple[Any, Any]:
@@ -120,6 +133,8 @@ def jvp_flat(fun: Callable[..., Sequence[Any]], primals: Sequence[Any],
 def run_jvp(trace: JVPTrace, fun: Callable[..., Sequence[Any]], primals: Sequence[Any],
             tangents: Sequence[Any], debug: DebugInfo | None = None) -> tuple[list[Any], list[Any]]:
     """As jvp_flat, with a trace that the caller made."""
+    if placements_in_use:
+        tangents = [t if type(t) is Zero else sharding.as_typed(t, aval_of(p)) for p, t in zip(primals, tangents, strict=True)]
     args = [trace.pack(p, t) for p, t in zip(primals, tangents, strict=True)]
     try:
         with set_trace(trace):

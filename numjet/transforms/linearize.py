@@ -15,6 +15,7 @@ from numjet.core.op import Op, Zero
 from numjet.core.stage import DebugInfo, StageTrace, StageTracer, hoist_consts
 from numjet.core.trace import Trace, aval_of, current_trace, set_trace
 from numjet.core.walk import eval_jaxpr
+from numjet.foundation import source
 from numjet.foundation.config import config
 from numjet.foundation.record import Record
 from numjet.transforms.jvp import JVPTrace, run_jvp
@@ -72,7 +73,8 @@ def linearize_flat(fun: Callable[..., Sequence[Any]], primals: Sequence[Any], no
     flags = [a.dtype.names is None for a in avals] if nonzeros is None else list(nonzeros)
     tangents = [unknown.new_input(a) if f else Zero(a) for a, f in zip(avals, flags, strict=True)]
     trace = JVPTrace(PartialTrace(current_trace(), unknown))
-    outs, outs_t = run_jvp(trace, fun, primals, tangents, debug)
+    with source.transformed("jvp"):
+        outs, outs_t = run_jvp(trace, fun, primals, tangents, debug)
     outs_t = outs_t[:wanted() if callable(wanted) else wanted]
     out_nonzero = [type(t) is not Zero for t in outs_t]
     jaxpr, consts = unknown.finish([t for t in outs_t if type(t) is not Zero])
@@ -92,12 +94,13 @@ def partial_eval_jaxpr(jaxpr: Jaxpr, unknown_in: Sequence[bool], instantiate: bo
     A residual that is a known input stands among known's outvars as that input.
     """
     force = [instantiate] * len(jaxpr.outvars) if isinstance(instantiate, bool) else list(instantiate)
-    known_trace, unknown_trace = StageTrace(jaxpr.debug), StageTrace(jaxpr.debug, partial=True)
-    trace = PartialTrace(known_trace, unknown_trace)
-    args = [(unknown_trace if u else known_trace).new_input(v.aval)
-            for v, u in zip(jaxpr.invars, unknown_in, strict=True)]
-    with set_trace(trace):
-        outs = eval_jaxpr(jaxpr, (), *args)
+    with source.unnamed():
+        known_trace, unknown_trace = StageTrace(jaxpr.debug), StageTrace(jaxpr.debug, partial=True)
+        trace = PartialTrace(known_trace, unknown_trace)
+        args = [(unknown_trace if u else known_trace).new_input(v.aval)
+                for v, u in zip(jaxpr.invars, unknown_in, strict=True)]
+        with set_trace(trace):
+            outs = eval_jaxpr(jaxpr, (), *args)
     out_unknown = [trace.is_unknown(o) or f for o, f in zip(outs, force, strict=True)]
     unknown, residuals = unknown_trace.finish([o for o, u in zip(outs, out_unknown, strict=True) if u])
     known_outs = [o for o, u in zip(outs, out_unknown, strict=True) if not u]

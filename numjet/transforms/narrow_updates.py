@@ -55,7 +55,7 @@ def _narrow(eqn: JaxprEqn, makers: dict[Var, JaxprEqn]) -> list[JaxprEqn]:
     place = _VALUE[update.primitive]
     value = Var(ShapedArray(operands[place].aval.shape, array.aval.dtype))
     params = {"new_dtype": array.aval.dtype, "weak_type": False}
-    converted = JaxprEqn(convert_element_type_p, [operands[place]], [value], params, eqn.source)
+    converted = JaxprEqn([operands[place]], [value], convert_element_type_p, params, source_info=eqn.source)
     operands[place] = value
     return [converted, update.replace(invars=operands, outvars=[result])]
 

@@ -84,7 +84,7 @@ class _Rewriter:
     def put(self, op: Op, invars: Sequence[Atom], aval: ShapedArray, out: Var | None = None, **params: Any) -> Var:
         """Writes an equation down; its result."""
         out = Var(aval) if out is None else out
-        self.result.append(JaxprEqn(op, list(invars), [out], params, self.source))
+        self.result.append(JaxprEqn(list(invars), [out], op, params, source_info=self.source))
         return out
 
     def filled(self, value: Literal, shape: tuple[int, ...]) -> Var:

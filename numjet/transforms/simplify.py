@@ -18,6 +18,7 @@ from typing import Any, Protocol
 from numjet.core.ir import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from numjet.core.traits import KEEPS_APART, NAMED_CALL
 from numjet.foundation.record import Record
+from numjet.foundation.source import within
 from numjet.transforms.dce import dce_jaxpr
 from numjet.transforms.fold import as_literal, fold, foldable
 from numjet.transforms.narrow_updates import narrow_updates
@@ -30,7 +31,11 @@ class Simplify(Protocol):
     """The argument of rules of operations that hold programs."""
 
     def __call__(self, closed: ClosedJaxpr) -> ClosedJaxpr:
-        """A program without constants, simplified, with the same inputs and results."""
+        """A program without constants, simplified, with the same inputs and results; operations whose definitions hold arrays
+        give it constants."""
+
+    def constant(self, value: Any, var: Var) -> Atom:
+        """A constant of the program around it, as a literal or under the name `var`."""
 
     def producer(self, a: Atom) -> JaxprEqn | None:
         """The equation that makes an operand of the operation; None for inputs and constants."""
@@ -103,16 +108,21 @@ class _Scope:
     def producer(self, a: Atom) -> JaxprEqn | None:
         return None if isinstance(a, Literal) else self.producers.get(a)
 
-    def add(self, eqn: JaxprEqn, outvars: Sequence[Var]) -> None:
-        """Rewrites one equation. outvars: the variables of its results, new ones when it was inlined."""
-        op = eqn.primitive
-        eqn = JaxprEqn(op, [self.read(a) for a in eqn.invars], outvars, eqn.params, eqn.source, eqn.effects)
+    def add(self, eqn: JaxprEqn, outvars: Sequence[Var], names: tuple[str, ...] = ()) -> None:
+        """Rewrites one equation. outvars: the variables of its results, new ones when it was inlined. names: of the scopes
+        around the call that held it."""
+        op, where = eqn.primitive, within(eqn.source, names)
+        eqn = JaxprEqn([self.read(a) for a in eqn.invars], outvars, op, eqn.params, eqn.effects, where)
         if not op.programs:
             self.bind(outvars, self.value(eqn))
             return
         kept = op.inline is None or self.keeps_names and NAMED_CALL <= op.traits
         call = None if kept else op.inline(eqn)
-        self.bind(outvars, self.inline(*call) if call is not None else self.holder(eqn))
+        if call is None:
+            self.bind(outvars, self.holder(eqn))
+        else:
+            program, operands = call
+            self.bind(outvars, self.inline(program, operands, eqn.scopes))
 
     def bind(self, outvars: Sequence[Var], values: Sequence[Atom]) -> None:
         for v, value in zip(outvars, values, strict=True):
@@ -152,6 +162,7 @@ class _Scope:
         return [self.constant(x, v) for x, v in zip(values, eqn.outvars, strict=True)]
 
     def constant(self, value: Any, var: Var) -> Atom:
+        """A constant, as a literal or under the name `var`."""
         literal = as_literal(value, var.aval)
         if literal is not None:
             return literal
@@ -159,15 +170,15 @@ class _Scope:
         return var
 
     # -- programs
-    def inline(self, program: ClosedJaxpr, operands: Sequence[Atom]) -> list[Atom]:
-        """Writes a called program down here, with new variables; its results."""
+    def inline(self, program: ClosedJaxpr, operands: Sequence[Atom], names: tuple[str, ...] = ()) -> list[Atom]:
+        """Writes a called program down here, with new variables, in scopes of these names; its results."""
         outer, jaxpr = self.env, program.jaxpr
         consts = [v.copy() for v in jaxpr.constvars]
         self.constants.update(zip(consts, program.consts, strict=True))
         self.env = dict(zip(jaxpr.invars, operands, strict=True)) | dict(zip(jaxpr.constvars, consts, strict=True))
         for eqn in jaxpr.eqns:
             own = [v.copy() for v in eqn.outvars]
-            self.add(eqn, own)
+            self.add(eqn, own, names)
             self.env.update((v, self.read(f)) for v, f in zip(eqn.outvars, own, strict=True))
         results = [self.read(a) for a in jaxpr.outvars]
         self.env = outer

@@ -5,9 +5,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from numjet.core import lanes, nan_checks
+from numjet.core.aval import explicit, placements_in_use
 from numjet.core.ir import Jaxpr, JaxprEqn, Literal, Var
 from numjet.core.op import Missing, Op, Undefined, Zero
 from numjet.foundation import source
+from numjet.lax.sharding_later import sharding
 from numjet.lax.tangent import add_any, instantiate, zero_tangent
 
 
@@ -17,15 +19,23 @@ def backward_pass(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any], cts:
     args: a value per invar, or Undefined for those in which the program is linear.
     cts: a cotangent per result; Zero where there is none. Returns per invar a cotangent, or Zero.
     """
+    if not placements_in_use:
+        return _backward_pass(jaxpr, consts, args, cts)
+    with explicit.lenient():
+        return _backward_pass(jaxpr, consts, args, cts)
+
+
+def _backward_pass(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
     env: dict[Var, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
     linear = {v for v, a in zip(jaxpr.invars, args, strict=True) if isinstance(a, Undefined)}
     env.update((v, a) for v, a in zip(jaxpr.invars, args, strict=True) if not isinstance(a, Undefined))
     totals: dict[Var, Any] = {}
     backward: list[JaxprEqn] = []
     checked = bool(nan_checks.checked_kinds())
+    names = source.name_stack()
     with source.replaying() as outer:
         for eqn in jaxpr.eqns:
-            source.replay(eqn.source, outer)
+            source.replay(source.within(eqn.source, names), outer)
             if not _run_if_known(eqn, env, linear):
                 backward.append(eqn)
         for v, ct in zip(jaxpr.outvars, cts, strict=True):
@@ -33,10 +43,10 @@ def backward_pass(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any], cts:
                 _accumulate(totals, v, ct)
         for eqn in reversed(backward):
             if checked:
-                source.replay(source.backward(eqn.source), outer)
+                source.replay(source.within(source.backward(eqn.source), names), outer)
                 _transpose_checked(eqn, env, linear, totals)
             else:
-                source.replay(eqn.source, outer)
+                source.replay(source.within(eqn.source, names), outer)
                 _transpose_eqn(eqn, env, linear, totals)
     return [totals.get(v, zero_tangent(v.aval)) for v in jaxpr.invars]
 
@@ -60,6 +70,8 @@ def _read(env: dict[Var, Any], atom: Any) -> Any:
 def _accumulate(totals: dict[Var, Any], var: Var, ct: Any) -> None:
     if ct is None or type(ct) is Zero:
         return
+    if placements_in_use:
+        ct = sharding.as_typed(ct, var.aval)
     totals[var] = add_any(totals[var], ct) if var in totals else ct
 
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from numjet.core import lanes, leaks, nan_checks
+from numjet.core import batches, lanes, leaks, nan_checks
+from numjet.core.aval import explicit, placements_in_use
 from numjet.core.ir import ClosedJaxpr, Jaxpr, subjaxprs
 from numjet.core.lanes import Lanes
-from numjet.core.named_axes import with_named_axes
+from numjet.core.named_axes import batch_name, checked_axes, spmd_axes_of, varying_axes_of, with_named_axes
 from numjet.core.op import Expand, Missing, Op
 from numjet.core.stage import DebugInfo, trace_to_closed
 from numjet.core.trace import Trace, Tracer, aval_of, current_trace, set_trace, type_text
 from numjet.core.walk import all_eqns, eval_jaxpr
 from numjet.foundation.config import config
+from numjet.lax.collective.varying import pvary_p
 from numjet.lax.shape.rearrange import broadcast_in_dim_p
 from numjet.lax.templates import broadcast_batch, moveaxis
 
@@ -25,7 +27,13 @@ class BatchTracer(Tracer):
     def __init__(self, trace: BatchTrace, val: Any, dim: int):
         self._trace, self.val, self.dim = trace, val, dim
         aval = aval_of(val)
-        self.aval = aval.update(shape=aval.shape[:dim] + aval.shape[dim + 1:])
+        shape = aval.shape[:dim] + aval.shape[dim + 1:]
+        if aval.placement is None:
+            self.aval = aval.update(shape=shape)
+        else:
+            parts = aval.placement.parts
+            rest = explicit.placement(aval.placement.mesh, parts[:dim] + parts[dim + 1:])
+            self.aval = aval.update(shape=shape, placement=rest)
 
     def __repr__(self) -> str:
         return f"VmapTracer(aval={type_text(self.aval)}, batched={type_text(aval_of(self.val))})"
@@ -45,11 +53,16 @@ class BatchTracer(Tracer):
 class BatchTrace(Trace):
     """Applies the batch rule of every operation that touches a batched value."""
 
-    __slots__ = ("parent", "size", "axis_name", "serial", "within")
+    __slots__ = ("parent", "size", "axis", "axis_name", "serial", "within", "divided", "spmd")
 
-    def __init__(self, parent: Trace, size: int, axis_name: Any = None, within: BatchTrace | None = None):
+    def __init__(self, parent: Trace, size: int, axis: Any = None, within: BatchTrace | None = None,
+                 divided: Any = None):
+        """axis: the batch's name, a BatchAxis, or None. divided: the mesh and its Explicit axes along which the batch is
+        divided, or None."""
         super().__init__()
-        self.parent, self.size, self.axis_name, self.within = parent, size, axis_name, within
+        self.divided = divided
+        self.parent, self.size, self.axis, self.within = parent, size, axis, within
+        self.axis_name, self.spmd = batch_name(axis), spmd_axes_of(axis)
         self.serial = next(lanes.serials) if config.debug_nans or config.debug_infs else 0  # with lanes: see core.lanes
 
     def unpack(self, x: Any) -> tuple[Any, int | None]:
@@ -75,8 +88,22 @@ class BatchTrace(Trace):
         return made
 
     def process(self, op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        if placements_in_use:
+            return self._process_typed(op, args, params)
         if not self.serial:
             return self._process(op, args, params)
+        return self._process_noted(op, args, params)
+
+    def _process_typed(self, op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        """As process: users see the errors of the operation that they wrote, and its rule writes what it likes."""
+        avals = [aval_of(a) for a in args]
+        if explicit.in_types(avals) and not explicit.is_lenient():
+            explicit.abstract(op, avals, params)
+        with explicit.lenient(), explicit.mapping(self.divided):
+            return self._process_noted(op, args, params) if self.serial else self._process(op, args, params)
+
+    def _process_noted(self, op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        """As _process, where invalid values are looked for."""
         with nan_checks.postponed() as outermost:
             out = self._process(op, args, params)
         for x in out if op.multiple else (out,):
@@ -90,13 +117,20 @@ class BatchTrace(Trace):
             return op.batch.fn(*args, **params)
         pairs = [self.unpack(a) for a in args]
         vals, dims = [v for v, _ in pairs], [d for _, d in pairs]
+        if self.spmd != batches.current.spmd:
+            with batches.along(self.spmd):
+                return self._apply(op, vals, dims, params)
+        return self._apply(op, vals, dims, params)
+
+    def _apply(self, op: Op, vals: Sequence[Any], dims: Sequence[int | None], params: dict[str, Any]) -> Any:
+        """The operation on operands over the batch, by its rule where one is batched."""
         with set_trace(self.parent):
             if op.collective is not None and self._names(params):
                 outs, out_dims = op.collective(self, vals, dims, **params)
             elif all(d is None for d in dims) and not op.every_batch and not self._names_inside(op, params):
                 return op.bind(*vals, **params)
             else:
-                outs, out_dims = apply_batch(op, self.size, vals, dims, params, self.axis_name)
+                outs, out_dims = apply_batch(op, self.size, vals, dims, params, self.axis)
         if op.multiple:
             return [self.pack(v, d) for v, d in zip(outs, out_dims, strict=True)]
         return self.pack(outs, out_dims)
@@ -124,13 +158,15 @@ def apply_batch(op: Op, size: int, vals: Sequence[Any], dims: Sequence[int | Non
 
 
 def batch_flat(fun: Callable[..., Sequence[Any]], size: int, args: Sequence[Any], dims: Sequence[int | None],
-               axis_name: Any = None, debug: DebugInfo | None = None,
+               axis: Any = None, debug: DebugInfo | None = None,
                within: BatchTrace | None = None) -> tuple[list[Any], list[int | None]]:
     """Results of a function of flat arguments over a batch, and which axis of each is the batch (None: not batched).
 
-    within: the trace of the same batch whose values the function may close over.
+    axis: the batch's name, a BatchAxis, or None. within: the trace of the same batch whose values the function may close over.
     """
-    trace = BatchTrace(current_trace(), size, axis_name, within)
+    divided = _divided_batch(args, dims) if placements_in_use else None
+    trace = BatchTrace(current_trace(), size, axis, within, divided)
+    axis_name = trace.axis_name
     try:
         with set_trace(trace), with_named_axes([] if axis_name is None else [(axis_name, size)]):
             outs = fun(*[trace.argument(a, d) for a, d in zip(args, dims, strict=True)])
@@ -141,6 +177,19 @@ def batch_flat(fun: Callable[..., Sequence[Any]], size: int, args: Sequence[Any]
         del outs
         leaks.check(trace, debug)
     return [v for v, _ in pairs], [d for _, d in pairs]
+
+
+def _divided_batch(args: Sequence[Any], dims: Sequence[int | None]) -> Any:
+    """The mesh and its Explicit axes along which a batch is divided, or None. ValueError where arguments disagree."""
+    mapped = [(aval_of(x), d) for x, d in zip(args, dims, strict=True) if d is not None]
+    found = [(a.placement.mesh, a.placement.parts[d]) if a.placement is not None else (None, None) for a, d in mapped]
+    parts = {p for _, p in found}
+    if len(parts) > 1 and not explicit.is_lenient():
+        first, second = sorted(parts, key=lambda p: (p is None, str(p)))[:2]
+        raise ValueError("Mapped away dimension of inputs passed to vmap should be sharded the same. Got inconsistent axis "
+                         "specs: "
+                         f"{first} vs {second}")
+    return next(((mesh, part) for mesh, part in found if part is not None), None)
 
 
 def move_to(x: Any, dim: int | None, target: int, size: int) -> Any:
@@ -155,12 +204,20 @@ def per_lane(x: Any, shape: tuple[int, ...]) -> Any:
     return x if aval_of(x).shape == shape else broadcast_in_dim_p.bind(x, shape=shape, broadcast_dimensions=(0,))
 
 
+def _varied(x: Any, axes: tuple[Any, ...]) -> Any:
+    """x, whose type says that it varies over axes along which a batch is divided."""
+    missing = tuple(a for a in axes if a in checked_axes() and a not in aval_of(x).vma)
+    return pvary_p.bind(x, axes=missing) if missing else x
+
+
 def batch_jaxpr(jaxpr: Jaxpr, size: int, batched: Sequence[bool],
                 instantiate: bool | Sequence[bool] = False, axis_name: Any = None) -> tuple[ClosedJaxpr, list[bool]]:
     """The jaxpr over a batch in axis 0 of the batched inputs, and which results are batched (in axis 0).
 
     `jaxpr` has no constvars. instantiate: results to be broadcast when they are not batched.
     """
+    varying = varying_axes_of(axis_name)
+    within = checked_axes().intersection(varying)
     force = [instantiate] * len(jaxpr.outvars) if isinstance(instantiate, bool) else list(instantiate)
     batched_out: list[bool] = []
 
@@ -168,8 +225,9 @@ def batch_jaxpr(jaxpr: Jaxpr, size: int, batched: Sequence[bool],
         dims = [0 if b else None for b in batched]
         outs, out_dims = batch_flat(lambda *xs: eval_jaxpr(jaxpr, (), *xs), size, args, dims, axis_name)
         batched_out[:] = [d is not None or f for d, f in zip(out_dims, force, strict=True)]
-        return [move_to(o, d, 0, size) if b else o for o, d, b in zip(outs, out_dims, batched_out, strict=True)]
+        moved = [move_to(o, d, 0, size) if b else o for o, d, b in zip(outs, out_dims, batched_out, strict=True)]
+        return [_varied(o, varying) if b else o for o, b in zip(moved, batched_out, strict=True)] if varying else moved
 
-    avals = [v.aval.update(shape=(size, *v.aval.shape)) if b else v.aval
+    avals = [v.aval.update(shape=(size, *v.aval.shape), vma=v.aval.vma | within) if b else v.aval
              for v, b in zip(jaxpr.invars, batched, strict=True)]
     return trace_to_closed(fun, avals, jaxpr.debug), batched_out

@@ -50,6 +50,11 @@ def module_of(text: str, dialect: str) -> Any:
     return plugin.hlo(text)
 
 
+def hlo_text(text: str, *, metadata: bool) -> str:
+    """A program in StableHLO as HLO text. metadata: with names of scopes and the user's lines."""
+    return plugin.hlo_text(text, metadata)
+
+
 def wait_for_effects() -> None:
     """Waits until the Python callbacks of all started programs have returned."""
     plugin.check_fork()

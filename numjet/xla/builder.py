@@ -12,6 +12,7 @@ import numpy as np
 
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import ClosedJaxpr
+from numjet.core.sharding.partition_spec import PartitionSpec
 from numjet.core.stage import trace_to_closed
 from numjet.foundation import dtypes
 from numjet.xla import partitioners, text
@@ -65,6 +66,7 @@ class Builder:
         self.functions: dict[str, list[str]] = {}  # the text of private ones, by symbol
         self.token: Value | None = None
         self.location = ""
+        self.names: tuple[str, ...] = ()  # of the scopes around the program being written
         self._depth, self._count = 2, 0
         self._constants: list[dict[Any, Value]] = [{}]
 
@@ -160,6 +162,12 @@ class Builder:
         if version:
             given["version"] = f"{int(version)} : i32"
         return self.op("stablehlo.composite", args, outs, attrs=given)
+
+    def placed(self, x: Value, mesh: Any, parts: Sequence[Any]) -> Value:
+        """x, divided along Explicit axes of a mesh; along its Auto axes as the compiler likes."""
+        assert self.partitions is not None
+        there = self.partitions.sharding(mesh, PartitionSpec(*parts), x.ndim, bool(mesh.auto_axes))
+        return self.op("sdy.sharding_constraint", [x], x.aval, attrs={"sharding": f"#sdy.sharding{there}"})
 
     # -- constants
     def constant(self, value: Any, dtype: Any = None) -> Value:
@@ -420,8 +428,16 @@ class Builder:
         return Scalars(self, shape)
 
     # -- programs
-    def inline(self, closed: ClosedJaxpr, args: Sequence[Value]) -> list[Value]:
-        """The equations of a program, written out here."""
+    def inline(self, closed: ClosedJaxpr, args: Sequence[Value], scope: str = "") -> list[Value]:
+        """The equations of a program, written out here; in locations, within a scope of this name."""
+        outer = self.names
+        self.names = (*outer, *scope.split("/")) if scope else outer
+        try:
+            return self._inline(closed, args)
+        finally:
+            self.names = outer
+
+    def _inline(self, closed: ClosedJaxpr, args: Sequence[Value]) -> list[Value]:
         jaxpr = closed.jaxpr
         env: dict[Any, Value] = dict(zip(jaxpr.invars, args, strict=True))
         env.update(zip(jaxpr.constvars, [self.literal(c) for c in closed.consts], strict=True))

@@ -88,7 +88,8 @@ def sharding_of(proto: Any, ndim: int, devices: Sequence[Any], mesh: Mesh | None
 
 def named(given: Any, ndim: int, devices: Sequence[Any], mesh: Mesh | None) -> NamedSharding:
     """An HloSharding by the axes of a mesh, as `sharding_of`."""
-    mesh = _plain_mesh(devices) if mesh is None or set(mesh.devices.flat) != set(devices) else mesh
+    if mesh is None or mesh.is_abstract or set(mesh.devices.flat) != set(devices):
+        mesh = _plain_mesh(devices)
     if given.is_replicated() or given.is_maximal() or not ndim:
         return NamedSharding(mesh, PartitionSpec())
     shape = tuple(given.tile_assignment_dimensions())

@@ -8,10 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from numjet.core.aval import placements_in_use
 from numjet.core.check import check_constant
 from numjet.core.ir import ClosedJaxpr, JaxprEqn
 from numjet.core.op import SCALARS, Expand, Missing
 from numjet.core.sharding.distribution import Distribution
+from numjet.core.trace import Array
+from numjet.foundation import source
 from numjet.xla import scalars, text
 from numjet.xla.builder import Builder, HostCall, Value
 from numjet.xla.shardy import Partitions
@@ -39,9 +42,10 @@ def lower(closed: ClosedJaxpr, name: str, platform: str, donated: Sequence[bool]
     partitions = None if over is None else Partitions(over.devices, over.mesh)
     b = Builder(platform, _Equations(locations), partitions)
     b.lower_part = functools.partial(_part, name, platform)
+    b.names = (f"jit({name})",)
     for v, c in zip(closed.jaxpr.constvars, closed.consts, strict=True):
         check_constant(c, v.aval)
-    constants = [np.asarray(c) for c in closed.consts]
+    constants = [c._value if isinstance(c, Array) else np.asarray(c) for c in closed.consts]  # random keys are no NumPy arrays
     large = [k for k, c in enumerate(constants) if c.nbytes > LARGE]
     avals = [closed.jaxpr.constvars[k].aval for k in large] + list(closed.in_avals)
     inputs = [Value(f"%arg{k}", a) for k, a in enumerate(avals)]
@@ -116,13 +120,16 @@ class _Equations:
         self.locations = locations
 
     def __call__(self, b: Builder, eqn: JaxprEqn, args: Sequence[Value]) -> list[Value]:
-        outer = b.location
-        if self.locations and eqn.source is not None:
-            b.location = _location(eqn.source)
+        outer = b.location, b.names
+        if self.locations:
+            b.location = _location(eqn, (*b.names, *source.names_of(eqn.source)))
+            b.names = (*b.names, *eqn.scopes)
         try:
             outs = self._rule(b, eqn, args)
         finally:
-            b.location = outer
+            b.location, b.names = outer
+        if placements_in_use and b.partitions is not None:
+            outs = _placed(b, eqn, outs)
         for out, var in zip(outs, eqn.outvars, strict=True):
             if out.shape != var.aval.shape or text.element(out.dtype) != text.element(var.aval.dtype):
                 raise AssertionError(f"{eqn.primitive.name}: its hlo rule gave {out}, abstract says {var.aval}")
@@ -146,5 +153,26 @@ class _Equations:
         return list(out) if op.multiple else [out]
 
 
-def _location(source: Any) -> str:
-    return f" loc({text.quoted(source.file)}:{max(1, source.line)}:1)"
+def _placed(b: Builder, eqn: JaxprEqn, outs: Sequence[Value]) -> list[Value]:
+    """The results of an equation, divided as their types say; those of whose types none is, in whole on all devices where
+    the operands' types say how they are divided."""
+    if eqn.primitive.places is not None:
+        return list(outs)
+    operand = next((a.aval.placement for a in eqn.invars if a.aval.placement is not None), None)
+    found = []
+    for out, var in zip(outs, eqn.outvars, strict=True):
+        there = var.aval.placement
+        if there is not None:
+            out = b.placed(out, there.mesh, there.parts)
+        elif operand is not None and out.ndim and not eqn.primitive.programs:
+            out = b.placed(out, operand.mesh, (None,) * out.ndim)
+        found.append(out)
+    return found
+
+
+def _location(eqn: JaxprEqn, names: tuple[str, ...]) -> str:
+    """The operation's name behind those of the scopes around it, and the user's line."""
+    path, frame = text.quoted(f"{source.names_text(names)}/{eqn.primitive.name}"), eqn.source
+    if frame is None:
+        return f" loc({path})"
+    return f" loc({path}({text.quoted(frame.file)}:{max(1, frame.line)}:1))"

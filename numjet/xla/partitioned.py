@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Mapping, Sequence
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from numjet import _native
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import ClosedJaxpr
+from numjet.core.sharding import explicit
 from numjet.core.sharding.distribution import Distribution, canonical, devices_of
 from numjet.core.sharding.mesh import Mesh
 from numjet.core.sharding.partition_spec import PartitionSpec
@@ -34,7 +36,8 @@ class Executable(LoadedProgram):
         self.out_shardings = self._results()
         in_order = lambda s: devices_of(s) == over.devices
         self._taken = tuple((s, in_order(s)) for s in self.in_shardings)
-        self._given = tuple((a, s, in_order(s)) for a, s in zip(self.out_avals, self.out_shardings, strict=True))
+        self._typed = tuple(explicit.typed(a, s) for a, s in zip(self.out_avals, self.out_shardings, strict=True))
+        self._orders = None if all(map(in_order, self.out_shardings)) else tuple(map(devices_of, self.out_shardings))
         self.device = host
         self._constants = [sharded.assembled([c] * len(over.devices), ShapedArray(c.shape, c.dtype), whole)._remote.buffer
                            for c in module.constants]
@@ -64,7 +67,10 @@ class Executable(LoadedProgram):
                  committed: bool | None = None) -> list[Any]:
         """Starts the program; reading a result waits for it. Donated arrays are deleted."""
         plugin.check_fork()
-        given = [*self._constants, *[self._buffer(a, s, same) for a, (s, same) in zip(arrays, self._taken, strict=True)]]
+        there = sharded.Sharded
+        given = [*self._constants, *[
+            r.buffer if same and type(r := a._remote) is there and r.sharding is s else self._buffer(a, s)
+            for a, (s, same) in zip(arrays, self._taken, strict=True)]]
         with buffers.failures():
             results = self._execute(given)
         self.call_count += 1
@@ -72,16 +78,15 @@ class Executable(LoadedProgram):
             for array, gives in zip(arrays, donated, strict=True):
                 if gives:
                     array.delete()
-        order = self.over.devices
-        return [_native.from_remote(
-                    sharded.Sharded(r if same else sharded.ordered(r, a, s, order, devices_of(s)), a, s), a, s, True)
-                for r, (a, s, same) in zip(results, self._given, strict=True)]
+        if self._orders is not None:
+            results = [sharded.ordered(r, a, s, self.over.devices, order) for r, a, s, order in zip(
+                results, self._typed, self.out_shardings, self._orders, strict=True)]
+        remotes = map(there, results, self._typed, self.out_shardings)  # no Python code per result: there may be hundreds
+        return list(map(_native.from_remote, remotes, self._typed, self.out_shardings, repeat(True)))
 
-    def _buffer(self, array: Any, sharding: Any, same_order: bool) -> Any:
+    def _buffer(self, array: Any, sharding: Any) -> Any:
         """jaxlib's array of an input, distributed as the program takes it."""
         remote = array._remote
-        if same_order and type(remote) is sharded.Sharded and remote.sharding is sharding:
-            return remote.buffer
         if not isinstance(remote, sharded.Sharded) or (
                 remote.sharding is not sharding and not remote.sharding.is_equivalent_to(sharding, array.ndim)):
             remote = sharded.put(array, sharding)._remote

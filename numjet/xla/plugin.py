@@ -7,6 +7,7 @@ import functools
 import importlib.util
 import os
 import re
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
@@ -116,7 +117,8 @@ def _client(platform: str) -> Any:
             return xla.make_cpu_client(num_devices=config.num_cpu_devices, **_of_processes())
     found = _cuda_library() if platform == "gpu" else _tpu_library()
     if found is None:
-        raise RuntimeError(f"Backend {platform!r} is not installed: pip install 'numjet[{EXTRAS[platform]}]'.")
+        raise RuntimeError(f"Unknown backend: {platform!r} requested, but it is not installed: pip install "
+                           f"'numjet[{EXTRAS[platform]}]'.")
     name = "cuda" if platform == "gpu" else "tpu"
     _clients.append(platform)
     try:
@@ -167,6 +169,16 @@ def hlo(text: str) -> Any:
     """A module in StableHLO, converted to HLO: jaxlib's XlaComputation."""
     return bindings().mlir.mlir_module_to_xla_computation(text, use_tuple_args=False,
                                                                                  return_tuple=False)
+
+
+def hlo_text(text: str, metadata: bool) -> str:
+    """A module in StableHLO as HLO text, perhaps with the metadata of its instructions."""
+    computation = hlo(text)
+    if not metadata:
+        return computation.as_hlo_text()
+    options = sys.modules[type(computation).__module__].HloPrintOptions()  # jaxlib's versions have it in different modules
+    options.print_metadata = True
+    return computation.get_hlo_module().to_string(options)
 
 
 def program_platform(platform: str) -> str:

@@ -10,9 +10,10 @@ import numpy as np
 from numjet import _native
 from numjet.core import transfers
 from numjet.core.aval import ShapedArray
+from numjet.core.sharding import explicit
 from numjet.core.sharding.distribution import canonical, devices_of
 from numjet.core.sharding.shardings import Sharding
-from numjet.xla import buffers, layouts, plugin
+from numjet.xla import buffers, host_moves, layouts, plugin
 
 
 class Sharded:
@@ -46,7 +47,8 @@ class Sharded:
         """An Array for each device of this process, in the order of the sharding's devices."""
         if self._parts is None:
             shape = self.sharding.shard_shape(self.aval.shape)
-            self._parts = [_part(b, self.aval.update(shape=shape), d)
+            aval = self.aval.update(shape=shape, placement=None)
+            self._parts = [_part(b, aval, d)
                            for b, (d, _) in zip(self.buffer._arrays, self.indices(), strict=True)]
         return self._parts
 
@@ -120,9 +122,25 @@ def put(array: Any, sharding: Sharding) -> Any:
     aval, remote = array.aval, array._remote
     if isinstance(remote, Sharded) and remote.sharding.is_equivalent_to(sharding, aval.ndim):
         return wrap(remote.buffer, aval, sharding)
+    if type(remote) is Sharded and _in_host_memory(remote.sharding, sharding):
+        return _moved(remote, aval, sharding)
     value = buffers.to_stored(array._value, aval)
     indices = sharding.addressable_devices_indices_map(aval.shape)
     return assembled([_contiguous(value[index]) for index in indices.values()], aval, sharding)
+
+
+def _in_host_memory(*given: Sharding) -> bool:
+    """Whether all parts of arrays under shardings are in this process's memory."""
+    return all(s.is_fully_addressable and devices_of(s)[0].platform == "cpu" for s in given)
+
+
+def _moved(remote: Sharded, aval: ShapedArray, sharding: Sharding) -> Any:
+    """As `put`, of parts in the host's memory."""
+    parts = remote.parts()
+    values = [buffers.to_stored(p._value, p.aval) for p in parts]
+    indices = [index for _, index in remote.indices()]
+    wanted = sharding.addressable_devices_indices_map(aval.shape).values()
+    return assembled(host_moves.redistributed(values, indices, list(wanted), aval, parts[0].device), aval, sharding)
 
 
 def _contiguous(part: np.ndarray) -> np.ndarray:
@@ -149,4 +167,5 @@ def from_parts(parts: Sequence[Any], aval: ShapedArray, sharding: Sharding) -> A
 def wrap(buffer: Any, aval: ShapedArray, sharding: Sharding) -> Any:
     """An Array of jaxlib's array, whose devices are in the order of the sharding."""
     there = canonical(sharding)
+    aval = explicit.typed(aval, sharding)
     return _native.from_remote(Sharded(buffer, aval, there), aval, there, True)

@@ -28,6 +28,9 @@ class Partitions:
     def mesh(self, mesh: Mesh | AbstractMesh) -> str:
         """The name of a mesh in the text. ValueError for a mesh of other devices."""
         order = tuple(range(len(self.devices)))
+        given = self.given_mesh
+        if mesh.is_abstract and isinstance(given, Mesh) and given.shape_tuple == mesh.shape_tuple:
+            mesh = given
         if isinstance(mesh, Mesh):
             if set(mesh.devices.flat) != self._numbers.keys():
                 raise ValueError(f"Received incompatible devices for jitted computation: {mesh} has device ids "

@@ -450,3 +450,7 @@ def test_jit_with_control_flow_in_every_place():
         nj.jit(lambda x: x, control_flow=True)
     with pytest.raises(UnboundLocalError, match=f"one_branch at {__file__}:"):
         nj.jit(one_branch, control_flow=True)(1.0)
+
+
+def test_library_functions_are_given_back():
+    assert nj.autograph(jnp.sum) is jnp.sum and nj.jit(jnp.sum, control_flow=True)(jnp.ones(3)) == 3

@@ -168,3 +168,20 @@ def test_programs_are_as_before_when_the_flag_is_off() -> None:
         assert text() != before
     assert text() == before
     assert np.isnan(f(-np.ones(3, np.float32))).all()
+
+
+@pytest.mark.parametrize("make", [
+    lambda: jnp.array([1.0, np.nan]), lambda: jnp.asarray(np.nan), lambda: jnp.array(np.array([0, np.nan])),
+    lambda: jnp.asarray([[np.nan]], jnp.float16), lambda: jnp.float32(np.nan), lambda: jnp.array([complex(0, np.nan)])])
+def test_arrays_made_of_invalid_values(make):
+    error = found(make)
+    assert error.primitive in ("array", "convert_element_type") and error.line
+    assert np.isnan(make()).any()
+
+
+def test_copies_of_invalid_arrays():
+    x = jnp.array([1.0, np.nan])
+    assert found(jnp.array, x).primitive == found(x.copy).primitive == "copy"
+    assert found(jnp.asarray, x) is None  # no copy: nothing is made
+    with nj.debug_infs(True), pytest.raises(FloatingPointError, match=r"invalid value \(inf\) encountered in array"):
+        jnp.array([np.inf])

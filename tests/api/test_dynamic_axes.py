@@ -144,3 +144,41 @@ def test_masks_of_users_may_have_any_bound(n):
 
     for got, want in zip(nj.jit(run)(x, w, n), run(x, w, n), strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
+
+
+SORTS = {
+    "whole": jnp.sort,
+    "rows": lambda x: jnp.sort(x, 0), "last": lambda x: jnp.sort(x, -1), "descending": lambda x: -jnp.sort(-x, 0),
+    "two keys": lambda x: lax.sort((x.reshape(-1), x.reshape(-1)[::-1]), num_keys=2, dimension=0),
+    "argsort": lambda x: jnp.argsort(x, 0)}
+
+
+@pytest.mark.parametrize("name", SORTS)
+def test_sorts_with_elements_that_equal_the_padding(name):
+    made = nj.jit(SORTS[name], dynamic_axes=({0: "n"},))
+    for n in (5, 0, 200):
+        x = normal(n, 3)
+        whole = (x * 100).astype(np.int32)
+        x[::2, 1], x[1::3, 2], whole[::2, 1] = np.nan, np.inf, np.iinfo(np.int32).max
+        for given in (x, whole):
+            want = nj.jit(SORTS[name])(jnp.asarray(given))
+            nj.tree.map(np.testing.assert_array_equal, made(jnp.asarray(given)), want)
+
+
+def test_repeated_calls_see_what_changed():
+    """Other shapes, dtypes, flags, kinds of arguments, and sizes that disagree, by a program that is known already."""
+    made = nj.jit(lambda x, w: x @ w, dynamic_axes=({0: "n"}, {1: "m"}))
+    for n, k, m in ((3, 2, 4), (5, 2, 4), (5, 3, 1), (300, 3, 600), (2, 2, 2)):
+        x, w = jnp.ones((n, k)), jnp.full((k, m), 2.0)
+        for args in ((x, w), (x, w), (np.asarray(x), w), (x.astype(jnp.float16), w)):
+            out = made(*args)
+            assert out.shape == (n, m) and out.dtype == jnp.result_type(*args) and (np.asarray(out) == 2 * k).all()
+    both = nj.jit(lambda x, y: x + y, dynamic_axes=({0: "n"}, {0: "n"}))
+    for _ in range(2):
+        assert both(jnp.ones(3), jnp.ones(3)).shape == (3,)
+    with pytest.raises(ValueError, match="disagree"):
+        both(jnp.ones(3), jnp.ones(4))
+    gone = jnp.ones(3)
+    gone.delete()
+    with pytest.raises(RuntimeError, match="deleted"):
+        both(gone, jnp.ones(3))

@@ -20,6 +20,7 @@ from numjet import _native
 from numjet.api import eager_plans
 from numjet.core.trace import Tracer
 from numjet.foundation.config import debug_key_reuse, debug_nans, enable_x64, transfer_guard
+from numjet.lax.elementwise.convert import convert_values
 from numjet.numpy.indexing.subscript import scatter_update
 
 EAGER = _native.EagerFunction
@@ -378,3 +379,64 @@ def test_a_tape_that_differs_is_not_kept():
     for _ in range(4):
         np.testing.assert_array_equal(fun(x), np.arange(3.0) + 2)
     assert fun._tape_count() == 0
+
+
+_NUMBERS = ("bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32", "float64")
+
+
+@pytest.mark.parametrize("old", _NUMBERS)
+def test_conversions(x64, old):
+    """The tape's conversions are those of the operation, at the ends of every range, too."""
+    values = np.array([0, 1, -1, 2, 127, 128, -129, 255, 256, 32767, 65536, 2**31 - 1, 2**31, -2**31 - 1, 2**32, 2**53 + 1,
+                       2**62, -2**62], object)
+    if old.startswith("float"):
+        values = np.array([*values, 0.5, -0.5, -0.0, 1e-40, 2.0**63, -2.0**63, 2.0**64, 1e30, -1e30, np.inf, -np.inf, np.nan])
+        x = values.astype(old)
+    elif old == "bool":
+        x = values.astype(bool)
+    else:
+        x = np.array([int(v) % 2**(8 * np.dtype(old).itemsize) for v in values], "uint64").astype(old)
+    a = jnp.asarray(x)
+    for new in _NUMBERS:
+        expected = convert_values(x, np.dtype(new))
+        for _ in range(4):
+            found = jnp.astype(a, new)
+        assert found.dtype == new and np.asarray(found).tobytes() == expected.tobytes(), (old, new)
+
+
+def test_steps_of_composed_operations(rng):
+    """Signs, roundings, powers, copies and broadcasts are steps without Python."""
+    special = np.array([0.0, -0.0, 0.5, -0.5, 1.5, 2.5, -2.5, np.inf, -np.inf, np.nan, 1e-40])
+    for values in (rng.standard_normal(24) * 3, special):
+        x = jnp.asarray(values.astype("float32"))
+        assert python_calls(lambda: jnp.power(x, x)) <= 3  # noqa: B023
+        for fun in (lambda x: jnp.sign(x), lambda x: jnp.rint(x), lambda x: jnp.reciprocal(x), lambda x: jnp.signbit(x),
+                    lambda x: jnp.floor_divide(x, x), lambda x: jnp.mod(x, x + 1), lambda x: jnp.copy(x),
+                    lambda x: jnp.expm1(x), lambda x: jnp.arctan2(x, x), lambda x: jnp.repeat(x, 3), lambda x: jnp.outer(x, x),
+                    lambda x: x.astype(int)):
+            for _ in range(3):
+                fun(x)
+            assert python_calls(lambda: fun(x)) == 1, fun  # noqa: B023
+
+
+def test_host_arrays_are_put(rng):
+    x = rng.standard_normal(5)
+    for _ in range(4):
+        y = nj.device_put(x)
+        np.testing.assert_array_equal(y, x.astype("float32"))
+        assert not y.committed
+        x[:] = 0
+        assert float(y[0]) != 0
+        x[:] = 1
+    assert python_calls(lambda: nj.device_put(x)) == 1
+    with pytest.raises(TypeError):
+        nj.device_put(np.array(["a"]))
+    with nj.transfer_guard("disallow"):   # explicit transfers are allowed
+        nj.device_put(np.ones(5))
+
+
+def test_exponents_of_rank_0_choose_the_operation():
+    x = jnp.asarray([1.1, -2.0, 3.0])
+    for n in (2, 3, -1, 5):
+        for _ in range(4):
+            same(jnp.power(x, jnp.asarray(n)), jnp.power(x, n))

@@ -12,6 +12,7 @@ import pytest
 import numjet as nj
 import numjet.numpy as jnp
 from numjet import export, lax, nn
+from numjet.foundation import dtypes
 from numjet.tools.damage import mutated
 
 MUTATED = 300  # files per test
@@ -41,6 +42,15 @@ PROGRAMS = {
     "unused argument": lambda x: jnp.zeros((0, 3)),
     "batched": lambda x: nj.vmap(lambda r: jnp.cumsum(r))(x),
 }
+
+
+@pytest.mark.parametrize("dtype", [d for d in dtypes.ALL if d.itemsize], ids=lambda d: d.name)
+def test_constants_of_every_dtype_keep_their_bits(dtype, x64):
+    """Constants of 64 bits once came back with 32, or 8."""
+    given = np.array([-(2**40) - 1 if dtype.kind == "i" and dtype.itemsize == 8 else 1, 0, 1])
+    constant = (given + 1e-12j if dtype.kind == "c" else given + 1e-12 if dtype == np.float64 else given).astype(dtype)
+    got = there_and_back(lambda x: (x, constant), np.float32(0)).call(np.float32(0))[1]
+    assert got.dtype == dtype and np.asarray(got).tobytes() == constant.tobytes()
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -215,8 +225,8 @@ def blob():
 
 def sealed(content):
     """A file whose length and checksum are right."""
-    digest = hashlib.sha256(struct.pack("<HQ", 1, len(content)) + content).digest()
-    return struct.pack("<8sHQ32s", b"\x93numjetX", 1, len(content), digest) + content
+    digest = hashlib.sha256(struct.pack("<HQ", 2, len(content)) + content).digest()
+    return struct.pack("<8sHQ32s", b"\x93numjetX", 2, len(content), digest) + content
 
 
 def test_damaged_files_raise_an_error(blob):
@@ -246,7 +256,7 @@ def test_other_files(blob):
     for data, message in [(b"", "no function"), (b"x" * 200, "no function"), (blob[:-1], "damaged"), (blob + b"x", "damaged"),
                           (sealed(b"\x03"), "calling convention version 3"), (sealed(b""), "cannot read"),
                           (sealed(b"\x01\x00" + b"\x05" * 1000), "nested more than|cannot read"),
-                          (blob[:8] + b"\x02\x00" + blob[10:], "format version 2")]:
+                          (blob[:8] + b"\x03\x00" + blob[10:], "format version 3")]:
         with pytest.raises(ValueError, match=message):
             export.deserialize(data)
     with pytest.raises(TypeError, match="takes the bytes"):

@@ -138,8 +138,10 @@ def test_errors_of_vmap():
         nj.vmap(lambda a: a, in_axes=2)(np.ones(3))
     with pytest.raises(ValueError, match="at least one"):
         nj.vmap(lambda a: a, in_axes=None)(1.0)
-    with pytest.raises(ValueError, match="out_axes"):
+    with pytest.raises(ValueError, match=r"at vmap out_axes, got axis spec None but output was batched on axis 0"):
         nj.vmap(lambda a: a, out_axes=None)(np.ones(3))
+    with pytest.raises(ValueError, match=r"\(axis_name=i\).*at vmap out_axes\[1\]\['k'\], got axis spec None"):
+        nj.vmap(lambda a: (a, {"k": a}), out_axes=(0, None), axis_name="i")(np.ones(3))
     with pytest.raises(ValueError, match="in_axes"):
         nj.vmap(lambda a: a, in_axes=(0, 0))(np.ones(3))
     with pytest.raises(TypeError, match="in_axes"):
@@ -247,6 +249,8 @@ def test_values_and_tangents_are_arrays():
     (lambda: nj.linearize(jnp.sum, jnp.ones(3))[1](jnp.ones((3, 2))), ValueError, "inconsistent with the original primal"),
     (lambda: nj.linear_transpose(lambda x: 2. * x, 1), TypeError, "linear_transpose only supports"),
     (lambda: nj.linear_transpose(lambda x: x, 1.0)(1j), TypeError, "cotangent type does not match"),
+    (lambda: nj.linear_transpose(lambda x: x * x, 1.0)(1.0), TypeError, "Only linear functions can be transposed"),
+    (lambda: nj.linear_transpose(lambda x: 1 / x, 1.0)(1.0), TypeError, "Only linear functions can be transposed"),
     (lambda: nj.jvp(jnp.sin, 1.0, (1.0,)), TypeError, "found float and tuple"),
     (lambda: nj.jvp(jnp.sin, (1.0,), [1.0]), TypeError, "same tree structure"),
     (lambda: nj.grad(jnp.sin)("foo"), TypeError, "'foo' of type <class 'str'> is not a valid JAX type"),

@@ -115,3 +115,12 @@ def test_products_with_large_results_are_one_program() -> None:
     a = jnp.arange(float(LARGE // 128))
     assert counted(lambda: jnp.outer(a, a)) == (1, 1)
     assert jnp.outer(a, a)[3, 5] == 15
+
+
+@pytest.mark.parametrize("axis", [jnp.array(0), (jnp.array(0),), (np.array(0), 1)], ids=["array", "tuple", "NumPy"])
+def test_axes_that_are_arrays(axis):
+    x = jnp.arange(6.0).reshape(2, 3)
+    plain = tuple(map(int, axis)) if isinstance(axis, tuple) else int(axis)
+    for f in (nj.nn.logsumexp, nj.nn.softmax, jnp.mean, jnp.std):
+        np.testing.assert_allclose(f(x, axis=axis), f(x, axis=plain), rtol=1e-6, atol=1e-7)
+        np.testing.assert_allclose(f(x, axis), f(x, plain), rtol=1e-6, atol=1e-7)

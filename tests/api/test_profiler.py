@@ -76,8 +76,8 @@ def strings(profile):
 def test_memory_profile(tmp_path):
     kept = [jnp.ones((3, 1001)) for _ in range(5)]
     profiler.save_device_memory_profile(tmp_path / "memory.prof")
-    assert strings((tmp_path / "memory.prof").read_bytes())["float32[3,1001] on CPU_0"] == (5, 5 * kept[0].nbytes)
-    assert strings(profiler.device_memory_profile("cpu"))["float32[3,1001] on CPU_0"][0] == 5
+    assert strings((tmp_path / "memory.prof").read_bytes())["float32[3,1001] on cpu:0"] == (5, 5 * kept[0].nbytes)
+    assert strings(profiler.device_memory_profile("cpu"))["float32[3,1001] on cpu:0"][0] == 5
 
 
 def test_what_is_refused(tmp_path):

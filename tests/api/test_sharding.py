@@ -7,6 +7,7 @@ import pytest
 
 import numjet as nj
 import numjet.numpy as jnp
+from numjet.experimental.layout import Format, Layout, with_layout_constraint
 from numjet.sharding import AbstractMesh, AxisType, Mesh, NamedSharding, PartitionSpec as P, SingleDeviceSharding
 
 CPU = nj.devices()[0]
@@ -59,7 +60,7 @@ def test_unusable_shardings_are_errors(mesh):
         (ValueError, "only valid for values of rank at least 1", lambda: NamedSharding(mesh, P("x")).shard_shape(())),
         (ValueError, "Got invalid memory kind 'pinned_host'",
          lambda: SingleDeviceSharding(CPU).with_memory_kind("pinned_host")),
-        (RuntimeError, "Backend 'gpu' is not installed",
+        (RuntimeError, "Unknown backend: 'gpu' requested, but it is not installed",
          lambda: nj.device_put(np.ones(2), NamedSharding(Mesh([CPU, other], "x"), P("x")))),
         (ValueError, "cannot contain a nested tuple", lambda: P("x", ("y", ("z",)))),
         (ValueError, "partitions cannot overlap with unreduced", lambda: P("x", unreduced={"x"})),
@@ -70,11 +71,13 @@ def test_unusable_shardings_are_errors(mesh):
         (TypeError, "axis_types passed to Mesh must be of type", lambda: AbstractMesh((2,), "x", axis_types="explicit")),
         (ValueError, "Unreduced axes .* not found in mesh", lambda: NamedSharding(mesh, P("x", unreduced={"a"}))),
         (ValueError, "can only refer to mesh axes .* `Explicit`", lambda: NamedSharding(mesh, P("x", unreduced={"y"}))),
-        (ValueError, "cannot be equal, as its size is 3", lambda: NamedSharding(EIGHT, P("x")).shard_shape((3,))),
+        (ValueError, "partitioned 4 times, but the dimension size is 3",
+         lambda: NamedSharding(EIGHT, P("x")).shard_shape((3,))),
         (ValueError, "For scalars the PartitionSpec should be P()",
          lambda: NamedSharding(mesh, P("x")).check_compatible_aval(())),
         (ValueError, "Number of devices 1 must be >=", lambda: nj.make_mesh((2,), ("x",))),
-        (TypeError, "expected shardings, got 3", lambda: nj.jit(abs, in_shardings=3)),
+        (TypeError, "leaf specifications are expected to be PartitionSpec instances or None, but got 3",
+         lambda: nj.jit(abs, in_shardings=3)),
         (ValueError, "Received incompatible devices",
          lambda: nj.jit(abs, in_shardings=(SingleDeviceSharding(CPU), SingleDeviceSharding(other)))),
     ]:
@@ -138,11 +141,11 @@ def test_arrays_of_parts(mesh):
     (TypeError, "`arrays` argument should be a list", lambda s, x: nj.make_array_from_single_device_arrays((3,), s, x)),
     (ValueError, "`dtype` must be provided", lambda s, x: nj.make_array_from_single_device_arrays((3,), s, [])),
     (ValueError, "must match the dtype", lambda s, x: nj.make_array_from_single_device_arrays((3,), s, [x], dtype=int)),
-    (ValueError, "expected one array on", lambda s, x: nj.make_array_from_single_device_arrays((3,), s, [x, x])),
-    (ValueError, "expected parts of shape", lambda s, x: nj.make_array_from_single_device_arrays((4,), s, [x])),
+    (ValueError, "Expected 1 per-device arrays", lambda s, x: nj.make_array_from_single_device_arrays((3,), s, [x, x])),
+    (ValueError, "Expected shard shape", lambda s, x: nj.make_array_from_single_device_arrays((4,), s, [x])),
     (ValueError, "requires a list of concrete arrays",
      lambda s, x: nj.jit(lambda x: nj.make_array_from_single_device_arrays((3,), s, [x]))(x)),
-    (ValueError, "expected a part of shape", lambda s, x: nj.make_array_from_callback((4,), s, lambda i: x)),
+    (ValueError, "Expected shard shape", lambda s, x: nj.make_array_from_callback((4,), s, lambda i: x)),
     (nj.errors.UnexpectedTracerError, "cannot be called within a traced context",
      lambda s, x: nj.jit(lambda x: nj.make_array_from_callback((3,), s, lambda i: x))(x)),
     (ValueError, "expected global_shape", lambda s, x: nj.make_array_from_process_local_data(s, x, (4,))),
@@ -210,3 +213,77 @@ def test_a_mesh_that_is_set_again_leaves_nothing(mesh):
             nj.set_mesh(nj.make_mesh((1,), "z"))
         assert nj.sharding.get_mesh().axis_names == ("z",)
     assert nj.sharding.get_mesh().empty
+
+
+def test_specifications_of_jit_are_for_the_mesh_in_use_at_the_call():
+    traces = []
+
+    @nj.jit(out_shardings=nj.P("x"), static_argnums=1)
+    def f(x, n):
+        traces.append(n)
+        return x * n
+
+    x = jnp.arange(4.0)
+    with pytest.raises(RuntimeError, match=r"jit requires a non-empty mesh in context.*set_mesh"):
+        f(x, 2)
+    meshes = [nj.make_mesh((1,), ("x",)), nj.make_mesh((1, 1), ("y", "x"))]
+    for mesh in (*meshes, *meshes):
+        with nj.set_mesh(mesh):
+            assert f(x, 2).tolist() == [0, 2, 4, 6]
+            assert f(x, 2).sharding == nj.NamedSharding(mesh, nj.P("x"))
+            assert f.lower(x, 2).compile()(x).tolist() == [0, 2, 4, 6]
+            assert nj.grad(lambda x: f(x, 3).sum())(x).tolist() == [3, 3, 3, 3]
+    counted = len(traces)
+    with nj.set_mesh(meshes[0]):
+        f(x, 2)
+        assert len(traces) == counted
+        f.clear_cache()
+        f(x, 2)
+        assert len(traces) == counted + 1
+
+
+def test_shardings_without_a_mesh_say_nothing_to_functions_that_make_arrays():
+    x, key = jnp.ones((4, 8)), nj.random.key(0)
+    empty, of_product = nj.typeof(x).sharding, nj.typeof(jnp.ones((4, 4))).sharding
+    assert empty.mesh.empty
+    assert (nj.random.bernoulli(key, 0.5, (4, 8), out_sharding=empty) == nj.random.bernoulli(key, 0.5, (4, 8))).all()
+    for made in (jnp.zeros((4, 8), out_sharding=empty), nj.lax.full((4, 8), 0.0, sharding=empty),
+                 jnp.array(x, out_sharding=empty), x.reshape(8, 4, out_sharding=empty).T,
+                 nj.jit(lambda: jnp.ones((4, 8), out_sharding=empty))()):
+        assert made.shape == (4, 8)
+    assert (jnp.dot(x, x.T, out_sharding=of_product) == 8).all()
+    with nj.set_mesh(nj.make_mesh((1,), ("x",))):
+        assert (jnp.dot(x, x.T, out_sharding=of_product) == 8).all()
+    with pytest.raises(ValueError, match="got an empty NamedSharding"):
+        nj.lax.with_sharding_constraint(x, empty)
+    with pytest.raises(ValueError, match="non-None and have a non-empty mesh"):
+        nj.sharding.reshard(x, empty)
+    with pytest.raises(ValueError, match="not under a mesh context"):
+        jnp.zeros((4, 8), out_sharding=P(None))
+
+
+def test_formats_stand_where_shardings_do():
+    x = jnp.ones((3, 4))
+    assert x.format == Format(Layout((0, 1), ()), x.sharding)
+    assert repr(Format(Layout.AUTO)) == "Format(layout=AUTO, sharding=None)"
+    assert nj.device_put(x, x.format).format == x.format and nj.device_put(x, Format(None, x.sharding)).committed
+    f = nj.jit(lambda x, y: {"a": x, "b": y}, in_shardings=(Format(Layout.AUTO), None), out_shardings=x.sharding)
+    compiled = f.lower(x, x[0]).compile()
+    assert compiled.input_formats[0][1].layout == Layout((0,), ()) and compiled.output_formats["a"] == x.format
+    assert nj.jit(lambda x: x, in_shardings=x.format, out_shardings=x.format)(x).format == x.format
+    struct = nj.ShapeDtypeStruct((3, 4), "float32", sharding=x.format)
+    assert struct.sharding == x.sharding and struct.update(shape=(4, 3)).format == x.format
+    assert nj.ShapeDtypeStruct((3, 4), "float32").format == Format()
+    assert nj.jit(lambda x: with_layout_constraint(2 * x, Layout((0, 1))))(x).sum() == 24
+    turned = Layout((1, 0))
+    for call in (lambda: nj.device_put(x, Format(turned, x.sharding)), lambda: with_layout_constraint(x, turned),
+                 lambda: nj.lax.with_sharding_constraint(x, Format(turned, x.sharding))):
+        with pytest.raises(NotImplementedError, match="last dimension dense"):
+            call()
+    with pytest.raises(ValueError, match="Length of major_to_minor and the rank of the value should match"):
+        with_layout_constraint(x[0], turned)
+    with pytest.raises(ValueError, match="Sharding has to be concrete"):
+        Format(turned)
+    for arguments in ((3,), (None, 3)):
+        with pytest.raises(TypeError, match="Invalid value received for the"):
+            Format(*arguments)

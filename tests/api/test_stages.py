@@ -65,7 +65,7 @@ def test_lowering_platforms(traced):
     text = traced.lower(lowering_platforms=("cuda", "tpu")).as_text()
     assert "// platform cuda" in text and "// platform tpu" in text and text.count("func.func public") == 2
     assert traced.lower(lowering_platforms=("tpu", "cpu")).compile() is not None
-    with pytest.raises(ValueError, match="lowered for tpu, but the arguments are on CPU_0"):
+    with pytest.raises(ValueError, match="lowered for tpu, but the arguments are on cpu:0"):
         traced.lower(lowering_platforms=("tpu",)).compile()
     with pytest.raises(ValueError, match="one program per platform"):
         traced.lower(lowering_platforms=("cuda", "tpu")).compiler_ir()

@@ -96,6 +96,28 @@ def test_every_public_module_of_jax_is_imported_and_shows_its_names(run_as_jax):
     """)
 
 
+def test_what_numjet_has_is_no_placeholder(run_as_jax):
+    run_as_jax("""
+        import importlib
+        import jax, numjet
+        from numjet.as_jax import finder, names, unsupported
+        lacking = lambda module, known: {n for n in known if isinstance(getattr(module, n), unsupported.PLACEHOLDERS)}
+        assert lacking(jax, names.table()["jax"]) == {
+            "auto_pcast", "jax2tf_associative_scan_reductions", "memory", "remove_size_one_mesh_axis_from_type", "thread_guard"}
+        for name in sorted(names.table()):
+            own = name.replace("jax", "numjet", 1)
+            if finder.implementation(name) == own:
+                known = names.table()[name] & set(dir(importlib.import_module(own)))
+                assert not lacking(importlib.import_module(name), known), name
+        assert jax.checkpoint_policies.dots_saveable is numjet.checkpoint_policies.dots_saveable
+        jaxpr = jax.make_jaxpr(lambda x: jax.lax.scan(lambda c, _: (c, None), x, length=2))(1.0)
+        assert jaxpr.eqns[0].primitive is jax.lax.scan_p
+        from jax.experimental.sparse.bcoo import bcoo_dot_general
+        assert bcoo_dot_general is jax.experimental.sparse.bcoo_dot_general
+        assert jax.host_id() == 0 and jax.host_count() == 1 and jax.host_ids() == [0]
+    """)
+
+
 def test_private_modules_that_libraries_touch(run_as_jax):
     run_as_jax("""
         import jax, jax._src.core, jax._src.dispatch, jax._src.traceback_util, jax._src.util
@@ -148,6 +170,9 @@ def test_private_names_that_equinox_flax_and_others_import(run_as_jax):
         from jax._src.distributed import global_state
         from jax._src import ad_util, api_util, checkify, flatten_util, literals, tree_util
         from jax._src.dtypes import DType, ExtendedDType
+        from jax._src.numpy.index_tricks import CClass, RClass
+        assert type(jnp.c_) is CClass and RClass()[1:3, 7].tolist() == [1, 2, 7]
+        assert CClass()[jnp.ones(2), jnp.ones(2)].shape == (2, 2)
         from jax._src.state.types import AbstractRef
         from jax._src.traceback_util import api_boundary
         assert api_boundary(len, repro_api_name="x") is len and AbstractRef is jax.ref.AbstractRef
@@ -158,10 +183,32 @@ def test_private_names_that_equinox_flax_and_others_import(run_as_jax):
         assert "not supported" in repr(ifrt_programs.ifrt_programs)
         assert not isinstance(1, literals.typed_scalar_types) and not isinstance(jnp.ones(1), literals.TypedNdArray)
         assert ad_util.stop_gradient_p is jax.lax.stop_gradient_p and DType is not ExtendedDType
+    """)
+
+
+def test_numbers_with_dtypes(run_as_jax):
+    run_as_jax("""
+        import copy, pickle
+        import jax, jax.numpy as jnp, numpy as np
+        from jax._src.literals import TypedComplex, TypedFloat, TypedInt, TypedNdArray
+        i, f, c = TypedInt(3, np.int8), TypedFloat(3.5, np.dtype("float16")), TypedComplex(1 + 2j, np.complex64)
+        assert [repr(x) for x in (i, f, c)] == ["TypedInt(3, dtype=int8)", "TypedFloat(3.5, dtype=float16)",
+                                                "TypedComplex((1+2j), dtype=complex64)"]
+        assert (i, f, c) == (3, 3.5, 1 + 2j) and type(i + 1) is int and str(f) == "3.5" and hash(i) == hash(3)
+        for x in (i, f, c):
+            again, made = pickle.loads(pickle.dumps(x)), jnp.asarray(x)
+            assert repr(again) == repr(copy.deepcopy(x)) == repr(x) and again.dtype == x.dtype
+            assert made.dtype == jax.typeof(x).dtype == x.dtype and made.weak_type and made == x
+            assert jax.jit(lambda v: v)(x).dtype == x.dtype and jax.lax.neg(x).dtype == x.dtype
+        assert jnp.asarray(i, "float32").dtype == "float32" and (jnp.ones(2, "int16") + i).dtype == "int16"
         try:
-            literals.TypedInt(3)
-        except TypeError as error:
-            assert "has no instances" in str(error)
+            jnp.asarray(TypedInt(300, np.int8))
+        except OverflowError as error:
+            assert "int8" in str(error)
+        else:
+            raise AssertionError("no error")
+        a = TypedNdArray(np.ones(2, "float32"), jax.core.ShapedArray((2,), "float32", True))
+        assert isinstance(a, np.ndarray) and a.weak_type and a.sum() == 2
     """)
 
 
@@ -369,4 +416,85 @@ def test_types_of_users_become_arrays(run_as_jax):
         x = Variable(np.arange(3.0, dtype=np.float32))
         assert jnp.sin(x).shape == (3,) and jax.jit(lambda y: x + y)(1.0).tolist() == [1, 2, 3]
         assert jnp.sum(Variable(np.zeros(0, np.float32))) == 0
+    """)
+
+
+def test_the_native_module_of_jaxlib(run_as_jax):
+    run_as_jax("""
+        from functools import singledispatch
+        import jax, jax.numpy as jnp
+        from jaxlib import _jax
+        assert isinstance(jax.jit(jnp.sin), _jax.PjitFunction) and not isinstance(lambda x: x, _jax.PjitFunction)
+        assert isinstance(jnp.ones(2), _jax.Array) and isinstance(jax.devices()[0], _jax.Device)
+        name = singledispatch(lambda f: "other")
+        name.register(_jax.PjitFunction, lambda f: "jitted")
+        assert name(jax.jit(abs)) == "jitted" and name(abs) == "other"
+        try:
+            _jax.no_such_name
+        except AttributeError as error:
+            assert str(error) == "module 'jaxlib._jax' has no attribute 'no_such_name'"
+    """)
+
+
+def test_backends_are_known_once_devices_were_asked_for(run_as_jax):
+    run_as_jax("""
+        import os
+        import jax
+        assert jax._src.xla_bridge._backends == {}
+        os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=3"
+        assert jax.device_count() == 3 and list(jax._src.xla_bridge._backends) == ["cpu"]
+    """)
+
+
+def test_primitives_that_numjet_lacks_are_primitives(run_as_jax):
+    run_as_jax("""
+        import jax
+        from jax.extend.core import Primitive
+        from numjet.as_jax import unsupported
+        stack_p = unsupported.placeholder("jax.lax.stack_p")
+        assert isinstance(stack_p, Primitive) and stack_p.name == "stack"
+        jax.interpreters.batching.primitive_batchers[stack_p] = lambda args, dims: None
+        try:
+            stack_p.bind(1.0)
+        except NotImplementedError as error:
+            assert "jax.lax.stack_p is part of JAX 0.10.2 and not supported" in str(error)
+        else:
+            raise AssertionError("no error")
+    """)
+
+
+def test_private_names_that_e3nn_tinygp_and_quax_import(run_as_jax):
+    run_as_jax("""
+        import inspect
+        import jax, numpy as np
+        from jax._src.api_util import infer_argnums_and_argnames as infer
+        from jax._src.public_test_util import check_close, check_grads
+        from jax._src.random import threefry2x32
+        from jax._src.traceback_util import UnfilteredStackTrace
+        signature = inspect.signature(lambda x, y=1, *, z=2: 0)
+        assert infer(signature, None, None) == ((), ()) and infer(signature, 0, None) == ((0,), ("x",))
+        assert infer(signature, None, ("y", "z")) == ((1,), ("y", "z")) and infer(signature, 0, "z") == ((0,), ("z",))
+        check_close({"a": np.float32(1)}, {"a": np.float32(1.0001)})
+        words = threefry2x32.threefry_seed(3)
+        key = jax.random.key(3)
+        assert (words == jax.random.key_data(key)).all()
+        assert (threefry2x32.threefry_split(words, (4,)) == jax.random.key_data(jax.random.split(key, 4))).all()
+        assert (threefry2x32.threefry_random_bits(words, 16, (4,)) == jax.random.bits(key, (4,), "uint16")).all()
+    """)
+
+
+def test_random_keys_are_constants_of_programs_on_several_devices(run_as_jax):
+    pytest.importorskip("jaxlib")
+    run_as_jax("""
+        import os
+        os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=2"
+        import jax, jax.numpy as jnp
+        from jax.sharding import NamedSharding, PartitionSpec as P, SingleDeviceSharding
+        mesh = jax.make_mesh((2,), ("a",), axis_types=(jax.sharding.AxisType.Auto,))
+        whole = NamedSharding(mesh, P())
+        key = jax.random.key(3)
+        found, x = jax.jit(lambda x: (key, x), out_shardings=(whole, whole))(jnp.ones(2))
+        assert found.dtype == key.dtype and (jax.random.key_data(found) == jax.random.key_data(key)).all()
+        assert whole._addressable_device_assignment == tuple(jax.devices())
+        assert SingleDeviceSharding(jax.devices()[1])._addressable_device_assignment == (jax.devices()[1],)
     """)

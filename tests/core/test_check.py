@@ -24,7 +24,7 @@ def program(outs=(F32,), op="sin", operands=1, params=None, read=None, **fields)
     """lambda a. b = op a; b, with parts replaced."""
     a = Var(F32)
     results = [Var(v) for v in outs]
-    eqn = JaxprEqn(lookup(op), [a] * operands if read is None else read, results, params or {}, source.user_frame())
+    eqn = JaxprEqn([a] * operands if read is None else read, results, lookup(op), params or {}, source_info=source.user_frame())
     made = {"constvars": [], "invars": [a], "outvars": results, "eqns": [eqn], **fields}
     return Jaxpr(**made)
 

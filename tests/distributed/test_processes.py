@@ -13,9 +13,9 @@ from numjet.foundation import processes
 HERE = Path(__file__).resolve().parent
 
 
-def _launch(count, program, *options):
-    return subprocess.run([sys.executable, "-m", "numjet.tools.launch", "-n", str(count), *options, str(HERE / program)],
-                          capture_output=True, text=True, timeout=240, cwd=HERE.parents[1],
+def _launch(count, program, *options, arguments=(), timeout=240):
+    command = [sys.executable, "-m", "numjet.tools.launch", "-n", str(count), *options, str(HERE / program), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=timeout, cwd=HERE.parents[1],
                           env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))})
 
 
@@ -24,6 +24,12 @@ def test_four_processes_compute_together():
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
     for k in range(4):
         assert f"process {k} is done" in done.stdout
+
+
+def test_four_processes_train_as_one_device_does():
+    done = _launch(4, "../../examples/sharded_transformer.py", "--devices", "2", arguments=("4x2",), timeout=550)
+    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
+    assert "4 x 2 devices" in done.stdout and "differ by at most" in done.stdout
 
 
 def test_a_killed_process_ends_the_others():

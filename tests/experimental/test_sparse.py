@@ -268,3 +268,31 @@ class TestHelpers(helpers.SparseTestCase):
         self._CheckAgainstDense(jnp.matmul, lambda m, v: m @ v, args, tol=1e-5)
         self._CheckGradsSparse(jnp.matmul, lambda m, v: m @ v, args, rtol=1e-4, atol=1e-4)
         self._CheckBatchingSparse(jnp.matmul, lambda m, v: m @ v, args, rtol=1e-4, atol=1e-4)
+
+
+def _bodies(solve):
+    """Programs that solve three times: in loops, branches, and loops in loops."""
+    scan = lambda b, length=3: nj.lax.scan(lambda c, _: (solve(c), c), b, None, length=length)[0]
+    loop = lambda b: nj.lax.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, solve(c[1])), (0, b))[1]
+    branch = lambda b: nj.lax.cond(b[0] > -99, solve, lambda x: x, b)
+    return {"scan": scan, "while": loop,
+            "scan of while": lambda b: nj.lax.scan(lambda c, _: (loop(c), None), b, None, length=1)[0],
+            "scan of cond": lambda b: nj.lax.scan(lambda c, _: (branch(c), None), b, None, length=3)[0],
+            "scan of checkpoint": lambda b: nj.lax.scan(lambda c, _: (nj.checkpoint(solve)(c), None), b, None, length=3)[0]}
+
+
+@pytest.mark.parametrize("how", ["eager", "jit", "vmap", "grad"])
+@pytest.mark.parametrize("name", list(_bodies(None)))
+def test_operations_with_constants_in_their_definitions_stand_in_loops(name, how):
+    dense = np.array([[4, 1, 0], [0, 3, 1], [1, 0, 5]], np.float32)
+    m = sparse.BCSR.fromdense(dense)
+    f = _bodies(lambda b: sparse.linalg.spsolve(m.data, m.indices, m.indptr, b))[name]
+    b = np.ones(3, np.float32)
+    inverse = np.linalg.matrix_power(np.linalg.inv(dense), 3)
+    if how == "vmap":
+        close(nj.vmap(f)(jnp.stack([b, 2 * b])), np.stack([inverse @ b, 2 * inverse @ b]))
+    elif how == "grad":
+        reverse = nj.jit(nj.grad(lambda b: f(b).sum()))
+        close(reverse(jnp.asarray(b)), inverse.T @ b)
+    else:
+        close((nj.jit(f) if how == "jit" else f)(jnp.asarray(b)), inverse @ b)

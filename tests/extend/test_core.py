@@ -124,6 +124,10 @@ def test_edited_programs() -> None:
     jaxpr = jex.Jaxpr(constvars=[], invars=[x], outvars=[y], eqns=[eqn], effects=jex.no_effects, debug_info=closed.debug_info)
     jex.check_jaxpr(jaxpr)
     assert float(eval_jaxpr(jaxpr, [], 2.0)[0]) == 6 and "test_core.py" in nj.extend.source_info_util.summarize(eqn.source_info)
+    again = jex.JaxprEqn(eqn.invars, eqn.outvars, eqn.primitive, eqn.params, eqn.effects, eqn.source_info, eqn.ctx)
+    for same in (again, eqn.replace(), eqn.replace(effects=eqn.effects, source_info=eqn.source_info, ctx=eqn.ctx)):
+        assert (same.invars, same.outvars, same.primitive, same.params) == (eqn.invars, eqn.outvars, eqn.primitive, eqn.params)
+        assert same.effects == eqn.effects and same.source_info == eqn.source_info
     assert str(closed.map_jaxpr(lambda j: jaxpr)) == jaxpr.pretty_print() and jaxpr.debug_info is closed.debug_info
     with pytest.raises(TypeError, match=r"Jaxpr\.replace changes .* got \['equations'\]"):
         jaxpr.replace(equations=[])
@@ -290,7 +294,7 @@ def test_values_and_types() -> None:
         jex.mapped_aval(7, 0, wide)
     assert [jex.primal_dtype_to_tangent_dtype(d) for d in (np.int32, np.float32)] == [nj.float0, np.float32]
     assert np.ndarray in jex.array_types and type(jnp.ones(1)) in jex.array_types
-    with pytest.raises(NotImplementedError, match="one device"):
+    with pytest.raises(TypeError, match="sharding"):
         ShapedArray((), np.float32, sharding="x")
     assert ShapedArray((), np.float32, memory_space="Device").update_weak_type(True).weak_type
 

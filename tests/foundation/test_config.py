@@ -1,3 +1,4 @@
+import logging
 import subprocess
 import sys
 import threading
@@ -8,7 +9,7 @@ import pytest
 from numjet.api.sharding.mesh import make_mesh
 from numjet.foundation import config as module
 from numjet.foundation.config import Config, config, enable_x64, numpy_rank_promotion
-from numjet.foundation.flags import BY_NAME, FLAGS, SHORT, parse_off
+from numjet.foundation.flags import BY_NAME, FLAGS, SHORT
 
 
 def fresh(**environ):
@@ -153,7 +154,7 @@ def test_every_setting_overrides_its_own_flag():
     samples |= {"jax_numpy_rank_promotion": "warn", "jax_numpy_dtype_promotion": "strict"}
     samples |= {"jax_default_prng_impl": "rbg", "jax_legacy_prng_key": "warn", "jax_traceback_filtering": "off"}
     samples |= {"numjet_mesh": make_mesh((1,), ("x",))}
-    samples |= {"jax_explicit_x64_dtypes": "error"}
+    samples |= {"jax_explicit_x64_dtypes": "error", "numjet_index_checks": "all"}
     settings = {id(one): one for one in vars(module).values() if isinstance(one, module.Setting)}
     assert len(settings) >= 18
     for setting in settings.values():
@@ -239,10 +240,10 @@ def test_trace_token_is_the_same_exactly_for_the_same_values():
 
 def test_flags_that_do_not_change_programs_leave_the_token():
     base = config.token
-    strings = {"numjet_tiers": "one", "jax_array_garbage_collection_guard": "log"}
+    strings = {"numjet_tiers": "one", "jax_logging_level": "INFO", "jax_array_garbage_collection_guard": "log"}
     for flag in FLAGS:
         other = {bool: True, str: strings.get(flag.name, "off"), int: 7}.get(type(flag.default))
-        if other is None or flag.traces or flag.fixed or flag.parse is parse_off or other == flag.default:
+        if other is None or flag.traces or flag.fixed or flag.inert or other == flag.default:
             continue
         if flag.parse(other) == other and flag.name != "jax_transfer_guard":
             with module.Override(flag.name, other):
@@ -338,3 +339,36 @@ def test_the_environment_is_read_again_on_demand(monkeypatch):
     conf.update("jax_enable_x64", False)
     conf.read_environment()
     assert not conf.x64
+
+
+def test_the_level_of_the_logger_follows_its_flag(capfd):
+    logger, before = logging.getLogger("numjet"), len(logging.getLogger("numjet").handlers)
+    config.update("jax_logging_level", "INFO")
+    try:
+        assert logger.level == logging.INFO
+        logger.info("what happened")
+        assert "INFO:" in (said := capfd.readouterr().err) and "what happened" in said
+    finally:
+        config.update("jax_logging_level", "NOTSET")
+    assert logger.level == logging.NOTSET and len(logger.handlers) == before
+
+
+@pytest.mark.parametrize("name, value", [
+    ("jax_use_shardy_partitioner", False), ("jax_persistent_cache_enable_xla_caches", "all"), ("jax_optimization_level", "O3"),
+    ("jax_captured_constants_warn_bytes", -1), ("jax_hlo_source_file_canonicalization_regex", ".*"), ("jax_use_magma", "off")])
+def test_flags_of_what_is_not_here_are_accepted_and_read_back(name, value):
+    conf = fresh()
+    conf.update(name, value)
+    assert conf.read(name) == value and BY_NAME[name].inert
+
+
+@pytest.mark.parametrize("name, value", [
+    ("jax_mutable_array_checks", False), ("jax_dump_ir_to", "/x"), ("jax_thread_guard", True)])
+def test_flags_that_would_change_what_happens_are_refused(name, value):
+    with pytest.raises(ValueError, match=f"flag {name}: not supported, it can only be"):
+        fresh().update(name, value)
+
+
+def test_variables_of_flags_are_named_like_them():
+    assert BY_NAME["jax2tf_associative_scan_reductions"].environment[-1] == "JAX2TF_ASSOCIATIVE_SCAN_REDUCTIONS"
+    assert fresh(JAX_USE_MAGMA="on").jax_use_magma == "on"

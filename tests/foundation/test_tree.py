@@ -334,6 +334,40 @@ def test_transpose():
         tu.tree_transpose(tu.tree_structure([]), None, [])
 
 
+class Cached:
+    """A node whose metadata is the structure of its child."""
+
+    def __init__(self, child):
+        self.child, self.structure = child, tu.tree_structure(child)
+
+
+class Flat:
+    """A node whose children are the leaves of what it holds."""
+
+    def __init__(self, tree):
+        self.tree = tree
+        self.leaves, self.structure = tu.tree_flatten(tree)
+
+
+tu.register_pytree_node(Flat, lambda f: (f.leaves, f.structure), lambda s, leaves: Flat(tu.tree_unflatten(s, leaves)))
+tu.register_pytree_node(Cached, lambda c: ((c.child,), c.structure), lambda _, kids: Cached(*kids))
+
+
+def test_transpose_takes_containers_of_other_types_and_metadata():
+    pair = tu.tree_structure((0, 0))
+    assert tu.tree_transpose(tu.tree_structure([0, 0]), pair, [[1, 2], [3, 4]]) == ([1, 3], [2, 4])
+    found = tu.tree_transpose(tu.tree_structure(Cached(0)), pair, Cached((1, 2)))
+    assert [c.child for c in found] == [1, 2]
+    found = tu.tree_transpose(pair, tu.tree_structure(Cached([0, 0])), (Cached([1, 2]), Cached((3, 4))))
+    assert found.child == [(1, 3), (2, 4)]
+    outer, inner = tu.tree_structure(Flat([0, 0])), tu.tree_structure(Flat((0, 0)))
+    found = tu.tree_transpose(outer, inner, Flat([Flat((1, 2)), Flat((3, 4))]))
+    assert [part.leaves for part in found.tree] == [[1, 3], [2, 4]]
+    for wrong in [[1, 2, 3, 4], [1, (2, 3), 4], [(1, 2, 3), 4]]:
+        with pytest.raises(TypeError, match="tree_transpose: Mismatch"):
+            tu.tree_transpose(tu.tree_structure([0, 0]), pair, wrong)
+
+
 def test_all_leaves():
     assert tu.all_leaves([]) and tu.all_leaves([1, "a"])
     assert not tu.all_leaves([1, (2,)]) and not tu.all_leaves([None])

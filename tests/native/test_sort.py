@@ -202,3 +202,52 @@ def test_long_rows_of_bytes_are_counted(dtype):
     data = data > 0 if dtype == "bool" else data.view(dtype)
     (out,) = nj_sort([data])
     assert out.tobytes() == np.sort(data).tobytes()
+
+
+def _long_keys(dtype, n, kind):
+    rng = np.random.default_rng(n)
+    if kind == "few":
+        return rng.integers(0, 300, n).astype(dtype)
+    if kind == "equal":
+        return np.full(n, 7, dtype)
+    bits = rng.integers(0, 2**32, n, np.uint32)
+    if np.dtype(dtype) != np.float32:
+        return bits.astype(np.uint64).astype(dtype) if np.dtype(dtype).itemsize == 8 else bits.view(dtype)
+    x = rng.normal(size=n).astype(np.float32)
+    x[::97] = {"any": 0.0, "nan": np.nan, "zeros": -0.0}[kind]
+    return x
+
+
+@pytest.mark.parametrize("n", [4095, 4096, 70_001, 300_000])
+@pytest.mark.parametrize("dtype,kind", [("int32", "any"), ("uint32", "any"), ("float32", "any"), ("float32", "nan"),
+                                        ("float32", "zeros"), ("int32", "few"), ("int64", "few"), ("int64", "any"),
+                                        ("float64", "few"), ("uint32", "equal"), ("float32", "equal"), ("int16", "few")])
+@pytest.mark.parametrize("rest", ["int32", "float32", "int64"])
+@pytest.mark.parametrize("ordered", [False, True])
+def test_long_rows_with_companions(n, dtype, kind, rest, ordered):
+    """Pairs of 32 bits travel in one word; few different digits are counted; others are gathered. All are stable."""
+    keys = _long_keys(dtype, n, kind)
+    other = np.arange(n) if ordered else np.random.default_rng(1).permutation(n)
+    other = other.astype(rest)
+    order = np.argsort(keys, kind="stable")   # NaNs last, zeros equal, as here
+    for in_place in (False, True):
+        operands = [keys.copy(), other.copy()]
+        got = nj_sort(operands, in_place=in_place)
+        width = f"uint{8 * got[0].itemsize}"
+        np.testing.assert_array_equal(got[0].view(width), keys[order].view(width))
+        np.testing.assert_array_equal(got[1], other[order])
+
+
+@pytest.mark.parametrize("dtype", ["int32", "uint32", "float32"])
+def test_long_rows_with_companions_in_steps(dtype):
+    """Many rows, which threads share, and rows that are no neighbours in memory."""
+    keys = _long_keys(dtype, 5000 * 6, "any").reshape(5000, 6)
+    other = np.random.default_rng(1).permutation(keys.size).astype(np.int32).reshape(keys.shape)
+    got = nj_sort([keys, other], axis=0)
+    order = np.argsort(keys, axis=0, kind="stable")
+    for a, b in zip(got, (keys, other), strict=True):
+        np.testing.assert_array_equal(a, np.take_along_axis(b, order, 0))
+    outs = [np.empty((6, 5000), dtype), np.empty((6, 5000), np.int32)]
+    assert call([np.ascontiguousarray(keys.T), np.ascontiguousarray(other.T)], outs, 1, 6, 5000, 1) == 0
+    for a, b in zip(outs, got, strict=True):
+        np.testing.assert_array_equal(a, b.T)

@@ -100,3 +100,14 @@ def test_results_do_not_depend_on_threads() -> None:
     finally:
         _native.set_num_threads(before)
     assert results[0] == results[1]
+
+
+def test_broadcasts_that_only_add_axes_copy_nothing():
+    x = jnp.arange(100_000.0)
+    with events.counting() as grown:
+        y = lax.broadcast_in_dim(x, (1, 100_000, 1), (1,))
+        stacked = jnp.stack([x, x])
+    assert np.shares_memory(np.asarray(x), np.asarray(y)) and grown.get("compile", 0) <= 1   # the concatenation
+    np.testing.assert_array_equal(stacked, np.stack([np.arange(100_000.0)] * 2))
+    x.delete()
+    assert y[0, 7, 0] == 7

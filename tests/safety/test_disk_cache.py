@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 import numjet as nj
+from numjet.cpu.native_code import tiers
 from numjet.foundation import disk_cache, events
 from numjet.foundation.config import config
 from numjet.runtime import stored_programs
@@ -29,6 +30,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """An empty cache, which is switched on, of object code only."""
     monkeypatch.setattr(stored_programs, "enabled", False)
     before = config.read("numjet_cache")
+    tiers.finish()   # what other tests' programs still wait for is written to their folder
     config.update("numjet_cache", str(tmp_path / "cache"))
     disk_cache._warned.clear()
     yield tmp_path / "cache"

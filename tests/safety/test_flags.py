@@ -21,16 +21,17 @@ from numjet.api.sharding.mesh import make_mesh
 from numjet.foundation import config as module
 from numjet.foundation.config import config
 from numjet.foundation.errors import TypePromotionError
-from numjet.foundation.flags import FLAGS, Flag, parse_off
+from numjet.foundation.flags import FLAGS, Flag
 
 WAYS = ("host_to_device", "device_to_device", "device_to_host")
 GUARDS = ["jax_transfer_guard", *(f"jax_transfer_guard_{way}" for way in WAYS)]
 SAMPLES = {
     "jax_numpy_rank_promotion": "warn", "jax_numpy_dtype_promotion": "strict", "jax_default_matmul_precision": "high",
     "jax_default_prng_impl": "rbg", "jax_legacy_prng_key": "error", "jax_explicit_x64_dtypes": "error",
+    "numjet_index_checks": "all",
     "jax_default_device": "cpu", "jax_platforms": "cpu", "jax_platform_name": "cpu",
     **dict.fromkeys([*GUARDS, "jax_array_garbage_collection_guard"], "log"),
-    "jax_traceback_filtering": "off", "jax_compilation_cache_dir": "/nowhere",
+    "jax_traceback_filtering": "off", "jax_logging_level": "ERROR", "jax_compilation_cache_dir": "/nowhere",
     "numjet_dump": "", "numjet_num_threads": 1, "numjet_cache": "0", "numjet_tiers": "one",
     "numjet_instruction_set": "baseline", "numjet_mesh": make_mesh((1,), ("x",)),
 }
@@ -100,7 +101,7 @@ def put_back() -> Iterator[None]:
 
 
 SETTLED = {"jax_num_cpu_devices"}  # once devices were listed
-CHANGEABLE = [flag for flag in FLAGS if not flag.fixed and flag.parse is not parse_off and flag.name not in SETTLED]
+CHANGEABLE = [flag for flag in FLAGS if not flag.fixed and not flag.inert and flag.name not in SETTLED]
 
 
 class Counted:

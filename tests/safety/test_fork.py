@@ -228,7 +228,7 @@ with multiprocessing.get_context("fork").Pool(3) as pool:
 
 
 def test_many_forks(scale):
-    count = 100 if scale == 1 else 500 * scale
+    count = 40 if scale == 1 else 500 * scale
     run(f"""
 chain(ones)
 background(lambda: chain(big))

@@ -160,17 +160,17 @@ def generations(monkeypatch) -> list[Any]:
 def test_what_llvm_keeps_of_dead_programs_goes_with_their_generation(generations):
     code = jit.compile_object(TEXT)
     for _ in range(3 * linker.LIBRARIES + 1):
-        jit.load_object(code, {}, "f")
+        jit.link_by_llvm(code, "f", {})
     assert [len(g.linker) for g in generations] == [0, 0, 0, 1]
     assert not any(g.alive for g in generations)
 
 
 def test_a_program_that_lives_keeps_its_own_generation_only(generations):
     code = jit.compile_object(TEXT)
-    loaded = [jit.load_object(code, {}, "f") for _ in range(3 * linker.LIBRARIES)]
+    loaded = [jit.link_by_llvm(code, "f", {}) for _ in range(3 * linker.LIBRARIES)]
     kept = loaded[linker.LIBRARIES + 5]
     loaded.clear()
-    jit.load_object(code, {}, "f")
+    jit.link_by_llvm(code, "f", {})
     assert [len(g.linker) for g in generations] == [0, 1, 0, 1]
     assert ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 4)(kept.address)(None, None, None, None) == 7
     del kept
@@ -180,11 +180,11 @@ def test_a_program_that_lives_keeps_its_own_generation_only(generations):
 def test_programs_that_die_in_cycles_end_before_their_linker(generations):
     code = jit.compile_object(TEXT)
     for _ in range(2 * linker.LIBRARIES):
-        cycle: list[Any] = [jit.load_object(code, {}, "f")]
+        cycle: list[Any] = [jit.link_by_llvm(code, "f", {})]
         cycle.append(cycle)
     del cycle
     gc.collect()
-    jit.load_object(code, {}, "f")
+    jit.link_by_llvm(code, "f", {})
     assert [len(g.linker) for g in generations] == [0, 0, 1]
 
 
@@ -194,7 +194,7 @@ def test_threads_that_compile_and_forget(generations, scale):
     def work() -> None:
         held: list[Any] = []
         for k in range(200 * scale):
-            held.append(jit.load_object(code, {}, "f"))
+            held.append(jit.link_by_llvm(code, "f", {}))
             if k % 7 == 0:
                 held.clear()
         wrong.extend(h for h in held if not h.address)
@@ -206,7 +206,7 @@ def test_threads_that_compile_and_forget(generations, scale):
         thread.join()
     del threads
     gc.collect()
-    jit.load_object(code, {}, "f")
+    jit.link_by_llvm(code, "f", {})
     assert not wrong and sum(len(g.linker) for g in generations) <= 2 and len(generations) >= 800 * scale // linker.LIBRARIES
 
 

@@ -78,6 +78,7 @@ NONE = (float("inf"), (1 << 64) - 1)
     (V2, "0::/a/b\n", {"a/b/cpu.max": "max 100000", "a/b/memory.max": "max"}, NONE),
     (V2, "0::/a/b\n", {"a/b/cpu.max": "150000 100000", "a/b/memory.max": "1000000"}, (1.5, 1_000_000)),
     (V2, "0::/a/b\n", {"a/cpu.max": "50000 100000", "a/b/cpu.max": "150000 100000", "a/memory.max": "5"}, (0.5, 5)),
+    (V2, "0::/a/b\n", {"a/b/memory.max": "1000000", "a/memory.high": "5000", "a/b/memory.high": "max"}, (NONE[0], 5000)),
     (V2, "0::/../outside\n", {"cpu.max": "300000 100000"}, (3.0, NONE[1])),
     (V2, "0::/\n", {"cpu.max": "nonsense", "memory.max": ""}, NONE),
     (V1.format(group="/"), "4:memory:/m\n1:cpu,cpuacct:/c\n",

@@ -85,3 +85,18 @@ def test_derivatives_of_quad():
 def test_errors_of_quad(call, error, match):
     with pytest.raises(error, match=match):
         call()
+
+
+@pytest.mark.parametrize("k", [0, 1, 2, 5])
+def test_rombergs_rule(k, x64):
+    y = np.random.default_rng(0).standard_normal((3, 2**k + 1, 2))
+    for got in (integrate.romb(y, 0.3, 1), nj.jit(lambda y: integrate.romb(y, 0.3, 1))(y)):
+        np.testing.assert_allclose(got, oracle.romb(y, 0.3, 1), rtol=1e-11)
+    np.testing.assert_allclose(nj.vmap(lambda y: integrate.romb(y, axis=0))(y), oracle.romb(y, axis=1), rtol=1e-11)
+    weights = nj.grad(lambda y: integrate.romb(y, 0.3))(y[0, :, 0])
+    np.testing.assert_allclose(weights @ y[0, :, 0], oracle.romb(y[0, :, 0], 0.3), rtol=1e-11)
+    assert integrate.romb(jnp.ones(3, jnp.float16)).dtype == jnp.float16 and integrate.romb(jnp.ones(3, int)).dtype == float
+    np.testing.assert_allclose(integrate.romb(y[0, :, 0] * 1j), 1j * oracle.romb(y[0, :, 0]), rtol=1e-11)
+    for bad in (1, 4):
+        with pytest.raises(ValueError, match="power of 2"):
+            integrate.romb(np.ones(bad))

@@ -9,6 +9,7 @@ import numjet as nj
 import numjet.numpy as jnp
 from numjet.scipy import signal
 from numjet.scipy.signal import windows
+from numjet.test_util import check_grads
 from numjet.testing.records import check_function
 
 RNG = np.random.default_rng(0)
@@ -119,7 +120,9 @@ def test_derivatives_jit_vmap_dtypes(x64):
 
 @pytest.mark.parametrize("options", [
     {}, {"height": 0.3}, {"height": (0.0, 1.0)}, {"threshold": 0.2}, {"threshold": (0.1, 0.9)}, {"distance": 4},
-    {"prominence": 0.5}, {"prominence": 0.2, "wlen": 9}, {"height": 0.0, "distance": 3.5, "prominence": (0.1, 2.0)}])
+    {"prominence": 0.5}, {"prominence": 0.2, "wlen": 9}, {"height": 0.0, "distance": 3.5, "prominence": (0.1, 2.0)},
+    {"width": 2}, {"width": (None, 3), "rel_height": 0.8, "wlen": 9}, {"plateau_size": 2},
+    {"plateau_size": (1, 2), "width": 0}])
 def test_peaks(options, x64):
     rough = RNG.standard_normal(60)  # equal heights closer than the distance: NumPy's order of equal numbers decides in SciPy
     rough = rough if "distance" in options else np.round(rough, 1)
@@ -144,3 +147,41 @@ def test_errors_of_peaks():
     ]:
         with pytest.raises(error, match=match):
             call()
+
+
+@pytest.mark.parametrize("wlen", [None, 7])
+def test_widths_and_prominences_of_peaks(wlen, x64):
+    x = np.round(RNG.standard_normal(50), 1)
+    peaks = oracle.find_peaks(x)[0]
+    for got, want in zip(signal.peak_prominences(x, peaks, wlen), oracle.peak_prominences(x, peaks, wlen), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-12)
+    data = oracle.peak_prominences(x, peaks, wlen)
+    for height in (0.5, 1.5):
+        want = oracle.peak_widths(x, peaks, height, wlen=wlen)
+        for got in (signal.peak_widths(x, peaks, height, wlen=wlen), signal.peak_widths(x, peaks, height, data),
+                    nj.jit(lambda x, p, height=height: signal.peak_widths(x, p, height, wlen=wlen))(x, peaks)):
+            for g, w in zip(got, want, strict=True):
+                np.testing.assert_allclose(g, w, atol=1e-12)
+    both = nj.vmap(lambda x: signal.peak_widths(x, peaks, wlen=wlen)[0])(np.stack([x, x]))
+    np.testing.assert_allclose(both[1], oracle.peak_widths(x, peaks, wlen=wlen)[0], atol=1e-12)
+
+
+def test_derivatives_of_widths_of_peaks(x64):
+    x = RNG.standard_normal(20)
+    peaks = oracle.find_peaks(x)[0]
+    check_grads(lambda x: jnp.stack(signal.peak_widths(x, peaks)[:2]), (jnp.asarray(x),), 1, eps=1e-6)
+
+
+@pytest.mark.parametrize("call, error", [
+    (lambda: signal.peak_widths(np.ones((2, 2)), np.array([0])), ValueError),
+    (lambda: signal.peak_widths(np.ones(4), np.array([4])), ValueError),
+    (lambda: signal.peak_prominences(np.ones(4), np.array([0.5])), TypeError),
+    (lambda: signal.peak_widths(np.ones(4), np.array([1]), -1.0), ValueError)])
+def test_errors_of_widths_of_peaks(call, error):
+    with pytest.raises(error):
+        call()
+
+
+def test_widths_of_no_peaks_and_of_what_is_none():
+    assert all(v.shape == (0,) for v in signal.peak_widths(np.ones(4), np.zeros(0)))
+    assert signal.peak_widths(np.ones(4), np.array([1]))[0].tolist() == [0.0]

@@ -8,7 +8,7 @@ HERE = Path(__file__).resolve().parent
 
 
 def _run(arguments, **environment):
-    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, timeout=500, cwd=HERE.parents[1],
+    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, timeout=1500, cwd=HERE.parents[1],
                           env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), **environment})
 
 
@@ -21,7 +21,7 @@ def test_everything_in_the_folder_eight_devices():
 def test_xla_flags_set_the_number_of_devices():
     done = _run(["-c", "import numjet as nj; print(nj.device_count(), nj.devices()[2])"],
                 XLA_FLAGS="--xla_x=1 --xla_force_host_platform_device_count=3")
-    assert done.stdout.split() == ["3", "CPU_2"], done.stderr
+    assert done.stdout.split() == ["3", "cpu:2"], done.stderr
 
 
 def test_without_jaxlib_arrays_are_on_one_device_each_and_programs_of_several_say_what_is_missing():

@@ -21,12 +21,15 @@ NEVER = {
     "dce_sink": "keeps a value that nothing reads, and has no result",
     "pvary": "stands in functions of shards only",
     "sharding_constraint": "places a value on the devices of a mesh",
+    "reshard": "places a value on the devices of a mesh",
+    "mesh_cast": "changes a type that names axes of a mesh",
     "custom_partitioning": "says by a Python function how several devices share the work",
     "inspect_sharding": "tells a Python function where a value is",
     "bind_size": "stands in bodies of programs with computed sizes, which are padded before they are compiled",
     "check_sizes": "stands in bodies of programs with computed sizes",
     "expect_size": "stands in bodies of programs with computed sizes",
     "leading": "says how far a padded axis has elements, in programs with computed sizes",
+    "progress": "draws how far a loop is, by a Python function",
     "name": "a mark, which the simplifier takes away; it has samples, so it is drawn by records",
 }
 

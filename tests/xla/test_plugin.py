@@ -20,7 +20,8 @@ def test_other_versions_of_jaxlib_are_refused(monkeypatch, version):
 
 
 def test_a_platform_without_its_plugin_names_the_extra():
-    with pytest.raises(RuntimeError, match=r"Backend 'gpu' is not installed: pip install 'numjet\[cuda\]'"):
+    text = r"Unknown backend: 'gpu' requested, but it is not installed: pip install 'numjet\[cuda\]'"
+    with pytest.raises(RuntimeError, match=text):
         plugin._client.__wrapped__("gpu")
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-JAX = ["jax==0.10.2", "jaxlib==0.10.2"]
+JAXLIB, JAX = "jaxlib==0.10.2", "jax==0.10.2"
 SIDES = ("numjet", "jax")
 
 
@@ -37,7 +37,7 @@ def prepare(work: Path, side: str, row: dict[str, Any], name: str) -> None:
     marker = work / f"env-{side}" / f"{name}-{row['version']}.done"
     if marker.exists():
         return
-    pip(work, side, "install", *row["requires"], *(JAX if side == "jax" else ()))
+    pip(work, side, "install", *row["requires"], JAXLIB, *([JAX] if side == "jax" else []))
     pip(work, side, "install", "--no-deps", f"{name}=={row['version']}", *row.get("libraries", ()))
     marker.touch()
 

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "array/from_python.h"
+#include "dispatch/eager/conversion.h"
 #include "dispatch/eager/eager.h"
 #include "array/ufunc_api.h"
 #include "pytree/pytree.h"
@@ -25,7 +26,7 @@ namespace {
 
 constexpr int64_t kLongProduct = 1 << 15;  // multiply-adds from which other Python threads may run meanwhile
 
-enum class StepKind : uint8_t { Loop, Share, Part, Join, Select, Product, Call };
+enum class StepKind : uint8_t { Loop, Share, Part, Join, Select, Product, Convert, Call };
 constexpr size_t kMostOperands = 4;
 
 struct Step {
@@ -40,6 +41,7 @@ struct Step {
   // Product: of an (m, k) and a (k, n) matrix, whose strides are in elements.
   int64_t code = 0, m = 0, n = 0, k = 0, left[2] = {}, right[2] = {};
   size_t blocks = 1;  // Join: how many runs of bytes of each operand alternate in the result
+  Conversion conversion = nullptr;
   // Part: where the elements of the result are in the operand.
   npy_intp offset = 0;
   std::vector<npy_intp> part_strides;
@@ -228,6 +230,12 @@ ArrayRef run_join(const Step& step, const Values& values, PyObject* device) {
   return out;
 }
 
+ArrayRef run_convert(const Step& step, const Values& values, PyObject* device) {
+  ArrayRef out = array_empty(step.outs[0], device, false);
+  if (out) step.conversion(values[step.ins[0]]->buffer->data, out->buffer->data, step.outs[0]->size);
+  return out;
+}
+
 ArrayRef run_product(const Step& s, const Values& values, PyObject* device) {
   ArrayRef out = array_empty(s.outs[0], device, false);
   if (!out) return out;
@@ -296,6 +304,7 @@ int run_step(const Step& step, Values& values, PyObject* device) {
     case StepKind::Part: out = run_part(step, values, device); break;
     case StepKind::Join: out = run_join(step, values, device); break;
     case StepKind::Product: out = run_product(step, values, device); break;
+    case StepKind::Convert: out = run_convert(step, values, device); break;
     default: out = array_share(values[step.ins[0]], step.outs[0], device, false);
   }
   if (!out) return -1;
@@ -411,6 +420,15 @@ bool read_share(const Step& step, const Infos& infos) {
   return false;
 }
 
+bool read_convert(Step& step, const Infos& infos) {
+  const AvalInfo* out = step.outs[0];
+  if (step.ins.size() == 1 && infos[step.ins[0]]->size == out->size) {
+    step.conversion = conversion(infos[step.ins[0]]->dtype->type_num, out->dtype->type_num);
+  }
+  if (!step.conversion) PyErr_SetString(PyExc_TypeError, "Tape: no conversion between these operands");
+  return step.conversion;
+}
+
 // part: (offset in bytes, strides), inside of the operand.
 bool read_part(Step& step, PyObject* more, const Infos& infos) {
   PyObject* strides;
@@ -505,6 +523,7 @@ bool read_step(PyObject* item, TapePlan& plan, Infos& infos) {
   else if (name == "part") step.kind = StepKind::Part, good = read_part(step, more, infos);
   else if (name == "join") step.kind = StepKind::Join, good = read_join(step, more, infos);
   else if (name == "product") step.kind = StepKind::Product, good = read_product(step, more, infos);
+  else if (name == "convert") step.kind = StepKind::Convert, good = read_convert(step, infos);
   else if (name == "call") good = read_call(step, more), plan.calls = true;
   else PyErr_Format(PyExc_ValueError, "Tape: no kind of step is called '%s'", kind), good = false;
   if (!good) return false;
@@ -610,7 +629,7 @@ PyObject* run(PyObject* self, PyObject* leaves) {
 
 PyObject* kinds(PyObject* self, PyObject*) {
   const std::vector<Step>& steps = as_tape(self)->plan->steps;
-  static const char* const names[] = {"loop", "share", "part", "join", "select", "product", "call"};
+  static const char* const names[] = {"loop", "share", "part", "join", "select", "product", "convert", "call"};
   return new_tuple(steps.size(), [&](size_t k) { return PyUnicode_FromString(names[size_t(steps[k].kind)]); });
 }
 

@@ -232,17 +232,19 @@ int wait_for_inputs(const Call& call) {
   return 0;
 }
 
-// Only reports: the call goes on whatever happens there.
-void report_second_call(Executable* executable) {
-  const PyRef callback = std::move(executable->on_second_call);
+// An error is that of a signal's handler, as what is called reports its own: it ends the call, and the next one tells again.
+int report_second_call(Executable* executable) {
+  PyRef callback = std::move(executable->on_second_call);
   PyRef result(PyObject_CallOneArg(callback, reinterpret_cast<PyObject*>(executable)));
-  if (!result) PyErr_WriteUnraisable(callback);
+  if (result) return 0;
+  if (!executable->on_second_call) executable->on_second_call = std::move(callback);
+  return -1;
 }
 
 }  // namespace
 
 int execute(Executable* executable, Array* const* ins, const char* donated, bool committed, PyRef* outs) {
-  if (executable->on_second_call && executable->call_count == 1) report_second_call(executable);
+  if (executable->on_second_call && executable->call_count == 1 && report_second_call(executable) < 0) return -1;
   Call call{executable, executable->plan.get(), ins, donated, committed, 0, {}};
   run_deferred_decrefs();
   if (fetch_inputs(executable, ins) < 0) return -1;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "kernels/copy/transpose.h"
 #include "runtime/threads/parallel.h"
@@ -64,8 +65,30 @@ struct Copy {
 
   struct Wide { uint64_t halves[2]; };
 
+  static constexpr size_t kRegister = 16;   // bytes
+  template <class T> using Lanes = std::make_integer_sequence<int, int(kRegister / sizeof(T))>;
+
+  // Elements against their order, by registers that are reversed; how many.
+  template <class T, int... lane>
+  static int64_t backwards(const char* source, char* target, int64_t count, std::integer_sequence<int, lane...>) {
+    typedef T Register __attribute__((vector_size(kRegister)));
+    constexpr int64_t many = sizeof...(lane);
+    int64_t k = 0;
+    for (; k + many <= count; k += many) {
+      Register x;
+      std::memcpy(&x, source - (k + many - 1) * int64_t(sizeof(T)), kRegister);
+      x = __builtin_shufflevector(x, x, (int(many) - 1 - lane)...);
+      std::memcpy(target + k * int64_t(sizeof(T)), &x, kRegister);
+    }
+    return k;
+  }
+
   template <class T> static void elements(const char* source, int64_t stride, char* target, int64_t count) {
-    for (int64_t k = 0; k < count; ++k) std::memcpy(target + k * sizeof(T), source + k * stride, sizeof(T));
+    int64_t done = 0;
+    if constexpr (sizeof(T) <= 8) {
+      if (stride == -int64_t(sizeof(T))) done = backwards<T>(source, target, count, Lanes<T>());
+    }
+    for (int64_t k = done; k < count; ++k) std::memcpy(target + k * sizeof(T), source + k * stride, sizeof(T));
   }
 };
 

@@ -1,13 +1,15 @@
 // Key loops and the stable argsort of nj_sort. No Python in here.
 //
-// A stable argsort packs the upper 32 bits of the key and the position into one word, and sorts the words with
-// whatever is fastest for 64-bit integers; runs that agree in the upper bits are then sorted by the lower ones.
+// A stable argsort packs the upper 32 bits of the key and the position into one word, and sorts the words by the digits of the
+// keys where few of them differ or rows are long, else with whatever is fastest for 64-bit integers; runs that agree in the upper bits are then
+// sorted by the lower ones.
 #include "kernels/sort/order.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "kernels/sort/halves.h"
+#include "kernels/sort/radix.h"
 
 namespace nj::sorting {
 
@@ -38,7 +40,7 @@ void insertion_sort(uint64_t* words, int64_t n) {
 }
 
 // Sorts runs of equal upper key halves by the lower halves. words[i] = half << 32 | position.
-void sort_runs(uint64_t* words, const uint32_t* order, const uint64_t* keys, int64_t n) {
+void sort_runs(uint64_t* words, const uint32_t* order, const uint64_t* keys, int64_t n, uint64_t* spare, bool shared) {
   for (int64_t begin = 0; begin < n;) {
     int64_t end = begin + 1;
     while (end < n && words[end] >> 32 == words[begin] >> 32) ++end;
@@ -47,18 +49,18 @@ void sort_runs(uint64_t* words, const uint32_t* order, const uint64_t* keys, int
         uint64_t position = words[i] & kLow;
         words[i] = (keys[order[position]] & kLow) << 32 | position;
       }
-      sort_words(words + begin, end - begin);
+      sort_keyed(words + begin, end - begin, spare, shared);
     }
     begin = end;
   }
 }
 
 // One stable pass: reorders `order` by keys[order[i]].
-void sort_pass(uint32_t* order, Keys keys, uint64_t* words, int64_t n, uint64_t* spare) {
+void sort_pass(uint32_t* order, Keys keys, uint64_t* words, int64_t n, uint64_t* spare, bool shared) {
   int shift = keys.bits > 32 ? 32 : 0;
   for (int64_t i = 0; i < n; ++i) words[i] = (keys.values[order[i]] >> shift) << 32 | uint64_t(i);
-  sort_words(words, n, spare);
-  if (shift) sort_runs(words, order, keys.values, n);
+  sort_keyed(words, n, spare, shared);
+  if (shift) sort_runs(words, order, keys.values, n, spare, shared);
   for (int64_t i = 0; i < n; ++i) words[i] = order[words[i] & kLow];
   for (int64_t i = 0; i < n; ++i) order[i] = uint32_t(words[i]);
 }
@@ -75,11 +77,18 @@ void sort_words(uint64_t* words, int64_t n, uint64_t* spare) {
   else std::sort(words, words + n);
 }
 
-bool argsort(uint32_t* order, const Keys* keys, int64_t num_keys, uint64_t* words, int64_t n, uint64_t* spare) {
+void sort_keyed(uint64_t* words, int64_t n, uint64_t* spare, bool shared) {
+  const bool quick = n >= kManyWords || (n >= kRadix && differing_digits(words, n) <= kFewDigits);
+  if (spare && quick) radix_sort(words, n, spare, shared);
+  else sort_words(words, n, shared ? spare : nullptr);
+}
+
+bool argsort(uint32_t* order, const Keys* keys, int64_t num_keys, uint64_t* words, int64_t n, uint64_t* spare,
+             bool shared) {
   if (n > int64_t(kLow)) return false;
   for (int64_t i = 0; i < n; ++i) order[i] = uint32_t(i);
   // From the least to the most significant key: later passes keep the order of earlier ones among equals.
-  for (int64_t k = num_keys; k-- > 0;) sort_pass(order, keys[k], words, n, spare);
+  for (int64_t k = num_keys; k-- > 0;) sort_pass(order, keys[k], words, n, spare, shared);
   return true;
 }
 

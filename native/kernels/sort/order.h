@@ -92,13 +92,16 @@ extern RowSort row_sorts[code_count];
 // Sorts packed (key, position) pairs, by two threads where there are many. spare: memory for as many, or null for one thread.
 void sort_words(uint64_t* words, int64_t n, uint64_t* spare = nullptr);
 
+// The same where pairs of equal keys are in order already. spare: memory for n words, or null; shared: see radix_sort.
+void sort_keyed(uint64_t* words, int64_t n, uint64_t* spare, bool shared);
+
 // Stable argsort by several arrays of keys, the first of which counts most: `order` gets the positions. words: memory for n;
-// spare: see sort_words.
+// spare, shared: see radix_sort; rows of less than kRadix elements need no spare memory.
 struct Keys {
   const uint64_t* values;
   int bits;
 };
 bool argsort(uint32_t* order, const Keys* keys, int64_t num_keys, uint64_t* words, int64_t n,
-             uint64_t* spare);
+             uint64_t* spare, bool shared);
 
 }  // namespace nj::sorting

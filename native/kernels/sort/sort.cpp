@@ -5,6 +5,7 @@
 #include "kernels/registry.h"
 #include "kernels/sort/halves.h"
 #include "kernels/sort/order.h"
+#include "kernels/sort/radix.h"
 #include "kernels/sort/rows.h"
 
 namespace nj::sorting {
@@ -197,20 +198,89 @@ int64_t largest_item(const Problem& p) {
 // Rows first ... last of any operands: sort positions by the keys, then gather.
 Status sort_by_keys(const Problem& p, int64_t first, int64_t last) {
   int64_t n = p.axis, parts = count_parts(p);
-  const Workspace<uint64_t> values(n * parts), words(n), spare(n >= kHalved ? n : 0);
+  const Workspace<uint64_t> values(n * parts), words(n), spare(n >= kRadix ? n : 0);
   const Workspace<uint32_t> order(n);
   const Workspace<char> line(n * largest_item(p));
   const Workspace<Keys> keys(parts);
   for (int64_t r = first; r < last; ++r) {
     fill_row_keys(p, r, values.data(), keys.data());
-    uint64_t* const helper = n >= kHalved && p.outer * p.inner == 1 ? spare.data() : nullptr;
-    if (!argsort(order.data(), keys.data(), parts, words.data(), n, helper)) return status_row_too_long;
+    uint64_t* const helper = n >= kRadix ? spare.data() : nullptr;
+    if (!argsort(order.data(), keys.data(), parts, words.data(), n, helper, p.outer * p.inner == 1)) return status_row_too_long;
     for (int64_t operand = 0; operand < p.num_operands; ++operand) {
       Row row = row_of(p, operand, r);
       // Through a copy: an operand may be sorted in place.
       copy_row(line.data(), row.size, row.in, row.in_stride, row.size, n);
       gather_row(row.out, row.out_stride, line.data(), row.size, order.data(), n);
     }
+  }
+  return status_good;
+}
+
+// 32-bit keys as unsigned integers in the same order, and back.
+struct PlainKey {
+  static bool invertible(uint32_t) { return true; }
+  static uint32_t key(uint32_t bits) { return bits; }
+  static uint32_t bits(uint32_t key) { return key; }
+};
+struct SignedKey {
+  static bool invertible(uint32_t) { return true; }
+  static uint32_t key(uint32_t bits) { return bits ^ 0x80000000u; }
+  static uint32_t bits(uint32_t key) { return key ^ 0x80000000u; }
+};
+struct FloatKey {  // without branches on signs, which nothing predicts
+  // NaNs share a key, and so do both zeros.
+  static bool invertible(uint32_t bits) { return ((bits & 0x7fffffffu) <= 0x7f800000u) & (bits != 0x80000000u); }
+  static uint32_t key(uint32_t bits) { return bits ^ ((0u - (bits >> 31)) | 0x80000000u); }
+  static uint32_t bits(uint32_t key) { return key ^ (((key >> 31) - 1u) | 0x80000000u); }
+};
+
+// Sorts a row of 32-bit keys with 32-bit companions, which travel in one word: nothing is gathered. False if a key does not
+// tell its number, so that nothing was done.
+template <class Kind> bool sort_pairs_of(const Row& keys, const Row& rest, int64_t n, bool alone) {
+  const Workspace<uint64_t> memory(n), spare(n);
+  uint64_t* const words = memory.data();
+  std::atomic<bool> good{true}, ordered{true};
+  each_part(n, alone, [&](int64_t, int64_t first, int64_t last) {
+    bool invertible = true, ascending = true;
+    uint32_t before = first ? load<uint32_t>(rest.in + (first - 1) * rest.in_stride) : 0;
+    for (int64_t i = first; i < last; ++i) {
+      const uint32_t bits = load<uint32_t>(keys.in + i * keys.in_stride), low = load<uint32_t>(rest.in + i * rest.in_stride);
+      invertible &= Kind::invertible(bits);
+      ascending &= before <= low;
+      before = low;
+      words[i] = uint64_t(Kind::key(bits)) << 32 | low;
+    }
+    if (!invertible) good.store(false);
+    if (!ascending) ordered.store(false);
+  });
+  if (!good.load()) return false;
+  if (ordered.load()) sort_keyed(words, n, spare.data(), alone);
+  else radix_sort(words, n, spare.data(), alone);
+  each_part(n, alone, [&](int64_t, int64_t first, int64_t last) {
+    for (int64_t i = first; i < last; ++i) {
+      const uint32_t bits = Kind::bits(uint32_t(words[i] >> 32)), low = uint32_t(words[i]);
+      std::memcpy(keys.out + i * keys.out_stride, &bits, sizeof bits);
+      std::memcpy(rest.out + i * rest.out_stride, &low, sizeof low);
+    }
+  });
+  return true;
+}
+
+bool are_pairs(const Problem& p) {
+  const int64_t code = p.codes[0];
+  return p.num_operands == 2 && p.num_keys == 1 && p.axis >= kRadix && p.axis <= kMostWords && p.item_size(1) == 4 &&
+         (code == code_int32 || code == code_uint32 || code == code_float32);
+}
+
+// Rows first ... last of such pairs; with no row, takes the memory of the one way or the other.
+Status sort_pairs(const Problem& p, int64_t first, int64_t last) {
+  const auto run = p.codes[0] == code_float32 ? sort_pairs_of<FloatKey>
+                   : p.codes[0] == code_int32 ? sort_pairs_of<SignedKey> : sort_pairs_of<PlainKey>;
+  if (first == last) return sort_by_keys(p, first, last);
+  for (int64_t r = first; r < last; ++r) {
+    if (run(row_of(p, 0, r), row_of(p, 1, r), p.axis, p.outer * p.inner == 1)) continue;
+    const Status status = sort_by_keys(p, r, r + 1);
+    if (status != status_good) return status;
   }
   return status_good;
 }
@@ -229,7 +299,7 @@ extern "C" int64_t nj_sort(int64_t num_operands, int64_t num_keys, const int64_t
   Problem problem{num_operands, num_keys, codes, ins, outs, outer, axis, inner, in_strides, out_strides};
   if (!valid(problem)) return status_bad_argument;
   if (axis == 0 || inner == 0) return status_good;
-  const auto run = num_operands == 1 && row_sorts[codes[0]] ? sort_values : sort_by_keys;
+  const auto run = num_operands == 1 && row_sorts[codes[0]] ? sort_values : are_pairs(problem) ? sort_pairs : sort_by_keys;
   if (outer == 0) return run(problem, 0, 0);  // takes one thread's memory, which a caller measures
   if (outer * inner == 1) return run(problem, 0, 1);  // outside of a region of threads, so that it may have its own
   return share_rows(problem, run, outer * inner, axis);

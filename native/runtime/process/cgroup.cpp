@@ -55,7 +55,8 @@ struct Limits {
     std::ifstream file(folder + "/cpu.max");
     double quota, period;
     if (file >> quota >> period && period > 0) processors = std::min(processors, quota / period);
-    memory = std::min(memory, number(folder + "/memory.max", kNone));
+    // Beyond memory.high a group is slowed down until it gives memory back.
+    for (const char* limit : {"/memory.max", "/memory.high"}) memory = std::min(memory, number(folder + limit, kNone));
   }
 
   // A group and all around it. In a container the mount shows a part of the tree, or the group lies outside of it.

@@ -96,6 +96,7 @@ int callback_init(PyObject* module);
 int execute_init(PyObject* module);
 int jitcall_init(PyObject* module);
 int kernels_init(PyObject* module);
+int ir_init(PyObject* module);
 int threads_init(PyObject* module);
 int simd_init(PyObject* module);
 int fork_init(PyObject* module);

@@ -13,6 +13,7 @@ import types
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from numjet import _native
 from numjet.api.autograph import runtime
 from numjet.api.autograph.names import contains
 from numjet.api.autograph.rewrite import RUNTIME, rewritten
@@ -65,6 +66,8 @@ def autograph(fun: Fun) -> Fun:
     """
     if isinstance(fun, types.MethodType):
         return types.MethodType(autograph(fun.__func__), fun.__self__)  # type: ignore[return-value]
+    if isinstance(fun, _native.EagerFunction):  # of numjet.numpy: written for traced values
+        return fun
     if not isinstance(fun, types.FunctionType):
         raise TypeError(f"autograph takes a function written in Python, got {fun!r} of type {type(fun).__name__}. Apply it in "
                         "front of jit and other transformations: jit(autograph(f)).")

@@ -10,7 +10,6 @@ import ctypes
 import functools
 import re
 from collections.abc import Callable, Sequence
-from itertools import compress
 from math import prod
 from typing import Any
 
@@ -28,7 +27,7 @@ from numjet.foundation.dimension import computed_sizes
 from numjet.foundation.record import Record
 from numjet.foundation.util import function_name
 from numjet.runtime import dispatch
-from numjet.runtime.device import CPU
+from numjet.runtime.device import CPU, elsewhere
 
 LEAST_CAPACITY = 256
 _NAME = re.compile(r"\s*([A-Za-z_]\w*)\s*(?:<=\s*(\d+)\s*)?")
@@ -195,6 +194,8 @@ def generic(fun: Callable[..., Any], spec: Spec, parameters: Sequence[str], inne
     inner: on_padded(fun), a Jitted. plain: the function jitted for known sizes, which traced calls and stages use.
     """
     sizes = Sizes(spec)
+    places: dict[Any, list[dict[int, str]]] = {}   # the dynamic axes of all leaves, by the structure of the arguments
+    known: dict[Any, _Known] = {}                  # by what is alike in calls that run the same program
 
     @functools.wraps(fun)
     @source.api_boundary
@@ -202,15 +203,40 @@ def generic(fun: Callable[..., Any], spec: Spec, parameters: Sequence[str], inne
         leaves, structure = tree.tree_flatten((args, kwargs))
         if current_trace() is not EVAL or config.disable_jit or any(isinstance(x, Tracer) for x in leaves):
             return plain(*args, **kwargs)
+        axes = places.get(structure)
+        key = None if axes is None else _key(leaves, axes, structure)
+        found = known.get(key)
+        numbers = None if found is None else found.numbers(leaves)
+        if found is not None and numbers is not None:
+            return found.run(numbers, leaves)
         axes = spec.of_leaves(args, kwargs, parameters)
-        found = sizes.of_call(leaves, axes)
+        own = sizes.of_call(leaves, axes)
+        made = prepared(args, kwargs, leaves, structure, axes, own)
+        if len(known) + len(places) >= MOST_KNOWN:
+            known.clear()
+            places.clear()
+        places[structure] = axes
+        key = _key(leaves, axes, structure)
+        if key is not None:
+            known[key] = made
+        return made.run([*own.values()], leaves)
+
+    def prepared(args: tuple[Any, ...], kwargs: dict[str, Any], leaves: list[Any], structure: Any, axes: list[dict[int, str]],
+                 found: dict[str, int]) -> _Known:
         types = [padded_type(x, own, sizes.capacity) for x, own in zip(leaves, axes, strict=True)]
-        held = _Static(tuple((name, sizes.capacity[name]) for name in found), tuple(tuple(own.items()) for own in axes))
+        capacity = {name: sizes.capacity[name] for name in found}
+        held = _Static(tuple(capacity.items()), tuple(tuple(own.items()) for own in axes))
         args, kwargs = tree.tree_unflatten(structure, types)
-        return _Call(inner, found, held, args, kwargs, leaves, types).run()
+        given = [k for k, dynamic in enumerate(_dynamic(inner, args, kwargs)) if dynamic]
+        numbers = [np.int32(n) for n in found.values()]
+        program = inner.padded_program((numbers, held, *args), kwargs, [*numbers, *(leaves[k] for k in given)])
+        wanted = [ShapedArray(t.shape, t.dtype, t.weak_type) if axes[k] else None for k, t in enumerate(types)]
+        named = [(k, d, name) for k, own in enumerate(axes) for d, name in own.items()]
+        return _Known(program, capacity, named, given, wanted)
 
     def clear_cache() -> None:
         """Drops all traces and compiled programs of this function."""
+        known.clear()
         inner.traces.clear()
         plain.clear_cache()
 
@@ -219,50 +245,76 @@ def generic(fun: Callable[..., Any], spec: Spec, parameters: Sequence[str], inne
     return call
 
 
-class _Call(Record):
-    """One call: the sizes, the padded arguments' types, and the arguments."""
+MOST_KNOWN = 256   # programs and structures of arguments that a function remembers
 
-    inner: Any
-    sizes: dict[str, int]
-    held: _Static
-    args: tuple[Any, ...]
-    kwargs: dict[str, Any]
-    leaves: list[Any]
-    types: list[Any]
 
-    def run(self) -> Any:
-        numbers = [np.int32(n) for n in self.sizes.values()]
-        arrays = list(compress(zip(self.types, self.leaves, strict=True), self._dynamic()))
+def _key(leaves: Sequence[Any], axes: Sequence[dict[int, str]], structure: Any) -> Any:
+    """What calls have in common that differ in the sizes of dynamic axes only; None where a leaf is no array on the CPU."""
+    if elsewhere():
+        return None
+    types = []
+    for x, own in zip(leaves, axes, strict=True):
+        if type(x) is not _native.Array or x._remote is not None:
+            return None
+        aval = x.aval
+        shape = tuple(None if k in own or k - aval.ndim in own else n for k, n in enumerate(aval.shape)) if own else aval.shape
+        types.append((aval.dtype, aval.weak_type, shape))
+    return structure, config.trace_token(), tuple(types)
+
+
+class _Known(Record):
+    """A program, and what its calls need: the capacities by names of sizes, the dynamic axes of leaves, the leaves that are not
+    static, and the types of those that are padded."""
+
+    program: Any
+    capacity: dict[str, int]
+    axes: list[tuple[int, int, str]]
+    given: list[int]
+    wanted: list[ShapedArray | None]
+
+    def numbers(self, leaves: Sequence[Any]) -> list[int] | None:
+        """The sizes; None where two arrays disagree about one, or the program has no room for it."""
+        found: dict[str, int] = {}
+        for k, axis, name in self.axes:
+            n = leaves[k].shape[axis]
+            if found.setdefault(name, n) != n or n > self.capacity[name]:
+                return None
+        return [*found.values()]
+
+    def run(self, numbers: list[int], leaves: Sequence[Any]) -> Any:
+        """The results of a call."""
+        count = len(numbers)
 
         def put(k: int, short: tuple[int, int] | None) -> Any:
-            if k < len(numbers):
-                return dispatch.as_array(numbers[k])
-            wanted, x = arrays[k - len(numbers)]
-            if wanted is x:
+            if k < count:
+                return dispatch.as_array(np.int32(numbers[k]))
+            at = self.given[k - count]
+            x, aval = leaves[at], self.wanted[at]
+            if aval is None:
                 return dispatch.as_array(x)
-            aval = ShapedArray(wanted.shape, wanted.dtype, wanted.weak_type)
-            whole = self._shortened(x, aval, short)
+            whole = _shortened(x, aval, short, numbers)
             return padded(x, aval) if whole is None else whole
 
-        return self.inner.run_padded((numbers, self.held, *self.args), self.kwargs, [*numbers, *(x for _, x in arrays)], put)
+        return self.program.run(put)
 
-    def _dynamic(self) -> list[bool]:
-        """Which leaves belong to arguments that are not static."""
-        nums = placed(self.inner.static_nums, ADDED + len(self.args))
-        flags = [k + ADDED not in nums for k, a in enumerate(self.args) for _ in tree.tree_leaves(a)]
-        names = self.inner.static_names
-        return flags + [k not in names for k in sorted(self.kwargs) for _ in tree.tree_leaves(self.kwargs[k])]
 
-    def _shortened(self, x: Any, aval: ShapedArray, short: tuple[int, int] | None) -> Any:
-        """The array itself under the padded type, if the program reads no more of it; else None."""
-        shape = aval_of(x).shape
-        if short is None or not shape or shape[1:] != aval.shape[1:] or aval.dtype.names is not None:
-            return None
-        words = prod(shape[1:]) * (2 if aval.dtype.kind == "c" else 1)
-        if [*self.sizes.values()][short[0]] != shape[0] or short[1] != words:
-            return None
-        array = dispatch.as_array(x)
-        return _native.resized(array, aval) if array.device == CPU and array._remote is None else None
+def _dynamic(inner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[bool]:
+    """Which leaves belong to arguments that are not static."""
+    nums = placed(inner.static_nums, ADDED + len(args))
+    flags = [k + ADDED not in nums for k, a in enumerate(args) for _ in tree.tree_leaves(a)]
+    return flags + [k not in inner.static_names for k in sorted(kwargs) for _ in tree.tree_leaves(kwargs[k])]
+
+
+def _shortened(x: Any, aval: ShapedArray, short: tuple[int, int] | None, numbers: Sequence[int]) -> Any:
+    """The array itself under the padded type, if the program reads no more of it; else None. numbers: all sizes."""
+    shape = aval_of(x).shape
+    if short is None or not shape or shape[1:] != aval.shape[1:] or aval.dtype.names is not None:
+        return None
+    words = prod(shape[1:]) * (2 if aval.dtype.kind == "c" else 1)
+    if numbers[short[0]] != shape[0] or short[1] != words:
+        return None
+    array = dispatch.as_array(x)
+    return _native.resized(array, aval) if array.device == CPU and array._remote is None else None
 
 
 def _retyped(trace: Any, x: Any, axes: Sequence[tuple[int, str]], dims: dict[str, Any]) -> Any:

@@ -150,7 +150,7 @@ class Reader:
 
 def _stored(dtype: np.dtype) -> np.dtype:
     """The dtype whose bytes are all values of it, in which elements of another are stored."""
-    if dtype in dtypes.NARROW:
+    if dtype != dtypes.float0 and dtypes.itemsize_bits(dtype) < 8:
         return np.dtype(np.float32 if dtypes.issubdtype(dtype, np.inexact) else np.int8)
     return np.dtype(np.uint8) if dtype.kind == "b" else dtype
 

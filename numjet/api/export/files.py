@@ -25,7 +25,7 @@ from numjet.api.export.trees import read_tree, write_tree
 from numjet.core.ir import ClosedJaxpr
 
 _MAGIC = b"\x93numjetX"
-_VERSION = 1
+_VERSION = 2   # 1 lost bits of 64-bit constants
 _HEAD = struct.Struct("<8sHQ32s")
 _MOST_VJPS = 64
 

@@ -176,7 +176,7 @@ class _Found:
         if set(params) != set(op.params):
             raise Corrupt(f"{op.name} takes the parameters {sorted(op.params)}, found {sorted(params)}")
         effects = op.effects_of([a.aval for a in operands], params)
-        return JaxprEqn(op, operands, self.bind(r, scope), params, None, effects)
+        return JaxprEqn(operands, self.bind(r, scope), op, params, effects)
 
     def program(self, r: Reader, tag: int) -> Any:
         if tag == _JAXPR:

@@ -174,7 +174,7 @@ class _Specializer:
         if eqn.primitive is iota_p and params["dtype"].kind in "iu":
             _check_counters(params["shape"][params["dimension"]], params["dtype"])
         operands = [env.get(a, a) for a in eqn.invars]
-        return [JaxprEqn(eqn.primitive, operands, self.bind(eqn.outvars, env), params, eqn.source, eqn.effects)]
+        return [JaxprEqn(operands, self.bind(eqn.outvars, env), eqn.primitive, params, eqn.effects, eqn.source)]
 
     def parameter(self, value: Any) -> Any:
         if isinstance(value, ClosedJaxpr):

@@ -2,19 +2,20 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from numjet.api.arguments import check_callable
-from numjet.api.sharding.placement import check_parts, resolved
-from numjet.api.transfer import device_put
+from numjet.api.sharding.placement import check_parts
+from numjet.core.sharding.explicit import with_types
 from numjet.core.sharding.mesh import AbstractMesh, AxisType, Mesh, current_mesh, using
-from numjet.core.sharding.partition_spec import PartitionSpec, axes_of
+from numjet.core.sharding.partition_spec import PartitionSpec
 from numjet.core.sharding.shardings import NamedSharding
-from numjet.core.trace import Tracer, aval_of
-from numjet.foundation.tree import tree_flatten, tree_unflatten
+from numjet.core.trace import Array, Tracer, aval_of, is_array_like
+from numjet.foundation.tree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 from numjet.foundation.tree.prefix import flatten_axes
-from numjet.lax.sharding import constrained
+from numjet.lax.shape.stacking import stage
+from numjet.lax.sharding import is_empty, left_to_compiler, out_sharding_of, resharded
 
 
 def reshard(xs: Any, out_shardings: Any) -> Any:
@@ -35,29 +36,16 @@ def reshard(xs: Any, out_shardings: Any) -> Any:
 
 
 def _resharded(x: Any, given: Any) -> Any:
-    if given is None:
+    if given is None or is_empty(given):
         raise ValueError("Reshard should only be used with out_shardings which are non-None and have a non-empty mesh. Got "
-                         "sharding None.")
-    if not isinstance(given, (NamedSharding, PartitionSpec)):
-        raise TypeError("`out_sharding` argument of reshard only supports instances of `NamedSharding` or `PartitionSpec`. Got "
-                        f"{given} of type: {type(given)}")
-    if isinstance(given, PartitionSpec) and current_mesh().empty:
-        raise ValueError("Using PartitionSpec when you are not under a mesh context is not allowed. Please pass a "
-                         f"NamedSharding instance or enter into a mesh context via `jax.set_mesh`. Got {given}")
-    sharding = resolved("reshard", given)
-    types = dict(zip(sharding.mesh.axis_names, sharding.mesh.axis_types, strict=True))
-    for axis in axes_of(sharding.spec):
-        if types[axis] is not AxisType.Explicit:
-            raise ValueError(f"PartitionSpec passed to reshard cannot contain axis names that are of type Auto or Manual. Got "
-                             f"PartitionSpec: {sharding.spec} with axis name: {axis} of type: {types[axis]}. Use "
-                             "with_sharding_constraint for these")
-    return _placed("reshard", x, sharding)
+                         f"sharding {given}.")
+    return _placed("reshard", x, out_sharding_of("reshard", given))
 
 
-def _placed(what: str, x: Any, sharding: Any) -> Any:
-    """A value under a sharding."""
+def _placed(what: str, x: Any, sharding: Any, from_auto: bool = False) -> Any:
+    """A value under a sharding over Explicit axes."""
     check_parts(f"One of {what} args", sharding, aval_of(x).shape)
-    return constrained(x, sharding) if isinstance(x, Tracer) else device_put(x, sharding)
+    return resharded(x if isinstance(x, Tracer) else stage(x), sharding, from_auto)
 
 
 def auto_axes(f: Callable[..., Any] | None = None, /, *, axes: Any = None, out_sharding: Any = None) -> Any:
@@ -69,7 +57,7 @@ def auto_axes(f: Callable[..., Any] | None = None, /, *, axes: Any = None, out_s
     >>> import numjet as nj, numjet.numpy as jnp
     >>> with nj.set_mesh(nj.make_mesh((1,), ("x",))):
     ...     auto_axes(lambda a: a @ a.T, out_sharding=nj.P("x"))(jnp.ones((2, 2))).sharding.spec
-    P('x',)
+    P('x', None)
     """
     if f is None:
         return functools.partial(auto_axes, axes=axes, out_sharding=out_sharding)
@@ -79,9 +67,10 @@ def auto_axes(f: Callable[..., Any] | None = None, /, *, axes: Any = None, out_s
     def decorated(*args: Any, out_sharding: Any = out_sharding, **kwargs: Any) -> Any:
         if out_sharding is None:
             raise TypeError("Missing required keyword argument: 'out_sharding': auto_axes has to know where the results are")
-        mesh = _mesh("auto_axes")
-        with using(_with_types(mesh, axes, AxisType.Auto)):
-            out = f(*args, **kwargs)
+        mesh = _mesh("auto_axes", (args, out_sharding))
+        chosen = _chosen(mesh, axes)
+        with using(with_types(mesh, chosen, AxisType.Auto)):
+            out = f(*tree_map(lambda x: left_to_compiler(x, chosen) if is_array_like(x) else x, args), **kwargs)
         return _edge("auto_axes out_sharding", out, out_sharding, mesh)
     return decorated
 
@@ -106,28 +95,37 @@ def explicit_axes(f: Callable[..., Any] | None = None, /, *, axes: Any = None, i
         if in_sharding is None:
             raise TypeError("Missing required keyword argument: 'in_sharding': explicit_axes has to know where the arguments "
                             "are")
-        mesh = _with_types(_mesh("explicit_axes"), axes, AxisType.Explicit)
+        outer = _mesh("explicit_axes", (args, in_sharding))
+        chosen = _chosen(outer, axes)
+        mesh = with_types(outer, chosen, AxisType.Explicit)
         placed = _edge("explicit_axes in_sharding", args, in_sharding, mesh)
         with using(mesh):
-            return f(*placed, **kwargs)
+            out = f(*placed, **kwargs)
+        turned = [a for a in chosen if a not in outer.explicit_axes]
+        return tree_map(lambda x: left_to_compiler(x, turned) if is_array_like(x) else x, out)
     return decorated
 
 
-def _mesh(what: str) -> Mesh | AbstractMesh:
+def _mesh(what: str, given: Any) -> Mesh | AbstractMesh:
+    """The mesh in use, else that of a sharding or of an argument's type."""
     mesh = current_mesh()
     if mesh.empty:
+        for x in tree_leaves(given, is_leaf=lambda x: isinstance(x, (NamedSharding, PartitionSpec))):
+            sharding = x if isinstance(x, NamedSharding) else getattr(x, "sharding", None) if isinstance(x, Array) else None
+            sharding = aval_of(x).sharding if isinstance(x, Tracer) else sharding
+            if isinstance(sharding, NamedSharding) and not sharding.mesh.empty:
+                return sharding.mesh
         raise ValueError(f"{what}: no mesh is in use: call it in `with jax.set_mesh(mesh):`")
     return mesh
 
 
-def _with_types(mesh: Mesh | AbstractMesh, axes: Any, kind: AxisType) -> Mesh | AbstractMesh:
-    """The mesh with some axes, or all, of another type."""
-    chosen: Sequence[Any] = mesh.axis_names if axes is None else (axes,) if isinstance(axes, str) else tuple(axes)
+def _chosen(mesh: Mesh | AbstractMesh, axes: Any) -> tuple[Any, ...]:
+    """The axes that a user names; default: all. KeyError for others than the mesh's."""
+    chosen: tuple[Any, ...] = mesh.axis_names if axes is None else (axes,) if isinstance(axes, str) else tuple(axes)
     for axis in chosen:
         if axis not in mesh.axis_names:
             raise KeyError(f"{axis!r} is no axis of the mesh in use, whose axes are {mesh.axis_names}")
-    types = tuple(kind if n in chosen else t for n, t in zip(mesh.axis_names, mesh.axis_types, strict=True))
-    return mesh.update(axis_types=types)
+    return chosen
 
 
 def _edge(what: str, values: Any, given: Any, mesh: Mesh | AbstractMesh) -> Any:
@@ -136,5 +134,5 @@ def _edge(what: str, values: Any, given: Any, mesh: Mesh | AbstractMesh) -> Any:
     placed = []
     with using(mesh):
         for x, s in zip(leaves, flatten_axes(what, tree, given), strict=True):
-            placed.append(x if s is None else _placed(what, x, resolved(what, s)))
+            placed.append(x if s is None else _placed(what, x, out_sharding_of(what, s), True))
     return tree_unflatten(tree, placed)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from numjet.core.sharding.mesh import AbstractMesh, AxisType, Mesh, axis_names_of, current_mesh, using
+from numjet.core.trace import EVAL, current_trace
 from numjet.foundation.config import Override, mesh_in_use
 from numjet.runtime.device import Device, devices as _all_devices
 
@@ -38,6 +39,9 @@ class set_mesh:
     def __init__(self, mesh: Mesh):
         if not isinstance(mesh, Mesh):
             raise ValueError(f"Expected mesh of type `jax.sharding.Mesh`. Got {type(mesh)}")
+        if current_trace() is not EVAL:
+            raise ValueError("`set_mesh` can only be used outside of `jax.jit`. Maybe you want "
+                             "`jax.sharding.use_abstract_mesh()`?")
         self.mesh, self.before = mesh, current_mesh()
         _use(mesh)
 
@@ -72,7 +76,9 @@ class use_abstract_mesh:
 
 
 def get_mesh() -> Mesh:
-    """The mesh in use; an empty one without."""
+    """The mesh in use; an empty one without. ValueError while a function is traced."""
+    if current_trace() is not EVAL:
+        raise ValueError("`get_mesh` can only be used outside of `jax.jit`. Maybe you want `jax.sharding.get_abstract_mesh()`?")
     mesh = current_mesh()
     if not isinstance(mesh, Mesh):
         raise ValueError(f"get_mesh: {mesh} is abstract; get_abstract_mesh() returns it")

@@ -6,28 +6,43 @@ from typing import Any
 
 from numjet import _native
 from numjet.core.sharding.distribution import Distribution, Several, canonical, devices_of, mesh_of
+from numjet.core.sharding.layouts import Format, sharding_of
 from numjet.core.sharding.mesh import AbstractMesh, Mesh, current_mesh
-from numjet.core.sharding.partition_spec import PartitionSpec
+from numjet.core.sharding.partition_spec import UNCONSTRAINED, PartitionSpec
 from numjet.core.sharding.shardings import IndivisibleError, NamedSharding, Sharding
 from numjet.foundation.record import Record
-from numjet.foundation.tree import PyTreeDef, keystr, tree_flatten_with_path, tree_leaves, tree_unflatten
+from numjet.foundation.tree import PyTreeDef, keystr, tree_flatten_with_path, tree_leaves, tree_map, tree_unflatten
 from numjet.foundation.tree.prefix import flatten_axes
 from numjet.runtime.device import Device, devices as runtime_devices
 
 
 def resolved(what: str, placement: Any) -> Any:
     """A sharding or device for what a user gave: a specification is for the mesh in use. TypeError for what is neither."""
+    placement = sharding_of(placement)
     if isinstance(placement, PartitionSpec):
         mesh = current_mesh()
         if mesh.empty:
-            raise ValueError(f"{what}: {placement} needs a mesh: call it in `with jax.set_mesh(mesh):`, or pass "
+            if what.startswith("jit"):
+                side = _side(what)
+                raise RuntimeError(f"jit requires a non-empty mesh in context if you are passing `PartitionSpec`s to {side}. "
+                                   f"You can define a context mesh via `jax.set_mesh(mesh)`. Alternatively, provide "
+                                   f"`Sharding`s to {side} and then the mesh context manager is not required. Got "
+                                   f"{placement}.")
+            raise ValueError(f"Please set a mesh via `jax.set_mesh` if a PartitionSpec is passed to {what}: {placement} needs "
+                             f"a mesh: call it in `with jax.set_mesh(mesh):`, or pass "
                              f"NamedSharding(mesh, {placement})")
         return NamedSharding(mesh, placement)
     if isinstance(placement, NamedSharding) and isinstance(placement.mesh, AbstractMesh):
         return NamedSharding(_concrete(what, placement.mesh), placement.spec)
     if not isinstance(placement, (Sharding, Device)):
-        raise TypeError(f"{what}: expected shardings, got {placement!r}")
+        raise TypeError(f"{_side(what)} leaf specifications are expected to be PartitionSpec instances or None, but got "
+                        f"{placement!r}; a Sharding will do as well")
     return placement
+
+
+def _side(what: str) -> str:
+    """The parameter of jit that a text names."""
+    return what.removeprefix("jit ") if what != "jit" else "in_shardings or out_shardings"
 
 
 def _concrete(what: str, mesh: AbstractMesh) -> Mesh:
@@ -43,9 +58,12 @@ def location(what: str, placement: Any) -> Any:
 
     Raises ValueError for what is no placement, and for devices that do not exist.
     """
+    placement = sharding_of(placement)
     if not isinstance(placement, (Device, Sharding, PartitionSpec)):
-        raise ValueError(f"{what}: Received invalid value {placement!r} as device: expected one of {runtime_devices()}, one of "
-                         "devices(platform) for another platform, or a sharding")
+        raise ValueError(f"{what}: Received invalid value {placement!r} as device. `jax.device_put` only accepts `None`, "
+                         "`jax.sharding.Sharding`, `jax.Device`, a PartitionSpec, or a pytree of these values: expected one of "
+                         f"{runtime_devices()}, one of devices(platform) for another platform, or a sharding. Received invalid "
+                         f"value: {placement}")
     found = resolved(what, placement)
     return found if isinstance(found, Device) else canonical(found)
 
@@ -62,20 +80,47 @@ def check_parts(what: str, sharding: Any, shape: Sequence[int]) -> None:
         return
     try:
         sharding.shard_shape(shape)
-    except IndivisibleError:
+    except IndivisibleError as error:
         counts = sharding._parts(len(shape))
         d = next(d for d, (size, count) in enumerate(zip(shape, counts, strict=True)) if size % count)
         raise IndivisibleError(
             f"{what} was given the sharding of {sharding}, which implies that the global size of its dimension {d} should be "
-            f"divisible by {counts[d]}, but it is equal to {shape[d]} (full shape: {tuple(shape)})") from None
+            f"divisible by {counts[d]}, but it is equal to {shape[d]} (full shape: {tuple(shape)}). {error}") from None
     except ValueError as error:
-        raise ValueError(f"{what}: {error}") from None
+        raise ValueError(f"{what} is incompatible with its sharding annotation {sharding}: {error}") from None
+
+
+def of_struct(given: Any, shape: tuple[Any, ...]) -> Any:
+    """The sharding of a struct: of a specification, over the mesh in use. ValueError for what is no sharding, and for one that
+    does not fit; TypeError for a specification without a mesh."""
+    if isinstance(given, Device):
+        return given
+    if isinstance(given, PartitionSpec):
+        if current_mesh().empty:
+            raise TypeError("When specifying PartitionSpec to `ShapeDtypeStruct`, the context mesh cannot be empty. Please use "
+                            f"`jax.set_mesh` to set the mesh context. Got {given}.")
+        given = NamedSharding(current_mesh(), given)
+    if not isinstance(given, Sharding):
+        raise ValueError("sharding should be an instance of `jax.sharding.Sharding`, `jax.sharding.PartitionSpec` or "
+                         f"`jax.experimental.layout.Format`. Got {given} of type {type(given)}.")
+    if isinstance(given, NamedSharding) and len(given.spec) > len(shape):
+        raise ValueError(f"Sharding {given} is only valid for values of rank at least {len(given.spec)}, but was applied to a "
+                         f"value of rank {len(shape)}.")
+    return given
 
 
 class Shardings(Record):
-    """in_shardings and out_shardings of jit, as given."""
+    """in_shardings and out_shardings of jit, as given, without layouts."""
     ins: Any
     outs: Any
+
+    def __init__(self, ins: Any, outs: Any):
+        super().__init__(_without_layouts(ins), _without_layouts(outs))
+
+    def for_mesh_in_use(self) -> bool:
+        """Whether some are specifications, or shardings over a mesh without devices: the mesh in use tells what they are."""
+        return any(isinstance(s, PartitionSpec) or isinstance(s, NamedSharding) and isinstance(s.mesh, AbstractMesh)
+                   for s in tree_leaves((self.ins, self.outs), is_leaf=_is_placement))
 
     def devices(self) -> Several | Device | None:
         """The devices that they name."""
@@ -96,13 +141,19 @@ class Shardings(Record):
         if self.ins is None:
             return [None] * count
         if kwargs:
-            raise ValueError("pjit does not support kwargs when in_shardings is specified: pass "
+            raise ValueError("pjit does not support kwargs when in_shardings is specified. Pass "
                              f"{', '.join(map(repr, kwargs))} by position")
         if isinstance(self.ins, (Sharding, PartitionSpec)):
-            return [resolved("jit in_shardings", self.ins)] * count
+            return [_without_unconstrained(resolved("jit in_shardings", self.ins))] * count
         tree = tree_structure_of(args)
         given = tuple(self.ins) if isinstance(self.ins, list) else self.ins
-        return [None if s is None else resolved("jit in_shardings", s) for s in flatten_axes("jit in_shardings", tree, given)]
+        if isinstance(given, tuple) and len(given) != len(args):
+            raise ValueError("pjit in_shardings specification must be a tree prefix of the positional arguments tuple. In "
+                             "particular, pjit in_shardings must either be a Sharding, a PartitionSpec, or a tuple of length "
+                             "equal to the number of positional arguments. But pjit in_shardings is the wrong length: got a "
+                             f"tuple or list of length {len(given)} for an args tuple of length {len(args)}.")
+        found = flatten_axes("pjit in_shardings", tree, given)
+        return [None if s is None else _without_unconstrained(resolved("jit in_shardings", s)) for s in found]
 
     def labels(self, out_tree: PyTreeDef) -> list[NamedSharding | None]:
         """The shardings over one device that results show: those of out_shardings, else those beside the arguments'."""
@@ -118,8 +169,16 @@ class Shardings(Record):
         """A sharding or None for each leaf of the result."""
         if self.outs is None:
             return [None] * out_tree.num_leaves
-        given = flatten_axes("jit out_shardings", out_tree, self.outs)
+        given = flatten_axes("pjit out_shardings", out_tree, self.outs)
         return [None if s is None else resolved("jit out_shardings", s) for s in given]
+
+
+def _without_unconstrained(sharding: Any) -> Any:
+    """A sharding of arguments, of which nothing is left to the compiler. ValueError for another."""
+    if isinstance(sharding, NamedSharding) and UNCONSTRAINED in sharding.spec.partitions:
+        raise ValueError(f"Unconstrained dims are not allowed when passed to in_shardings: {sharding}. Leave in_shardings out "
+                         "for arguments that are divided as they come.")
+    return sharding
 
 
 def _with_mesh(sharding: Any) -> NamedSharding | None:
@@ -129,6 +188,10 @@ def _with_mesh(sharding: Any) -> NamedSharding | None:
 def tree_structure_of(args: Sequence[Any]) -> PyTreeDef:
     """The structure of the tuple of positional arguments."""
     return _native.pytree_structure(tuple(args))
+
+
+def _without_layouts(given: Any) -> Any:
+    return tree_map(sharding_of, given, is_leaf=lambda x: x is None or isinstance(x, Format) or _is_placement(x))
 
 
 def _resolved_in(sharding: Any) -> Any:

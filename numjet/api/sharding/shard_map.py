@@ -13,14 +13,17 @@ from numjet.api.arguments import check_arrays, check_callable
 from numjet.api.vmap import with_one_participant
 from numjet.control.call.body_tracing import trace_body
 from numjet.control.shards.shard_map_op import inside, part_type, shard_map_p, varied_to
+from numjet.core.aval import ShapedArray
 from numjet.core.named_axes import named_axes
-from numjet.core.sharding.mesh import AbstractMesh, Mesh, current_mesh
+from numjet.core.sharding import explicit
+from numjet.core.sharding.mesh import AbstractMesh, AxisType, Mesh, current_mesh
 from numjet.core.sharding.partition_spec import PartitionSpec, axes_of, parts_of
 from numjet.core.sharding.shardings import NamedSharding
-from numjet.core.trace import aval_of
+from numjet.core.trace import Tracer, aval_of
 from numjet.foundation.tree import keystr, tree_flatten, tree_flatten_with_path, tree_map, tree_unflatten
 from numjet.foundation.tree.prefix import broadcast_prefix, prefix_errors
 from numjet.foundation.util import function_name
+from numjet.runtime import dispatch
 
 
 class _Infer:
@@ -63,6 +66,7 @@ def shard_map(f: Callable[..., Any] | None = None, /, *, out_specs: Any, in_spec
     @functools.wraps(f)
     def mapped(*args: Any) -> Any:
         over = _checked_mesh(name, current_mesh() if mesh is None else mesh)
+        over = explicit.with_types(over, current_mesh().manual_axes, AxisType.Manual)
         axes = chosen or frozenset(over.axis_names) - {n for n, _ in named_axes()}
         if not axes <= set(over.axis_names):
             raise ValueError(f"jax.shard_map requires axis_names={set(axes)} to be a subset of mesh.axis_names="
@@ -150,14 +154,20 @@ class _Call:
             out = self.f(*tree_unflatten(tree, whole))
             return self._results(out, out_specs, out_specs_flat)
         parts.__name__ = self.name
-        avals = [part_type(aval_of(x), self.mesh, s, self.check_vma) for x, s in zip(passed, specs, strict=True)]
+        avals = [part_type(aval_of(x), self.mesh, s, self.axes, self.check_vma) for x, s in zip(passed, specs, strict=True)]
         with inside(self.mesh, self.axes, self.check_vma):
             body = trace_body(parts, _native.pytree_structure(tuple(range(len(avals)))), avals, "shard_map")
         consts = body.consts
         outs = shard_map_p.bind(*consts, *passed, jaxpr=body.jaxpr, mesh=self.mesh,
                                 in_specs=(*[PartitionSpec()] * len(consts), *specs), out_specs=tuple(out_specs_flat),
                                 manual_axes=self.axes, check_vma=self.check_vma)
-        return tree_unflatten(body.out_tree, outs)
+        return tree_unflatten(body.out_tree, list(map(self._as_given, outs, out_specs_flat)))
+
+    def _as_given(self, x: Any, spec: PartitionSpec) -> Any:
+        """A result that shows its specification as it was given; one over some axes alone is divided as the compiler chose."""
+        if isinstance(x, Tracer) or self.mesh.is_abstract or self.axes != frozenset(self.mesh.axis_names):
+            return x
+        return dispatch.put_under(x, NamedSharding(self.mesh, spec))
 
     def _results(self, out: Any, out_specs: Any, flat: list[Any]) -> Any:
         """The results of a shard, checked against their specifications."""
@@ -200,11 +210,27 @@ class _Call:
                 raise ValueError(f"{self._of}: {what} refers to {axis!r}, which is not among "
                                  f"the axis_names {sorted(map(str, self.axes))}: {what} is {spec}")
 
+    def _check_type(self, aval: ShapedArray, spec: PartitionSpec) -> None:
+        """ValueError for an argument whose type says that it is divided along Explicit axes in another way."""
+        there = aval.placement
+        if there is None or len(spec) > aval.ndim:
+            return
+        own = lambda parts: [tuple(a for a in parts_of(p) if a in self.axes and a in there.mesh.explicit_axes) for p in parts]
+        given = [*spec, *[None] * (aval.ndim - len(spec))]
+        if own(there.parts) != own(given):
+            raise ValueError(f"in_specs passed to shard_map: {PartitionSpec(*given)} does not match the specs of the input: "
+                             f"{PartitionSpec(*there.parts)} for arg: {aval}. `in_specs` is an optional argument so you can "
+                             f"omit "
+                             "specifying it and shard_map will infer the in_specs from the arguments. If you want to "
+                             "reshard your "
+                             "inputs, you can use `jax.reshard` on the arguments and then pass those args to shard_map.")
+
     def _check(self, what: str, paths: Sequence[Any], values: Sequence[Any], specs: Sequence[PartitionSpec]) -> None:
         """ValueError for arguments of lower rank than their specifications, and for those that these cannot divide."""
         for path, x, spec in zip(paths, values, specs, strict=True):
             aval, at = aval_of(x), f"{what}{keystr(path)} of shape {aval_of(x).str_short()}"
             self._check_axes("in_specs", spec)
+            self._check_type(aval, spec)
             if len(spec) > aval.ndim:
                 hint = "" if aval.ndim else " For a scalar, consider using an in_specs entry of `P()`."
                 raise ValueError(f"{self._of} was given argument arrays with lower rank than their in_specs: {at} has rank "
@@ -220,7 +246,7 @@ class _Call:
 
 def _spec_of(x: Any, axes: frozenset[Any]) -> PartitionSpec:
     """How an array is divided along axes of a mesh."""
-    sharding = getattr(x, "sharding", None)
+    sharding = aval_of(x).sharding if isinstance(x, Tracer) else getattr(x, "sharding", None)
     if not isinstance(sharding, NamedSharding):
         return PartitionSpec()
     return PartitionSpec(*[tuple(a for a in parts_of(p) if a in axes) for p in sharding.spec])

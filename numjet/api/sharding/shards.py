@@ -31,6 +31,10 @@ class Shard(Record):
     replica_id: int
     data: Any
 
+    def __repr__(self) -> str:
+        return (f"Shard(device={self.device!r}, index={self.index}, replica_id={self.replica_id}, "
+                f"data={self.data})")
+
 
 def sharding_of(array: Any) -> Sharding:
     """How an array is distributed."""
@@ -93,13 +97,18 @@ def make_array_from_callback(shape: Sequence[int], sharding: Sharding | Device, 
     for part in parts:
         if part.shape != placed.shard_shape(shape):
             raise ValueError(f"make_array_from_callback: Expected shard shape {placed.shard_shape(shape)} doesn't match the "
-                             f"single device array shape {part.shape}: expected a part of shape {placed.shard_shape(shape)}, "
-                             f"got {part.shape}")
+                             f"single device array shape {part.shape}. Shape of Array is {_type_text(part, shape)} with "
+                             f"sharding {sharding}")
     if isinstance(there, Device):
         return device_put(parts[0], sharding)
     aval = parts[0].aval.update(shape=tuple(shape))
     parts = [device_put(p, CPU) if isinstance(p.device, Sharding) else p for p in parts]
     return backends.load_partitioned().from_parts(parts, aval, there)
+
+
+def _type_text(part: Any, shape: Sequence[int]) -> str:
+    """The type of an array of a shape that has a part's dtype."""
+    return str(part.aval.update(shape=tuple(shape)))
 
 
 def _part(value: Any, dtype: Any) -> Any:
@@ -208,14 +217,21 @@ def make_array_from_single_device_arrays(shape: Sequence[int], sharding: Shardin
         if not isinstance(part.device, Device):
             raise ValueError("When making an array from single-device arrays the input arrays must have one shard each. An "
                              f"argument array had {len(part.addressable_shards)} shard(s).")
-    if len(arrays) != len(wanted) or {a.device for a in arrays} != set(wanted):
+    if len(arrays) != len(wanted):
+        raise ValueError(f"Expected {len(wanted)} per-device arrays (this is how many devices are addressable by the "
+                         f"sharding), but got {len(arrays)}")
+    if len({a.device for a in arrays}) < len(arrays):
+        raise ValueError("When making an array from single-device arrays, the input arrays must be from distinct devices, but "
+                         f"got device IDs {[a.device.id for a in arrays]}")
+    if {a.device for a in arrays} != set(wanted):
         raise ValueError(f"{name}: expected one array on each of {[str(d) for d in wanted]}, for {sharding}, got {len(arrays)} "
                          f"on {[str(a.device) for a in arrays]}")
     part_shape = placed.shard_shape(shape)
     for part in arrays:
         if part.shape != part_shape or part.dtype != arrays[0].dtype:
-            raise ValueError(f"{name}: expected parts of shape {part_shape} and dtype {arrays[0].dtype}, for {sharding}, got "
-                             f"{part.aval.str_short()}")
+            raise ValueError(f"Expected shard shape {part_shape} doesn't match the single device array shape {part.shape}. "
+                             f"Shape of Array is {_type_text(arrays[0], shape)} with sharding {sharding}: expected parts of "
+                             f"shape {part_shape} and dtype {arrays[0].dtype}, got {part.aval.str_short()}")
     if isinstance(there, Device):
         (part,) = arrays
         return device_put(part, sharding)

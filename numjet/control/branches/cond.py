@@ -12,9 +12,8 @@ from numjet.control.call.body_tracing import Body, trace_body, where
 from numjet.control.call.ref_threading import holds_refs, thread, without_refs
 from numjet.control.loops.carries import as_arrays
 from numjet.control.type_errors import check_branches
-from numjet.core.ir import Literal
 from numjet.core.snapshots import frozen
-from numjet.core.trace import Tracer, aval_of, is_array_like
+from numjet.core.trace import Array, Tracer, aval_of, is_array_like
 from numjet.core.walk import eval_closed
 from numjet.foundation import source, tree
 from numjet.foundation.config import config
@@ -115,15 +114,16 @@ def _only_operands(name: str, operands: tuple[Any, ...], operand: Any) -> tuple[
     if operand is _missing:
         return operands
     if operands:
-        raise TypeError(f"if 'operand' keyword is passed then no positional operands can be passed to {name}, "
-                        f"got operand={operand!r} and positional operands {operands}")
+        raise TypeError("if 'operand' keyword is passed then no positional operands can be passed, "
+                        f"got operand={operand!r} and positional operands {operands}, in a call of {name}")
     return (operand,)
 
 
 def _check_predicate(pred: Any) -> None:
+    if pred is None:
+        raise TypeError("cond predicate is None: expected a boolean or a number")
     if not is_array_like(pred):
-        raise TypeError(f"Pred type must be either boolean or number, got {pred}. Pred must be a scalar, not of type "
-                        f"{type(pred)}")
+        raise TypeError(f"Pred must be a scalar, got {pred} of type {type(pred)}. Pred type must be either boolean or number")
     aval = aval_of(pred)
     if aval.shape:
         raise TypeError(
@@ -159,9 +159,10 @@ def _branch(
     leaves, in_tree = tree.tree_flatten(tuple(operands))
     leaves = [frozen(x) for x in leaves]
     avals = [aval_of(x) for x in leaves]
-    bodies = [trace_body(f, in_tree, avals, kind, captures=True) for f in functions]
-    # The order in which messages speak of the functions: true_fun first.
-    order = [1, 0] if kind == "cond" else list(range(len(bodies)))
+    # The order in which functions are traced, and in which messages speak of them: true_fun first.
+    order = [1, 0] if kind == "cond" else list(range(len(functions)))
+    traced = {i: trace_body(functions[i], in_tree, avals, kind, captures=True) for i in order}
+    bodies = [traced[i] for i in range(len(functions))]
     check_branches(kind, [names[i] for i in order], [where(functions[i]) for i in order], [bodies[i].out_tree for i in order],
                    [bodies[i].jaxpr.out_avals for i in order])
     if not isinstance(index, Tracer):
@@ -188,6 +189,6 @@ def _evaluate(chosen: Body, bodies: Sequence[Body], leaves: Sequence[Any]) -> li
 
 def _typed(x: Any, weak: bool) -> Any:
     aval = aval_of(x)
-    if aval.weak_type == weak and type(x) is not Literal:
+    if aval.weak_type == weak and isinstance(x, (Array, Tracer)):
         return x
     return convert_element_type_p.bind(x, new_dtype=aval.dtype, weak_type=weak)

@@ -176,7 +176,7 @@ def _batch_as_select(
     size: int, args: Sequence[Any], dims: Sequence[int | None], branches: Branches, axis_name: Any
 ) -> tuple[list[Any], list[int | None]]:
     """With an index per element, all branches run and each element takes its own branch's results."""
-    refused = holds_effects(branches=branches) - {effects.DEBUG, effects.SIZES}  # these may happen for each branch
+    refused = holds_effects(branches=branches) - {effects.DEBUG} - effects.REPEATABLE  # these may happen for each branch
     if refused:
         raise NotImplementedError(
             "IO effect not supported in vmap-of-cond: with a predicate per element all branches run, so branches with "
@@ -237,7 +237,7 @@ def _hlo(b: Any, index: Any, *args: Any, branches: Branches) -> list[Any]:
         return b.inline(branches[min(max(int(index.known), 0), len(branches) - 1)], args)
     last = b.constant(len(branches) - 1, np.int32)
     number = b.op("stablehlo.clamp", [b.constant(0, np.int32), b.convert(index, np.int32), last], last.aval)
-    each = [lambda branch=branch: b.inline(branch, args) for branch in branches]
+    each = [lambda branch=branch, n=n: b.inline(branch, args, f"cond/branch_{n}_fun") for n, branch in enumerate(branches)]
     ordered = any(effects.ordered(branch.effects) for branch in branches)
     return b.case(number, each, branches[0].out_avals, ordered=ordered)
 

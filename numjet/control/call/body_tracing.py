@@ -1,12 +1,14 @@
 """Body tracing: jaxprs of the functions that users give to loops, branches and calls, cached.
 
 A traced body is cached with its function, as long as the function lives and its closure and globals are the same,
-unchanged objects: a second call then neither traces nor compiles. A lambda made anew for every call shares the cache
-of its predecessors, if it holds no arrays.
+unchanged objects: a second call then neither traces nor compiles. Of a callable object the attributes count so; what its
+class's methods name is taken as fixed, as JAX takes all. A lambda made anew for every call shares the cache of its
+predecessors, if it holds no arrays.
 """
 
 from __future__ import annotations
 
+import functools
 import inspect
 import operator
 import types
@@ -173,9 +175,9 @@ def cached_with(owner: Callable[..., Any], wrapper: F) -> F:
 
 
 def _recall(fun: Any, key: Any) -> Body | None:
-    if type(fun) is not types.FunctionType:
+    if not _is_cached(fun):
         return None
-    key = (fun.__code__, _owner(fun).__code__, key)
+    key = (_code(fun), _code(_owner(fun)), key)
     with _lock:
         entry = _entries.get(_owner(fun), {}).get(key) or _shared.get(key)
     if entry is None or not _same(entry.used, _used_by(fun)):
@@ -184,23 +186,37 @@ def _recall(fun: Any, key: Any) -> Body | None:
 
 
 def _keep(fun: Any, key: Any, body: Body) -> None:
-    if type(fun) is not types.FunctionType or any(isinstance(c, Tracer) for c in body.consts):
+    if not _is_cached(fun) or any(isinstance(c, Tracer) for c in body.consts):
         return
     if computed_sizes.maker is not None:  # sizes are those of the program that is being traced
         return
     used = _used_by(fun)
     if used is None:
         return
-    key, entry = (fun.__code__, _owner(fun).__code__, key), _Entry(used, list(_read(used)), body)
+    key, entry = (_code(fun), _code(_owner(fun)), key), _Entry(used, list(_read(used)), body)
     with _lock:
         own = _entries.setdefault(_owner(fun), {})
         if len(own) >= _MOST:
             own.clear()
         own[key] = entry
-        if not body.consts and all(map(_is_lasting, used)):
+        if type(fun) is types.FunctionType and not body.consts and all(map(_is_lasting, used)):
             _shared[key] = entry
             if len(_shared) > _MOST_SHARED:
                 _shared.popitem(last=False)
+
+
+def _is_cached(fun: Any) -> bool:
+    """Whether traces of a callable are cached: of functions, and of objects that equal themselves only, as in JAX."""
+    kind = type(fun)
+    if kind is types.FunctionType or kind is functools.partial:
+        return True
+    return kind.__eq__ is object.__eq__ and kind.__hash__ is object.__hash__ and hasattr(fun, "__dict__") \
+        and hasattr(fun, "__weakref__") and not isinstance(fun, type)
+
+
+def _code(fun: Any) -> Any:
+    """What a callable runs."""
+    return fun.__code__ if type(fun) is types.FunctionType else type(fun)
 
 
 def _owner(fun: Any) -> Any:
@@ -208,12 +224,19 @@ def _owner(fun: Any) -> Any:
     return owner if type(owner) is types.FunctionType else fun
 
 
-def _used_by(fun: types.FunctionType) -> tuple[Any, ...] | None:
+def _used_by(fun: Any) -> tuple[Any, ...] | None:
     """The captured objects of a function, and of the functions among them: while these are the same objects, the program
     is the same. None when one of them is mutable (a list, a dict, an instance)."""
     found: list[Any] = []
     owner = _owner(fun)  # holds the cache entry, which must not hold it
     pending, seen = [fun], {fun}
+    if type(fun) is not types.FunctionType:
+        own = _attributes(fun)
+        if not all(map(_is_fixed_attribute, own)):
+            return None
+        found += map(_identity, own)
+        pending = [x for x in own if type(x) is types.FunctionType]
+        seen.update(pending)
     while pending:
         one = pending.pop()
         own = [_content(c) for c in one.__closure__ or ()]
@@ -227,6 +250,30 @@ def _used_by(fun: types.FunctionType) -> tuple[Any, ...] | None:
         seen.update(inner)
         pending += inner
     return tuple(found)
+
+
+def _attributes(fun: Any) -> list[Any]:
+    """What a callable object holds, but for the names that functools.update_wrapper writes."""
+    if type(fun) is functools.partial:
+        return [fun.func, *fun.args, *fun.keywords.items()]
+    return [x for name, x in vars(fun).items() if name not in functools.WRAPPER_ASSIGNMENTS]
+
+
+def _is_fixed_attribute(x: Any) -> bool:
+    """Whether the attribute of a callable object is fixed: classes are, as data, and objects with a hash of their value."""
+    if type(x) is tuple:
+        return all(map(_is_fixed_attribute, x))
+    return isinstance(x, type) or _is_fixed(x) or _has_hash(x)
+
+
+def _has_hash(x: Any) -> bool:
+    if type(x).__hash__ is object.__hash__ or isinstance(x, types.MethodType):
+        return False
+    try:
+        hash(x)
+    except TypeError:
+        return False
+    return True
 
 
 def _identity(x: Any) -> Any:

@@ -31,8 +31,8 @@ def call_program(jaxpr: ClosedJaxpr, args: Sequence[Any], *, op: Op | None = Non
     if _only_passes(jaxpr):
         return eval_closed(jaxpr, *args)
     op = op or jit_p
-    if "donated" in op.params:
-        params = {**params, "donated": (False,) * len(args)}
+    if "donated_invars" in op.params:
+        params = {**params, "donated_invars": (False,) * len(args)}
     return op.bind(*args, jaxpr=jaxpr, **params)
 
 
@@ -91,8 +91,8 @@ def call_dce(eqn: JaxprEqn, used: list[bool]) -> JaxprEqn:
     """Drops unread results, and the operands that only they need."""
     jaxpr, used_in = dce_jaxpr(eqn.params["jaxpr"].jaxpr, used)
     params = {**eqn.params, "jaxpr": ClosedJaxpr(jaxpr)}
-    if "donated" in params:
-        params["donated"] = tuple(d for d, u in zip(params["donated"], used_in, strict=True) if u)
+    if "donated_invars" in params:
+        params["donated_invars"] = tuple(d for d, u in zip(params["donated_invars"], used_in, strict=True) if u)
     params = _per_operand(params, 0, [k for k, u in enumerate(used_in) if u])
     return eqn.replace(params=params, invars=[a for a, u in zip(eqn.invars, used_in, strict=True) if u],
                        outvars=[v for v, u in zip(eqn.outvars, used, strict=True) if u], effects=jaxpr.effects)
@@ -134,14 +134,14 @@ def calling_op(name: str, params: tuple[str, ...], rest: Callable[[dict[str, Any
 
 def _partial_eval(trace: Any, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
     """The known part is called in the parent trace, the unknown part is staged."""
-    rest = {k: v for k, v in params.items() if k not in ("jaxpr", "donated")}
+    rest = {k: v for k, v in params.items() if k not in ("jaxpr", "donated_invars")}
     unknown_in = tuple(trace.is_unknown(a) for a in args)
     known, unknown = partition_list(unknown_in, args)
     split = split_program(params["jaxpr"], unknown_in, False)
     inputs = [*split.consts, *known]
     outs = run_known_program(trace, split.known, inputs, **rest)
     staged = [*split.pick(inputs, outs), *unknown]
-    found = trace.stage(jit_p, staged, {**rest, "jaxpr": split.unknown, "donated": (False,) * len(staged)})
+    found = trace.stage(jit_p, staged, {**rest, "jaxpr": split.unknown, "donated_invars": (False,) * len(staged)})
     return merge_lists(split.flags, outs[: split.known_count], found)
 
 
@@ -149,17 +149,19 @@ def run_known_program(trace: Any, jaxpr: ClosedJaxpr, args: Sequence[Any], **par
     """Calls a program in the parent of a PartialTrace."""
     if _only_passes(jaxpr):
         return eval_closed(jaxpr, *args)
-    return trace.run_known(jit_p, args, {**params, "jaxpr": jaxpr, "donated": (False,) * len(args)})
+    return trace.run_known(jit_p, args, {**params, "jaxpr": jaxpr, "donated_invars": (False,) * len(args)})
 
 
 jit_p = calling_op(
     "jit",
-    ("name", "jaxpr", "inline", "donated", "keep_unused"),
-    lambda params: {k: v for k, v in params.items() if k != "donated"},
+    ("name", "jaxpr", "inline", "donated_invars", "keep_unused"),
+    lambda params: {k: v for k, v in params.items() if k != "donated_invars"},
     compiled=True,
     partial_eval=_partial_eval,
-    printing=PrintingRule(first=("name", "jaxpr"),
-                          implied={"inline": False, "keep_unused": False, "donated": lambda ins, outs: (False,) * len(ins)},
+    scope="jit({name})",
+    printing=PrintingRule(first=("name", "donated_invars", "jaxpr"),
+                          implied={"inline": False, "keep_unused": False,
+                                   "donated_invars": lambda ins, outs: (False,) * len(ins)},
                           called="jaxpr"),
 )
 
@@ -171,4 +173,4 @@ def named_call(jaxpr: ClosedJaxpr, consts: Sequence[Any], args: Sequence[Any], n
     donated: one flag per operand of `args`: whether its memory may be reused.
     """
     flags = (False,) * len(consts) + tuple(donated if donated is not None else (False,) * len(args))
-    return jit_p.bind(*consts, *args, name=name, jaxpr=jaxpr, inline=inline, donated=flags, keep_unused=keep_unused)
+    return jit_p.bind(*consts, *args, name=name, jaxpr=jaxpr, inline=inline, donated_invars=flags, keep_unused=keep_unused)

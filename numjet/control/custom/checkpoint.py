@@ -134,7 +134,7 @@ def _holds(prevent_cse: Any) -> bool:
 checkpoint_p: Op = calling_op("checkpoint", ("jaxpr", "prevent_cse", "differentiated", "policy"), lambda params: params,
                               partial_eval=_partial_eval,
                               inline=lambda e: None if _holds(e.params["prevent_cse"]) else (e.params["jaxpr"], e.invars),
-                              simplify=_simplify, hlo=_hlo, traits=CALLS | KEEPS_APART)
+                              simplify=_simplify, hlo=_hlo, traits=CALLS | KEEPS_APART, scope="checkpoint")
 
 
 def checkpoint(fun: Callable[..., Any], *, prevent_cse: Any = True, policy: Callable[..., bool] | None = None,
@@ -167,6 +167,10 @@ def checkpoint(fun: Callable[..., Any], *, prevent_cse: Any = True, policy: Call
     @functools.wraps(fun)
     @source.api_boundary
     def checkpointed(*args: Any, **kwargs: Any) -> Any:
+        if not all(-len(args) <= n < len(args) for n in numbers):
+            raise ValueError("the `static_argnums` argument to `jax.checkpoint` / `jax.remat` can only take integer values "
+                             "greater than or equal to `-len(args)` and less than `len(args)`, but got "
+                             f"{tuple(sorted(numbers))}, while `len(args)` = {len(args)}")
         static = frozenset(n + len(args) if n < 0 else n for n in numbers)
         body_fun = _packed(fun) if not static and not names else _with_static(fun, args, kwargs, static, names)
         free = tuple(a for i, a in enumerate(args) if i not in static)

@@ -457,7 +457,7 @@ class CustomCalls:
             except errors.UnexpectedTracerError:  # the function or a rule closes over values of the batch
                 pass
         with set_trace(trace.parent):
-            batch = Batch(trace.size, trace.axis_name, trace)
+            batch = Batch(trace.size, trace.axis, trace)
             rules = self.batched(batch, dims, **call.rules)
             outs = self.apply(Call(lambda *xs: batch.run(call.fun, xs, dims), rules, call.name, call.symbolic_zeros), vals)
             batch.within = None  # the staged operation outlives the trace

@@ -223,15 +223,15 @@ class _RuleJvp(UsersRule):
     def _matched(self, size: int, batched: list[bool], args: list[Any]) -> tuple[list[bool], list[Any], list[bool]]:
         """Which primals the rule sees batched, the operands, and which of them have a batch that the rule does not see.
 
-        A primal and its tangent go through the rule alike. Where only one is batched, and no pair is, the derivative is
-        mapped over it; else the other is repeated.
+        A primal and its tangent go through the rule alike. Where only one is batched, the other is repeated; where all batches
+        are of tangents, the derivative is mapped over them.
         """
         count = len(self.nonzeros)
         of_tangent = iter(range(count, len(args)))
         pairs = [(i, next(of_tangent) if f else None) for i, f in enumerate(self.nonzeros)]
         both = [batched[i] and (t is None or batched[t]) for i, t in pairs]
         extra = list(batched)
-        if any(both):
+        if any(batched[:count]):
             for i, t in pairs:
                 if t is not None and batched[i] != batched[t]:
                     lacking = t if batched[i] else i

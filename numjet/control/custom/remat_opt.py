@@ -112,7 +112,7 @@ def _dce(eqn: JaxprEqn, used: list[bool]) -> JaxprEqn:
     if any(used[count:]):
         return eqn
     params = {"name": "remat_opt", "jaxpr": eqn.params["fun_jaxpr"], "inline": False, "keep_unused": False,
-              "donated": (False,) * len(eqn.invars)}
+              "donated_invars": (False,) * len(eqn.invars)}
     return call_dce(eqn.replace(primitive=jit_p, params=params, outvars=eqn.outvars[:count]), used[:count])
 
 

@@ -266,4 +266,7 @@ def _implied(
         return tree.tree_unflatten(structure, [instantiate(o) for o in outs])
 
     right = tree.tree_unflatten(structure, [neg_p.bind(instantiate(t)) for t in change])
-    return tree.tree_leaves(tangent_solve(linear, right))
+    leaves, found = tree.tree_flatten(tangent_solve(linear, right))
+    if found != structure:
+        raise TypeError(f"tangent_solve() output pytree structure must match x, got {found} and {structure}.")
+    return leaves

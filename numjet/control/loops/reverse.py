@@ -19,7 +19,7 @@ from numjet.control.loops.carries import backwards, fixpoint
 from numjet.control.loops.while_loop import while_loop
 from numjet.control.loops.while_op import COUNT, step_number
 from numjet.core.aval import ShapedArray
-from numjet.core.effects import SIZES
+from numjet.core.effects import REPEATABLE
 from numjet.core.ir import ClosedJaxpr, Jaxpr
 from numjet.core.stage import hoist_consts, trace_to_closed
 from numjet.core.trace import aval_of
@@ -148,7 +148,7 @@ def row(rows_of: Any, index: Any) -> Any:
 
 def check_repeatable(name: str, effects: frozenset[Any]) -> None:
     """NotImplementedError for a loop with side effects, which computing steps again would repeat."""
-    effects = effects - {SIZES}
+    effects = effects - REPEATABLE
     if effects:
         raise NotImplementedError(f"Reverse-mode differentiation of a {name} computes its steps again, which would repeat the "
                                   f"side effects in them: {sorted(map(repr, effects))}. Take callbacks and prints out of the "

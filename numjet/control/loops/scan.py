@@ -120,6 +120,11 @@ def _scan(bind: Callable[..., Any], f: Callable[[Any, Any], tuple[Any, Any]], in
           unroll: int | bool) -> tuple[Any, Any]:
     xs_flat = tree.tree_leaves(xs)
     init_flat, init_tree = tree.tree_flatten(init)
+    for a in map(aval_of, xs_flat):
+        if a.placement is not None and a.placement.parts[0] is not None:
+            raise ValueError(f"0th dimension of all xs should be replicated. Got {a.sharding.spec} for xs of type {a}: the "
+                             f"steps of "
+                             "a scan follow each other. Move xs with reshard.")
     x_avals = [a.update(shape=a.shape[1:]) for a in map(aval_of, xs_flat)]
     in_tree = tree.tree_structure((init, xs))
 
@@ -141,8 +146,9 @@ def _carry_out(body: Body) -> tuple[Any, list[ShapedArray], Any]:
     children = body.out_tree.children()
     node = body.out_tree.node_data()
     if node is None or node[0] is not tuple or len(children) != 2:
-        raise TypeError(f"scan body output must be a pair (carry, y), got a value of structure {body.out_tree}. "
-                        "Return (carry, None) when there is nothing to stack.")
+        returned = tree.tree_unflatten(body.out_tree, [a.str_short() for a in body.jaxpr.out_avals])
+        raise TypeError(f"scan body output must be a pair, got {returned}. Return (carry, y), with (carry, None) when there is "
+                        "nothing to stack.")
     return children[0], body.jaxpr.out_avals[: children[0].num_leaves], children[1]
 
 

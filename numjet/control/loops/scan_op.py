@@ -182,7 +182,7 @@ def _hlo(
     def body(count: Any, *state: Any) -> list[Any]:
         carry, filled = split_list(state, [num_carry])
         i = b.binary("subtract", last, count) if reverse else count
-        outs = b.inline(jaxpr, [*consts, *carry, *[row(x, i) for x in xs]])
+        outs = b.inline(jaxpr, [*consts, *carry, *[row(x, i) for x in xs]], "while/body/closed_call")
         after = [put(stack, y, i) for stack, y in zip(filled, outs[num_carry:], strict=True)]
         return [b.binary("add", count, one), *outs[:num_carry], *after]
 

@@ -62,7 +62,7 @@ def _passed_on(touched: Sequence[Touched], states: Sequence[Var], new_states: Se
 def _accumulators(jaxpr: Jaxpr, count: int) -> tuple[list[Var], list[JaxprEqn], list[Var]]:
     """Inputs for the sums so far, the equations that add the first results to them, and the sums."""
     sums, totals = ([v.copy() if isinstance(v, Var) else Var(v.aval) for v in jaxpr.outvars[:count]] for _ in range(2))
-    eqns = [JaxprEqn(add_any_p, (s, v), (t,), {}) for s, v, t in zip(sums, jaxpr.outvars[:count], totals, strict=True)]
+    eqns = [JaxprEqn((s, v), (t,), add_any_p, {}) for s, v, t in zip(sums, jaxpr.outvars[:count], totals, strict=True)]
     return sums, eqns, totals
 
 

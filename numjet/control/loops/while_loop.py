@@ -178,8 +178,8 @@ def _bound_aval(lower: Any, upper: Any) -> ShapedArray:
     avals = [aval_of(lower), aval_of(upper)]
     strong = {a.dtype for a in avals if not a.weak_type}
     if len(strong) > 1 or len({a.dtype.kind for a in avals}) > 1 or avals[0].dtype.kind not in "iufb":
-        raise TypeError("lower and upper arguments to fori_loop must be real numbers and have equal types, got "
-                        f"{avals[0].dtype.name} and {avals[1].dtype.name}")
+        raise TypeError("lower and upper arguments to fori_loop must have equal types, got "
+                        f"{avals[0].dtype.name} and {avals[1].dtype.name}; both must be real numbers")
     if any(a.shape for a in avals):
         raise TypeError(
             f"lower and upper arguments to fori_loop must be scalars, got shapes {avals[0].shape} and {avals[1].shape}"

@@ -312,8 +312,9 @@ def _hlo(
 ) -> list[Any]:
     cond_consts, body_consts, init = split_list(args, [cond_nconsts, body_nconsts])
     ordered = effects.ordered(cond_jaxpr.effects | body_jaxpr.effects)
-    return b.while_loop(lambda *state: b.inline(cond_jaxpr, [*cond_consts, *state])[0],
-                        lambda *state: b.inline(body_jaxpr, [*body_consts, *state]), init, ordered=ordered)
+    return b.while_loop(lambda *state: b.inline(cond_jaxpr, [*cond_consts, *state], "while/cond")[0],
+                        lambda *state: b.inline(body_jaxpr, [*body_consts, *state], "while/body"), init,
+                        ordered=ordered)
 
 
 def _carries(eqn: JaxprEqn) -> Carries:

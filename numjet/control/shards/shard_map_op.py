@@ -29,8 +29,10 @@ from numjet.control.call.jaxpr_transforms import (
 from numjet.core.aval import ShapedArray
 from numjet.core.effects import ORDERED_DEBUG
 from numjet.core.ir import ClosedJaxpr, JaxprEqn
-from numjet.core.named_axes import checked_axes, with_checked_axes, with_named_axes
+from numjet.core.named_axes import BatchAxis, batch_name, checked_axes, spmd_axes_of, with_checked_axes, with_named_axes
 from numjet.core.op import Missing, Op, Undefined
+from numjet.core.sharding import explicit
+from numjet.core.sharding.mesh import AxisType, current_mesh, using
 from numjet.core.sharding.partition_spec import PartitionSpec, axes_of, parts_of
 from numjet.core.stage import trace_to_closed
 from numjet.core.trace import aval_of
@@ -55,16 +57,29 @@ _INT32 = np.dtype(np.int32)
 def inside(mesh: Any, axes: frozenset[Any], check_vma: bool) -> Iterator[None]:
     """A block in which functions of shards are traced: collectives know the axes."""
     named = [(n, s) for n, s in mesh.shape_tuple if n in axes]
-    with with_named_axes(named), with_checked_axes(checked_axes() | axes if check_vma else checked_axes() - axes):
+    checked = checked_axes() | axes if check_vma else checked_axes() - axes
+    with using(_within(mesh, axes)), with_named_axes(named), with_checked_axes(checked):
         yield
 
 
-def part_type(aval: ShapedArray, mesh: Any, spec: PartitionSpec, check_vma: bool) -> ShapedArray:
+def _within(mesh: Any, axes: frozenset[Any]) -> Any:
+    """The mesh in use in functions of shards: its axes that they have collectives over are Manual."""
+    there = current_mesh()
+    if mesh.is_abstract and not there.is_abstract and there.shape_tuple == mesh.shape_tuple:
+        mesh = explicit.mesh_like(there, mesh.axis_types)
+    return explicit.with_types(mesh, axes | set(there.manual_axes), AxisType.Manual)
+
+
+def part_type(aval: ShapedArray, mesh: Any, spec: PartitionSpec, axes: frozenset[Any], check_vma: bool) -> ShapedArray:
     """The type of a shard's part of an operand."""
     shape = list(aval.shape)
     for d, part in enumerate(spec):
         shape[d] //= prod(mesh.shape[a] for a in parts_of(part))
-    return aval.update(shape=tuple(shape), vma=aval.vma | set(axes_of(spec)) if check_vma else aval.vma)
+    there = aval.placement
+    if there is not None:
+        inner = explicit.with_types(there.mesh, axes, AxisType.Manual)
+        there = explicit.placement(inner, explicit.explicit_parts(inner, PartitionSpec(*there.parts), aval.ndim))
+    return aval.update(shape=tuple(shape), vma=aval.vma | set(axes_of(spec)) if check_vma else aval.vma, placement=there)
 
 
 def whole_type(aval: ShapedArray, mesh: Any, spec: PartitionSpec, axes: frozenset[Any]) -> ShapedArray:
@@ -72,7 +87,16 @@ def whole_type(aval: ShapedArray, mesh: Any, spec: PartitionSpec, axes: frozense
     shape = list(aval.shape)
     for d, part in enumerate(spec):
         shape[d] *= prod(mesh.shape[a] for a in parts_of(part))
-    return aval.update(shape=tuple(shape), vma=aval.vma - axes)
+    return aval.update(shape=tuple(shape), vma=aval.vma - axes, placement=_whole_placement(aval, mesh, spec))
+
+
+def _whole_placement(aval: ShapedArray, mesh: Any, spec: PartitionSpec) -> Any:
+    """How a result is divided along Explicit axes: those of the specification, and along others as the parts are."""
+    if not mesh.explicit_axes:
+        return None
+    outer = explicit.explicit_parts(mesh, spec, aval.ndim)
+    joined = [(*parts_of(o), *parts_of(i)) for o, i in zip(outer, explicit.parts(aval), strict=True)]
+    return explicit.placement(mesh.abstract_mesh, explicit.explicit_parts(mesh, PartitionSpec(*joined), aval.ndim))
 
 
 def _abstract(*avals: ShapedArray, jaxpr: ClosedJaxpr, mesh: Any, out_specs: Specs, manual_axes: frozenset[Any], **_: Any
@@ -225,12 +249,28 @@ def _shared(call: _Call, jaxpr: ClosedJaxpr, before: int, ct_specs: Sequence[Par
 def _batch(size: int, args: Sequence[Any], dims: Sequence[int | None], *, jaxpr: ClosedJaxpr, in_specs: Specs,
            out_specs: Specs, axis_name: Any = None, **params: Any) -> tuple[list[Any], list[int | None]]:
     call, batched = _Call(params), tuple(d is not None for d in dims)
+    along = tuple(a for a in spmd_axes_of(axis_name) if a in call.axes)
+    if along:
+        size, axis_name = _divided_batch(call, size, along, in_specs), BatchAxis(batch_name(axis_name), along, True)
     with call.inside():
         made = batch_program(jaxpr, size, batched, False, axis_name)
-    before = lambda spec, flag: PartitionSpec(None, *spec) if flag else spec
+    before = lambda spec, flag: PartitionSpec(along, *spec) if flag else spec
     ins = [*[_WHOLE] * len(made.consts), *map(before, in_specs, batched)]
     outs = call.bind(made.jaxpr, [*made.consts, *in_front(args, dims)], ins, list(map(before, out_specs, made.flags)))
     return outs, [0 if f else None for f in made.flags]
+
+
+def _divided_batch(call: _Call, size: int, along: tuple[Any, ...], in_specs: Specs) -> int:
+    """The size of each device's part of a batch that vmap divides along axes. ValueError where these divide arguments, too, or
+    cannot divide the batch evenly."""
+    if any(set(along) & set(axes_of(s)) for s in in_specs):
+        raise ValueError(f"vmap spmd_axis_name cannot appear in shard_map in_specs: {along} divides the batch, and an argument "
+                         f"by in_specs {in_specs}")
+    count = prod(call.mesh.shape[a] for a in along)
+    if size % count:
+        raise ValueError(f"vmap spmd_axis_name {along} divides the batch of a shard_map into {count} parts, which cannot be "
+                         f"equal, as its size is {size}")
+    return size // count
 
 
 def _dce(eqn: JaxprEqn, used: list[bool]) -> JaxprEqn:
@@ -272,7 +312,8 @@ def _hlo(b: Any, *args: Any, jaxpr: ClosedJaxpr, mesh: Any, in_specs: Specs, out
     passed = [a for a in counted if a not in manual_axes and outer is not None and a in outer.indices]
     numbers = [b.iota((mesh.shape[a],), 0, _INT32) for a in own] + [b.reshape(outer.indices[a], (1,)) for a in passed]
     specs = [*[PartitionSpec(a) for a in own], *[_WHOLE] * len(passed)]
-    parts = [ShapedArray(part_type(x.aval, mesh, s, False).shape, x.dtype) for x, s in zip(args, in_specs, strict=True)]
+    parts = [ShapedArray(part_type(x.aval, mesh, s, manual_axes, False).shape, x.dtype)
+             for x, s in zip(args, in_specs, strict=True)]
     whole = [a.update(vma=frozenset()) for a in _abstract(jaxpr=jaxpr, mesh=mesh, out_specs=out_specs, manual_axes=manual_axes)]
 
     def body(*values: Any) -> list[Any]:

@@ -123,7 +123,7 @@ def _of_all_steps(parts: ScanParts, eqn: JaxprEqn, k: int, sides: tuple[tuple[in
                           params={**eqn.params, "dimension_numbers": numbers})
     if not swapped:
         return product, None
-    return product, JaxprEqn(transpose_p, [Var(piece)], [out], {"permutation": order}, eqn.source)
+    return product, JaxprEqn([Var(piece)], [out], transpose_p, {"permutation": order}, source_info=eqn.source)
 
 
 # ------------------------------------------------------------------------------------------------ after

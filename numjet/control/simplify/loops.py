@@ -92,7 +92,10 @@ class _Body:
 
     def __init__(self, closed: ClosedJaxpr, consts: Sequence[Atom], simplify: Simplify):
         self.consts = list(consts)
-        self.jaxpr = simplify(self._with_literals(closed)).jaxpr
+        made = simplify(self._with_literals(closed))
+        lifted = [simplify.constant(x, v.copy()) for x, v in zip(made.consts, made.jaxpr.constvars, strict=True)]
+        self.consts = [*lifted, *self.consts]
+        self.jaxpr = made.jaxpr.replace(constvars=[], invars=[*made.jaxpr.constvars, *made.jaxpr.invars])
         self.before: list[JaxprEqn] = []
 
     def _with_literals(self, closed: ClosedJaxpr) -> ClosedJaxpr:

@@ -80,7 +80,7 @@ def _joined(root: JaxprEqn, pads: Sequence[JaxprEqn], rest: Sequence[Atom]) -> l
             shape = (count, *aval.shape[1:])
             filled = Var(aval.update(shape=shape))
             spread = {"shape": shape, "broadcast_dimensions": ()}
-            eqns.append(JaxprEqn(broadcast_in_dim_p, [zero], [filled], spread, root.source))
+            eqns.append(JaxprEqn([zero], [filled], broadcast_in_dim_p, spread, source_info=root.source))
             pieces.append(filled)
     reached = 0
     for eqn in pads:
@@ -90,7 +90,7 @@ def _joined(root: JaxprEqn, pads: Sequence[JaxprEqn], rest: Sequence[Atom]) -> l
         reached = start + 1
     gap(aval.shape[0] - reached)
     joined, last = Var(aval), Var(aval) if rest else out
-    eqns.append(JaxprEqn(concatenate_p, pieces, [joined], {"dimension": 0}, root.source))
+    eqns.append(JaxprEqn(pieces, [joined], concatenate_p, {"dimension": 0}, source_info=root.source))
     eqns.append(root.replace(invars=[joined, zero], outvars=[last]))
     if rest:
         eqns.append(root.replace(invars=[rest[0], last], outvars=[out]))

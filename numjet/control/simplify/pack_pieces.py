@@ -52,7 +52,7 @@ class Maker:
 
     def add(self, op: Any, operands: Sequence[Atom], aval: ShapedArray, **params: Any) -> Var:
         out = Var(aval)
-        self.eqns.append(JaxprEqn(op, operands, [out], params, self.source))
+        self.eqns.append(JaxprEqn(operands, [out], op, params, source_info=self.source))
         return out
 
     def stacked(self, aval: ShapedArray, count: int) -> ShapedArray:
@@ -95,7 +95,7 @@ class Maker:
     def take(self, element: Element, out: Var) -> None:
         """Names an element of an array."""
         piece = self.cut(element.array, element.at, 1)
-        self.eqns.append(JaxprEqn(squeeze_p, [piece], [out], {"dimensions": (self.axis,)}, self.source))
+        self.eqns.append(JaxprEqn([piece], [out], squeeze_p, {"dimensions": (self.axis,)}, source_info=self.source))
 
 
 def stacked_values(eqn: JaxprEqn, producer: Callable[[Atom], JaxprEqn | None]) -> list[Atom] | None:

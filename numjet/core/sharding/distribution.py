@@ -54,5 +54,5 @@ def canonical(sharding: Sharding) -> Any:
 
 
 def mesh_of(shardings: Any) -> Any:
-    """The mesh of the first of some shardings that has one."""
-    return next((s.mesh for s in shardings if isinstance(s, NamedSharding)), None)
+    """The mesh of the first of some shardings that has one of devices."""
+    return next((s.mesh for s in shardings if isinstance(s, NamedSharding) and not s.mesh.is_abstract), None)

@@ -3,6 +3,8 @@ from __future__ import annotations
 
 import collections
 import enum
+import threading
+import weakref
 from collections.abc import Sequence
 from math import prod
 from typing import Any
@@ -64,13 +66,17 @@ class _Axes:
         """Whether there are no axes, and one device."""
         return not self.axis_names and self.size == 1
 
+    def _about_devices(self) -> str:
+        """What is known of the devices, in texts."""
+        return ""
+
     def __repr__(self) -> str:
         return (f"{type(self).__name__}(axis_sizes={self.axis_sizes}, axis_names={self.axis_names}, "
                 f"axis_types={self.axis_types})")
 
     def __str__(self) -> str:
         sizes = "".join(f"{name!r}: {size}, " for name, size in self.shape_tuple)
-        return f"{type(self).__name__}({sizes}axis_types={self.axis_types})"
+        return f"{type(self).__name__}({sizes}axis_types={self.axis_types}{self._about_devices()})"
 
 
 def _of_devices(name: str) -> Any:
@@ -88,13 +94,24 @@ class Mesh(_Axes):
       axis_names: one name or several.
       axis_types: one AxisType for each name; default: Auto.
 
+    Equal meshes that are alive are one object.
+
     >>> import numjet as nj
     >>> Mesh(nj.devices()[:1], ("x",))
     Mesh(axis_sizes=(1,), axis_names=('x',), axis_types=(Auto,))
     """
 
-    def __init__(self, devices: Any, axis_names: str | Sequence[Any], axis_types: Sequence[AxisType] | AxisType | None = None):
-        self.devices = np.asarray(devices, object)
+    devices: np.ndarray
+
+    def __new__(cls, devices: Any, axis_names: str | Sequence[Any],
+                axis_types: Sequence[AxisType] | AxisType | None = None) -> Mesh:
+        made = object.__new__(cls)
+        made._fill(devices, axis_names, axis_types)
+        return _alive.setdefault((cls, made._key()), made)
+
+    def _fill(self, devices: Any, axis_names: str | Sequence[Any], axis_types: Sequence[AxisType] | AxisType | None) -> None:
+        self.devices = np.array(devices, object)
+        self.devices.flags.writeable = False
         self.axis_names = axis_names_of(axis_names)
         if self.devices.ndim != len(self.axis_names):
             raise ValueError("Mesh requires the ndim of its first argument (`devices`) to equal the length of its second "
@@ -102,8 +119,8 @@ class Mesh(_Axes):
                              f"len(axis_names) == {len(self.axis_names)}.")
         self.axis_sizes = self.devices.shape
         self.axis_types = _types(axis_types, self.axis_names)
-        self._blocks: list[Override] = []  # that are open
         self._hash: int | None = None  # known once it was asked for
+        self._abstract: AbstractMesh | None = None
 
     device_ids = property(lambda self: np.vectorize(lambda d: d.id, otypes=[int])(self.devices))
     local_devices = property(lambda self: [d for d in self.devices.flat if self._is_mine(d)])
@@ -138,10 +155,16 @@ class Mesh(_Axes):
     @property
     def abstract_mesh(self) -> AbstractMesh:
         """The mesh without its devices."""
-        return AbstractMesh(self.axis_sizes, self.axis_names, self.axis_types)
+        if self._abstract is None:
+            self._abstract = AbstractMesh(self.axis_sizes, self.axis_names, self.axis_types)
+        return self._abstract
 
     def _key(self) -> tuple[Any, ...]:
-        return tuple(self.devices.flat), self.axis_sizes, self.axis_names, self.axis_types
+        return (*self._devices_key(), self.axis_types)
+
+    def _devices_key(self) -> tuple[Any, ...]:
+        """The same for meshes that differ in the types of their axes only."""
+        return tuple(self.devices.flat), self.axis_sizes, self.axis_names
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Mesh) and self._key() == other._key()
@@ -151,16 +174,29 @@ class Mesh(_Axes):
             self._hash = hash(self._key())
         return self._hash
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_hash": None}  # hashes of names differ between processes
+    def __reduce__(self) -> Any:
+        return type(self), (self.devices, self.axis_names, self.axis_types)
 
     def __enter__(self) -> Mesh:
-        self._blocks.append(using(self))
-        self._blocks[-1].__enter__()
+        _open.blocks.append(using(self))
+        _open.blocks[-1].__enter__()
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._blocks.pop().__exit__(*error)
+        _open.blocks.pop().__exit__(*error)
+
+
+_alive: weakref.WeakValueDictionary[tuple[Any, ...], Mesh] = weakref.WeakValueDictionary()
+
+
+class _Open(threading.local):
+    """The blocks of meshes that this thread is in, outermost first."""
+
+    def __init__(self) -> None:
+        self.blocks: list[Override] = []
+
+
+_open = _Open()
 
 
 class AbstractDevice(Record):
@@ -191,8 +227,19 @@ class AbstractMesh(_Axes):
                              f"axis_names={self.axis_names}")
         self.axis_types = _types(axis_types, self.axis_names)
 
+    def _about_devices(self) -> str:
+        about = self.abstract_device
+        return "" if about is None else (f", device_kind={about.device_kind}, num_cores={about.num_cores}, "
+                                         f"platform={about.platform}")
+
+    def __repr__(self) -> str:
+        return str(self)
+
     is_abstract = True
     abstract_mesh = property(lambda self: self)
+
+    def _devices_key(self) -> tuple[Any, ...]:
+        return self.shape_tuple, self.abstract_device
 
     def update_axis_types(self, name_to_type: dict[Any, AxisType]) -> AbstractMesh:
         """A copy with other types of some axes."""

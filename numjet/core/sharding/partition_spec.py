@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import functools
+import weakref
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,27 +22,44 @@ class PartitionSpec:
     """Along which axes of a mesh each dimension of an array is divided: a name, a tuple of names, or None.
 
     unreduced, reduced: axes whose devices hold summands of the array, and axes over which cotangents will be summed.
-    Raises ValueError for tuples in tuples and for axes that occur twice.
+    Raises ValueError for tuples in tuples and for axes that occur twice. Equal ones that are alive are one object.
 
     >>> PartitionSpec("x", None)
     P('x', None)
     """
 
-    __slots__ = ("partitions", "unreduced", "reduced")
+    __slots__ = ("partitions", "unreduced", "reduced", "__weakref__")
     UNCONSTRAINED = UNCONSTRAINED
+    partitions: tuple[Any, ...]
+    unreduced: frozenset[Any]
+    reduced: frozenset[Any]
 
-    def __init__(self, *partitions: Any, unreduced: Any = frozenset(), reduced: Any = frozenset()):
-        self.partitions = tuple(map(_canonical, partitions))
-        self.unreduced, self.reduced = frozenset(unreduced), frozenset(reduced)
+    def __new__(cls, *partitions: Any, unreduced: Any = frozenset(), reduced: Any = frozenset()) -> PartitionSpec:
+        for name, given in (("unreduced", unreduced), ("reduced", reduced)):
+            if not isinstance(given, (set, frozenset)):
+                raise TypeError(f"{name} argument of PartitionSpec should of type `frozenset` or `set`. Got type "
+                                f"{type(given).__name__}: {given!r}")
+        key = tuple(map(_canonical, partitions)), frozenset(unreduced), frozenset(reduced)
+        known = _alive.get(key)
+        if known is not None:
+            return known
+        made = object.__new__(cls)
+        made.partitions, made.unreduced, made.reduced = key
+        made._check()
+        return _alive.setdefault(key, made)
+
+    def _check(self) -> None:
         used = set(axes_of(self))
         for name, axes in (("unreduced", self.unreduced), ("reduced", self.reduced)):
             if None in axes:
-                raise ValueError(f"{name} cannot contain None, got {axes}")
+                raise ValueError(f"{name} cannot contain None. All elements in {name} should refer to the mesh axes. Got "
+                                 f"{set(axes)}")
             if used & axes:
-                raise ValueError(f"partitions cannot overlap with {name} axes: {self} has both of {sorted(used & axes)}")
+                raise ValueError(f"partitions cannot overlap with {name} axes passed to PartitionSpec. Got partitions: "
+                                 f"{self.partitions} and {name} axes: {axes}")
         if self.unreduced & self.reduced:
-            raise ValueError(f"unreduced cannot overlap with reduced axes: {self} has both of "
-                             f"{sorted(self.unreduced & self.reduced)}")
+            raise ValueError(f"unreduced cannot overlap with reduced axes in PartitionSpec. Got unreduced: "
+                             f"{self.unreduced} and reduced: {self.reduced}")
 
     def __init_subclass__(cls) -> None:
         raise TypeError("Subclassing `jax.P` is prohibited: write a function that makes one")
@@ -56,7 +74,8 @@ class PartitionSpec:
         return hash(self._key())
 
     def __repr__(self) -> str:
-        sets = [f"{name}={set(s)}" for name in ("unreduced", "reduced") if (s := getattr(self, name))]
+        names = lambda axes: "{" + ", ".join(sorted(map(repr, axes))) + "}"
+        sets = [f"{side}={names(axes)}" for side in ("unreduced", "reduced") if (axes := getattr(self, side))]
         return f"P({', '.join([*map(repr, self.partitions), *sets])}{',' if len(self.partitions) == 1 and not sets else ''})"
 
     def __reduce__(self) -> Any:
@@ -83,8 +102,8 @@ class PartitionSpec:
         if not isinstance(other, tuple):
             return NotImplemented
         if self.unreduced or self.reduced:
-            raise TypeError(f"unreduced in `{method}` of PartitionSpec: {self} can be joined with another PartitionSpec, which "
-                            f"says what is unreduced, and not with the tuple {other}")
+            raise TypeError(f"other {other} cannot be of instance `tuple` when self {self} has unreduced in `{method}` of "
+                            "PartitionSpec. Make it a PartitionSpec, which says what is unreduced.")
         return PartitionSpec(*other, *own) if before else PartitionSpec(*own, *other)
 
     def index(self, value: Any) -> int:
@@ -99,6 +118,9 @@ class PartitionSpec:
         """A copy with other partitions, unreduced or reduced."""
         new = {"partitions": self.partitions, "unreduced": self.unreduced, "reduced": self.reduced, **changes}
         return PartitionSpec(*new.pop("partitions"), **new)
+
+
+_alive: weakref.WeakValueDictionary[tuple[Any, ...], PartitionSpec] = weakref.WeakValueDictionary()
 
 
 def _canonical(partition: Any) -> Any:

@@ -16,6 +16,10 @@ Index = tuple[slice, ...]
 _MEMORIES = ("device", "pinned_host", "unpinned_host")
 
 
+class DuplicateSpecError(ValueError):
+    """A specification names an axis of the mesh more than once."""
+
+
 class IndivisibleError(ValueError):
     """A dimension of an array cannot be divided evenly among the devices of an axis."""
 
@@ -48,6 +52,9 @@ class Sharding:
     has_addressable_devices = property(lambda self: bool(self.addressable_devices))
     num_devices = property(lambda self: len(self.device_set))
     _device_assignment = property(lambda self: tuple(self.devices_indices_map(())), doc="The devices, in order.")
+    _addressable_device_assignment = property(
+        lambda self: tuple(d for d in self._device_assignment if d in self.addressable_devices),
+        doc="Those of this process, in the same order: what libraries that store arrays ask for.")
 
     @property
     def is_fully_replicated(self) -> bool:
@@ -191,8 +198,9 @@ class NamedSharding(Sharding):
         parts = self._parts(ndim)
         for d, (size, count) in enumerate(zip(global_shape, parts, strict=True)):
             if size % count:
-                raise IndivisibleError(f"Sharding {self} implies that dimension {d} is divided into {count} parts, which "
-                                       f"cannot be equal, as its size is {size} (the shape is {tuple(global_shape)})")
+                raise IndivisibleError(f"Sharding {self} implies that array axis {d} is partitioned {count} times, but the "
+                                       f"dimension size is {size} (full shape: {tuple(global_shape)}, per-dimension tiling "
+                                       f"factors: {parts} should evenly divide the shape)")
         return tuple(size // count for size, count in zip(global_shape, parts, strict=True))
 
     def devices_indices_map(self, global_shape: Sequence[int]) -> dict[Any, Index]:
@@ -219,7 +227,7 @@ class NamedSharding(Sharding):
         if self.num_devices == 1 and isinstance(self.mesh, Mesh):
             return tuple(self.device_set)
         divided = [tuple(a for a in parts_of(p) if self.mesh.shape[a] > 1) for p in self.spec]
-        return self.mesh, tuple(divided + [()] * (ndim - len(divided))), self.spec.unreduced
+        return self.mesh._devices_key(), tuple(divided + [()] * (ndim - len(divided))), self.spec.unreduced
 
     def update(self, **changes: Any) -> NamedSharding:
         """A copy with another mesh, spec or memory_kind."""
@@ -241,7 +249,8 @@ class NamedSharding(Sharding):
         return {**self.__dict__, "_hash": None}  # hashes of names differ between processes
 
     def __repr__(self) -> str:
-        return f"NamedSharding(mesh={self.mesh}, spec={self.spec}, memory_kind={self.memory_kind})"
+        memory = "" if self.memory_kind is None else f", memory_kind={self.memory_kind}"
+        return f"NamedSharding(mesh={self.mesh}, spec={self.spec}{memory})"
 
 
 def _check_spec(mesh: Any, spec: Any) -> None:
@@ -253,8 +262,9 @@ def _check_spec(mesh: Any, spec: Any) -> None:
         if axis not in mesh.axis_names:
             raise ValueError(f"Resource axis: {axis} of {spec} is not found in mesh: {mesh.axis_names}.")
         if axes.count(axis) > 1:
-            raise ValueError(f"A single NamedSharding spec specification can map every mesh axis to at most one positional "
-                             f"dimension, but {spec} has duplicate entries for `{axis}`")
+            raise DuplicateSpecError(f"A single NamedSharding spec specification can map every mesh axis to at most one "
+                                     f"positional "
+                                     f"dimension, but {spec} has duplicate entries for `{axis}`")
     types = dict(zip(mesh.axis_names, mesh.axis_types, strict=True))
     for kind in ("unreduced", "reduced"):
         for axis in getattr(spec, kind):

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, Self
 
 from numjet.cpu.ir.nodes import INT64, Expr, Let, Stmt
-from numjet.cpu.ir.traversal import nodes, postorder, walk
+from numjet.cpu.ir.traversal import lazy_postorder, nodes, walk
 
 FEW = 4   # elements that neighbouring lanes may be apart to be read in order
 
@@ -43,7 +43,7 @@ class AffineForms:
         """The sum that `expr` is, modulo 2^64."""
         known = self._known
         if expr.id not in known:
-            for e in postorder([expr], known, _parts):
+            for e in lazy_postorder(expr, known, _parts):
                 known[e.id] = self._split(e)
         return known[expr.id]
 

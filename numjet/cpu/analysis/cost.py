@@ -192,7 +192,7 @@ class _Estimate:
         """Counts what is not known yet, rare values not at all; returns the depth of the frame that the value lives in."""
         depth = self.depth
         if expr.id not in depth:
-            for e in postorder([expr], depth, _usual_operands):
+            for e in postorder([expr], depth, usual=True):
                 home = max([depth[a.id] for a in _usual_operands(e)], default=0)
                 if e.op not in _NOTHING:
                     self.frames[home].total += self._weight(e.op, e, home)

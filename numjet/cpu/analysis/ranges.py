@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 
 from numjet.cpu.ir.nodes import Expr
-from numjet.cpu.ir.traversal import postorder
+from numjet.cpu.ir.traversal import lazy_postorder
 from numjet.cpu.ir.types import kind
 
 Interval = tuple[int, int]
@@ -25,7 +25,7 @@ class Ranges:
     def of(self, expr: Expr) -> Interval:
         """The smallest interval known to hold the value; at most that of the dtype."""
         known = self._known
-        for e in postorder([expr], known, _operands):
+        for e in lazy_postorder(expr, known, _operands):
             low, high = limits(e.dtype)
             found = _interval(e, [known[a.id] for a in _operands(e)])
             known[e.id] = found if found is not None and low <= found[0] and found[1] <= high else (low, high)

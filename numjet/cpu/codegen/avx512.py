@@ -49,10 +49,22 @@ def lookup(w: FunctionWriter, table: str, lanes: int, index: str) -> str:
     wrapped = w.put(f"and {wide('i64', lanes)} {index}, {constant(INT64, lanes, size - 1)}")
     if lanes == 1:
         return w.put(f"load {of}, ptr {w.put(f'getelementptr {of}, ptr {name}, i64 {wrapped}')}")
-    pointers = w.put(f"getelementptr {of}, ptr {name}, <{lanes} x i64> {wrapped}")
-    ty = wide(of, lanes)
-    return w.intrinsic(f"masked.gather.{suffix(of, lanes)}.v{lanes}p0", ty, (wide("ptr", lanes), f"align 8 {pointers}"),
-                       (wide("i1", lanes), "splat (i1 true)"), (ty, "poison"))
+    if w.module.target.masks:
+        pointers = w.put(f"getelementptr {of}, ptr {name}, <{lanes} x i64> {wrapped}")
+        ty = wide(of, lanes)
+        return w.intrinsic(f"masked.gather.{suffix(of, lanes)}.v{lanes}p0", ty, (wide("ptr", lanes), f"align 8 {pointers}"),
+                           (wide("i1", lanes), "splat (i1 true)"), (ty, "poison"))
+    return _one_by_one(w, of, name, lanes, wrapped)
+
+
+def _one_by_one(w: FunctionWriter, of: str, name: str, lanes: int, index: str) -> str:
+    """Loads by indices that are taken out of the vector once for all tables; instructions that gather take longer."""
+    found = "poison"
+    for k in range(lanes):
+        place = w.put(f"extractelement {wide('i64', lanes)} {index}, i64 {k}")
+        one = w.put(f"load {of}, ptr {w.put(f'getelementptr {of}, ptr {name}, i64 {place}')}")
+        found = w.put(f"insertelement {wide(of, lanes)} {found}, {of} {one}, i64 {k}")
+    return found
 
 
 def _in_registers(w: FunctionWriter, values: np.ndarray, lanes: int, index: str) -> str:

@@ -8,16 +8,28 @@ from numjet.cpu.analysis.ranges import Ranges
 from numjet.cpu.codegen.scopes import Value
 from numjet.cpu.codegen.types import wide
 from numjet.cpu.codegen.writer import FunctionWriter
-from numjet.cpu.ir.nodes import Expr
-from numjet.foundation.record import Fields
+from numjet.cpu.ir.nodes import Buffer, Expr
+from numjet.foundation.record import Fields, default_factory
 
 
 class VectorLoop(Fields):
-    """A loop whose consecutive iterations are the lanes of vectors; `first` is the value of its variable in lane 0."""
+    """A loop whose consecutive iterations are the lanes of vectors; `first` is the value of its variable in lane 0.
+
+    bound: the values of variables that the iteration has bound so far, by their ids; stored: those of the elements that it has
+    stored, by buffer and id of the index.
+    """
 
     var: Expr
     first: Value
     lanes: int
+    bound: dict[int, Expr] = default_factory(dict)
+    stored: dict[tuple[Buffer, int], Expr] = default_factory(dict)
+
+    def origin(self, e: Expr) -> Expr | None:
+        """The expression whose value a variable or an element of memory has, if the iteration has computed it."""
+        if e.op == "var":
+            return self.bound.get(e.id)
+        return self.stored.get((e.attr, e.args[0].id)) if e.op == "load" else None
 
 
 class UnrolledLoop(NamedTuple):

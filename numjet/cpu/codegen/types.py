@@ -1,6 +1,7 @@
 """LLVM's names of the types and constants of loop IR.
 
 bool is i1 as a value and i8 in memory. float16 and bfloat16 are their bits (i16): only conversions look inside.
+Numbers of less than 8 bits and floats of 8 are theirs (i8), which are stored and copied.
 """
 from __future__ import annotations
 
@@ -9,12 +10,14 @@ import struct
 
 import numpy as np
 
-from numjet.cpu.ir.types import kind
+from numjet.cpu.ir.types import kind, narrow
 
 
 @functools.cache
 def scalar_type(dtype: np.dtype) -> str:
     """The type of a value, such as i32 or double."""
+    if narrow(dtype):
+        return "i8"
     of_kind = kind(dtype)
     if of_kind == "b":
         return "i1"
@@ -26,7 +29,7 @@ def scalar_type(dtype: np.dtype) -> str:
 @functools.cache
 def memory_type(dtype: np.dtype) -> str:
     """The type of an element in memory."""
-    return "i8" if kind(dtype) == "b" else scalar_type(dtype)
+    return "i8" if dtype == np.bool_ else scalar_type(dtype)
 
 
 @functools.cache
@@ -55,6 +58,8 @@ def float_literal(value: float) -> str:
 
 def literal(value: np.generic) -> str:
     """The text of a constant."""
+    if narrow(value.dtype):  # as it is stored
+        return str(int(np.asarray(value).view(np.int8)))
     of_kind = kind(value.dtype)
     if of_kind == "b":
         return "true" if value else "false"

@@ -293,10 +293,14 @@ class GemmWithEpilogue(Call):
 
 
 class Check(Fields):
-    """Returns from the function with status `code` if `ok` is false; `values` (int64, at most 7) go into info[1:]."""
+    """Returns from the function with status `code` if `ok` is false; `values` (int64, at most 7) go into info[1:].
+
+    `deferrable`: nothing behind it relies on it, so loops may move in front of it.
+    """
     ok: Expr
     code: int
     values: tuple[Expr, ...] = ()
+    deferrable: bool = False
 
 
 class Comment(Fields):

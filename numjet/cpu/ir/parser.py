@@ -326,7 +326,7 @@ class _Parser:
         self.expect("code")
         code = self.number()
         self.expect("values", "(")
-        return Check(ok, code, tuple(self.many(self.expr)))
+        return Check(ok, code, tuple(self.many(self.expr)), self.accept("deferrable"))
 
     def _note(self) -> Stmt:
         text, file = self._string(), self._string()

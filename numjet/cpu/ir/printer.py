@@ -152,7 +152,8 @@ class _Show:
             case Call():
                 return self._call(stmt)
             case Check():
-                return f"check {self.expr(stmt.ok)} code {stmt.code} values ({self._many(stmt.values)})"
+                values = f"values ({self._many(stmt.values)}){' deferrable' * stmt.deferrable}"
+                return f"check {self.expr(stmt.ok)} code {stmt.code} {values}"
             case Comment():
                 return f"note {json.dumps(stmt.text)} {json.dumps(stmt.file or '')} {stmt.line}"
         raise TypeError(f"not a statement of loop IR: {stmt!r}")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 
+from numjet import _native
 from numjet.cpu.ir.nodes import (
     Buffer,
     Call,
@@ -106,39 +107,46 @@ def expressions(block: Sequence[Stmt]) -> list[Expr]:
     return [expr for stmt in walk(block) for expr in operands(stmt)]
 
 
-def nodes(roots: Iterable[Expr]) -> Iterator[Expr]:
+def nodes(roots: Iterable[Expr]) -> list[Expr]:
     """Every expression below `roots`, each once, users before operands."""
-    seen: set[int] = set()
-    stack = list(roots)
-    while stack:
-        top = stack.pop()
-        if top.id not in seen:
-            seen.add(top.id)
-            yield top
-            stack.extend(top.args)
+    return _native.expr_nodes(roots)
 
 
-def postorder(roots: Sequence[Expr], known: Container[int] = (),
-              operands_of: Callable[[Expr], Sequence[Expr]] | None = None) -> Iterator[Expr]:
+def upper_bound(x: object) -> int | None:
+    """A bound of a number: itself, or one of those whose minimum it is; at least 0 where it is a maximum with that."""
+    if not isinstance(x, Expr):
+        return None
+    if x.op == "max" and x.args[1].op == "const" and x.args[1].attr == 0:
+        return upper_bound(x.args[0])
+    if x.op == "min":
+        found = [n for n in map(upper_bound, x.args) if n is not None]
+        return min(found) if found else None
+    return int(x.attr) if x.op == "const" else None
+
+
+def postorder(roots: Sequence[Expr], known: Container[int] = (), usual: bool = False) -> list[Expr]:
     """Every expression below `roots`, each once, operands before users.
 
-    known: ids of expressions visited before, such as the keys of a table that the caller fills meanwhile.
-    operands_of: the operands to visit before an expression, default all; called again after these have been visited.
+    known: ids of expressions visited before, such as the keys of a table that the caller fills with the result. usual: without
+    rare values and what only they need.
     """
-    seen: set[int] = set()
-    stack = list(roots[::-1])
+    return _native.expr_postorder(roots, known, usual)
+
+
+def lazy_postorder(root: Expr, known: Container[int], operands_of: Callable[[Expr], Sequence[Expr]]) -> Iterator[Expr]:
+    """`postorder` that asks for the operands to visit before an expression, again after these have been visited, while the
+    caller fills `known` with what it gets."""
+    stack = [root]
     while stack:
         top = stack[-1]
-        if top.id in seen or top.id in known:
+        if top.id in known:
             stack.pop()
             continue
-        height = len(stack)
-        for a in reversed(top.args if operands_of is None else operands_of(top)):
-            if a.id not in seen and a.id not in known:
-                stack.append(a)
-        if len(stack) == height:
+        missing = [a for a in operands_of(top) if a.id not in known]
+        if missing:
+            stack += missing[::-1]
+        else:
             stack.pop()
-            seen.add(top.id)
             yield top
 
 
@@ -165,15 +173,9 @@ def blocks(stmt: Stmt) -> list[list[Stmt]]:
     return []
 
 
-def walk(block: Sequence[Stmt]) -> Iterator[Stmt]:
+def walk(block: Sequence[Stmt]) -> list[Stmt]:
     """Every statement of a block in preorder."""
-    stack = list(block[::-1])
-    while stack:
-        stmt = stack.pop()
-        yield stmt
-        if type(stmt) not in _PLAIN:
-            for inner in reversed(blocks(stmt)):
-                stack += reversed(inner)
+    return _native.statements(block, _PLAIN, blocks)
 
 
 def binds(stmt: Stmt) -> list[Expr]:

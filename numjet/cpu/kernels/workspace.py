@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from numjet import _native
 from numjet.cpu.ir.nodes import Call, Expr, For, Function, GemmWithEpilogue, Stmt
-from numjet.cpu.ir.traversal import blocks
+from numjet.cpu.ir.traversal import blocks, upper_bound
 from numjet.cpu.kernels import lapack
 from numjet.cpu.kernels.products import GEMM, THEN
 
@@ -50,9 +50,10 @@ def of(call: Call, threads: int = 1) -> int:
         return 0
     numbers: list[int | None] = []
     for a in call.args:
-        if isinstance(a, Expr) and a.op != "const":
+        most = None if isinstance(a, tuple) else upper_bound(a)
+        if isinstance(a, Expr) and most is None:
             return 0  # part of a loop whose pieces are small
-        numbers.append(None if isinstance(a, tuple) else int(a.attr))
+        numbers.append(most)
     if call.symbol in _REPORTING:
         kept = isinstance(call, GemmWithEpilogue) and call.result.kind != "tile"
         return _reported(GEMM if kept else call.symbol, threads, tuple(numbers))

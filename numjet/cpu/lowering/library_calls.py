@@ -64,7 +64,8 @@ class LibraryCalls:
         self.trampolines[symbol] = made
         return self.kernel(symbol, args, outs, checked=True)
 
-    def check(self, ok: Any, error: Callable[..., Exception], *values: Any) -> None:
-        """Leaves the program with error(*values) when ok is false."""
+    def check(self, ok: Any, error: Callable[..., Exception], *values: Any, deferrable: bool = False) -> None:
+        """Leaves the program with error(*values) when ok is false. deferrable: what follows may run before the check."""
         self.ir.function.errors.append(error)
-        self.ir.emit(Check(ok.expr, len(self.ir.function.errors), tuple(self.scalars.scalar(v).expr for v in values)))
+        known = tuple(self.scalars.scalar(v).expr for v in values)
+        self.ir.emit(Check(ok.expr, len(self.ir.function.errors), known, deferrable))

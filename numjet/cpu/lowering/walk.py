@@ -24,6 +24,8 @@ from numjet.cpu.lowering.nan_checks import NanRecorder
 from numjet.cpu.lowering.reductions.cumulative import CumulativeReductions
 from numjet.foundation import source
 
+_MOST_ELEMENTS = 2 ** 63 - 1
+
 
 class ArrayStrategy(Protocol):
     """How equations get and update arrays: as whole arrays, or as the elements of one lane of a vector."""
@@ -105,10 +107,16 @@ class JaxprWalk:
 
     def _equation(self, frame: Frame, eqn: JaxprEqn) -> None:
         op, ir = eqn.primitive, self.ir
+        for v in eqn.outvars:
+            if v.aval.size > _MOST_ELEMENTS:
+                raise OverflowError(f"{op.name} makes an array of shape {v.aval.shape}: more elements than can be counted")
         args = [self._operand(frame, a) for a in eqn.invars]
         frame.operands, frame.eqn = args, eqn
         if self.notes and eqn.source is not None:
             ir.comment(op.name, *location(eqn.source))
+        if op.elementwise and self._stays_in_registers(args, eqn.outvars[0].aval):
+            self._in_registers(frame, eqn, args)
+            return
         if ir.recorder is not None:
             ir.recorder.begin(eqn)
         self.arrays.before_equation(frame, eqn, args)
@@ -130,18 +138,41 @@ class JaxprWalk:
         self.stores.release_operands(args, outs, [frame.drop(v) for v in frame.dead_after(eqn)])
         self.arrays.after_equation(frame, eqn)
 
+    def _stays_in_registers(self, args: Sequence[LoweredArray], out: ShapedArray) -> bool:
+        """Whether an elementwise equation is a few scalar operations on values in registers, and nobody watches it. Then no
+        rule of storing applies: programs unrolled to thousands of such equations go this way."""
+        ir = self.ir
+        return (ir.recorder is None and ir.checker is None and self.nans is None and out.size <= ir.small
+                and ir.allocation.may_store(out.size) and not narrow(out.dtype)
+                and all(type(a.content) is Registers and not narrow(a.aval.dtype) for a in args))
+
+    def _in_registers(self, frame: Frame, eqn: JaxprEqn, args: Sequence[LoweredArray]) -> None:
+        op, builder, params = eqn.primitive, self._builder(), eqn.params
+        rule = self._rule(op)
+        out = self.deferred.in_registers(lambda *xs: rule(builder, *xs, **params), args, eqn.outvars[0].aval)
+        frame.operands = ()
+        frame.bind(eqn.outvars[0], out)
+        for v in frame.dead_after(eqn):
+            frame.drop(v)
+        self.arrays.after_equation(frame, eqn)
+
+    def _rule(self, op: Op) -> Callable[..., Any]:
+        """The cpu rule of an operation."""
+        if isinstance(op.cpu, Missing):
+            raise NotImplementedError(f"'{op.name}' has no native lowering on the CPU backend yet: {op.cpu.why}")
+        if isinstance(op.cpu, Expand):
+            raise NotImplementedError(f"'{op.name}': Expand must be resolved before lowering")
+        return op.cpu
+
     def _apply(self, op: Op, args: Sequence[LoweredArray], params: dict[str, Any],
                out_avals: Sequence[ShapedArray]) -> list[LoweredArray]:
         """Calls the cpu rule of an operation, unless a ring buffer has its result already."""
-        rule, builder = op.cpu, self._builder()
+        builder = self._builder()
         if op.shift is not None:
             shifted = self.rings.shifted(args, out_avals[0])
             if shifted is not None:
                 return [shifted]
-        if isinstance(rule, Missing):
-            raise NotImplementedError(f"'{op.name}' has no native lowering on the CPU backend yet: {rule.why}")
-        if isinstance(rule, Expand):
-            raise NotImplementedError(f"'{op.name}': Expand must be resolved before lowering")
+        rule = self._rule(op)
         dtypes = [*[a.dtype for a in args], *[a.dtype for a in out_avals]]
         if builder is not None and not op.programs and not isinstance(op.eager, Missing) and any(map(narrow, dtypes)):
             return builder.callback(_by_numpy(op, params), args, out_avals)

@@ -12,6 +12,7 @@ from numjet.cpu.mathlib.helpers import Calc, Operand, Poly, Power
 LOG2_E = 1.4426950408889634
 LN2_32 = (0.6931471824645996, -1.9046542121259336e-09)  # high and low part
 LN2_64 = (0.6931471805599453, 2.3190468138462996e-17)
+LN2_EXACT = (0.6931471805582987, 1.6465949582897082e-12)  # products of the first with numbers of up to 15 bits are exact
 
 _EXP_OF, _EXP_WEIGHT, _EXPM1_WEIGHT = "(expm1(u) - u) / u**2", "u**2 / exp(u)", "u**2 / expm1(u)"
 EXP_32 = Poly((0.49999994, 0.1666652, 0.041668404, 0.008368768, 0.0013814062),
@@ -106,13 +107,13 @@ def exp2(c: Calc, x: Expr) -> Expr:
     return c.scaled(p, power, c.test("lt", x, 0.0))
 
 
-def exp2_double(c: Calc, x: Expr, tail: Expr) -> Expr:
-    """2**(x + tail), float64, for a tiny tail, nearly rounded to nearest."""
-    x = c.at_most(c.at_least(x, -1076.0), 1025.0)
-    power, index = _power(c, c.add(x, _rounder(c)))
-    r = c.sub(x, power.number)
-    growth = _exp2m1_near(c, r)
-    rest = c.fma(tail, LN2_64[0], c.lookup("exp2_16_miss", index))
+def exp_double(c: Calc, x: Expr, tail: Expr) -> Expr:
+    """exp(x + tail), float64, for a tiny tail, nearly rounded to nearest."""
+    x = c.at_most(c.at_least(x, -746.0), 710.0)
+    power, index = _power(c, c.fma(x, LOG2_E, _rounder(c)))
+    r = c.fma(power.number, -LN2_EXACT[0], x)
+    growth = _expm1_near(c, r, EXP_64)
+    rest = c.add(c.fma(power.number, -LN2_EXACT[1], tail), c.lookup("exp2_16_miss", index))
     entry = c.lookup("exp2_16", index)
     p = c.fma(entry, c.fma(rest, growth, c.add(rest, growth)), entry)
     return c.scaled(p, power, c.test("lt", x, 0.0))

@@ -9,7 +9,7 @@ from typing import Any
 
 from numjet.cpu.ir.nodes import Expr
 from numjet.cpu.mathlib.helpers import Calc, Poly, widened
-from numjet.cpu.mathlib.logarithm import log_positive
+from numjet.cpu.mathlib.logarithm import log_in_parts, log_positive
 from numjet.cpu.mathlib.trigonometric import SIN_64, sin_poly
 
 PI, PI_LOW = 3.141592653589793, 1.2246467991473532e-16
@@ -119,8 +119,8 @@ def _quotient(c: Calc, top: Expr, bottom: Expr, rest: Expr) -> tuple[Expr, Expr]
     return quotient, c.mul(c.fnma(quotient, rest, c.fnma(quotient, bottom, top)), inverse)
 
 
-def _digamma_positive(c: Calc, a: Expr) -> Expr:
-    """Up to 6 recurrence steps to [1, 2], where the root is, and a polynomial there; above 6 the asymptotic series.
+def _digamma_positive(c: Calc, a: Expr) -> tuple[Expr, Expr]:
+    """Up to 6 recurrence steps to [1, 2], where the root is, and a polynomial there; above 6 the asymptotic series. In parts.
 
     Rounding errors are carried along: the polynomial and the steps cancel a little where digamma is small.
     """
@@ -135,9 +135,11 @@ def _digamma_positive(c: Calc, a: Expr) -> Expr:
     near = c.add(near, c.add(near_rest, c.add(product_rest, steps_rest)))
     inverse = c.div(1.0, a)
     square = c.mul(inverse, inverse)
-    series = c.add(log_positive(c, a), c.fnma(square, c.poly(DIGAMMA_FAR, square), c.mul(inverse, -0.5)))
+    logarithm, logarithm_rest = log_in_parts(c, a)
+    series = c.add(logarithm_rest, c.fnma(square, c.poly(DIGAMMA_FAR, square), c.mul(inverse, -0.5)))
     near = c.select(c.test("lt", a, 2.0**-200), steps, near)  # only the pole matters, and parts may overflow
-    return c.select(c.test("ge", a, 6.0), series, near)
+    far = c.test("ge", a, 6.0)
+    return c.select(far, logarithm, near), c.select(far, series, 0.0)
 
 
 def _sin_pi(c: Calc, d: Expr) -> tuple[Expr, Expr, Expr]:
@@ -167,13 +169,13 @@ def digamma(c: Calc, x: Expr) -> Expr:
     if c.single:
         return widened(c, digamma, x)
     negative = c.test("le", x, 0.0)
-    value = _digamma_positive(c, c.select(negative, c.sub(1.0, x), x))
+    value, value_rest = _digamma_positive(c, c.select(negative, c.sub(1.0, x), x))
     # psi(x) = psi(1 - x) - pi cot(pi x)
     d = _fraction(c, x)
     cot, cot_rest = _cot_pi(c, d)
-    rest = c.fma(cot_rest, PI, c.mul(cot, PI_LOW))
+    rest = c.sub(c.fma(cot_rest, PI, c.mul(cot, PI_LOW)), value_rest)
     reflected = c.sub(c.fnma(cot, PI, value), rest)
     # Next to a pole only the pole matters, and its parts may overflow.
     reflected = c.select(c.test("lt", c.abs(d), 2.0**-200), c.div(-1.0, d), reflected)
     reflected = c.select(c.test("ne", d, 0.0), reflected, c.nan)
-    return c.select(negative, reflected, c.select(c.test("lt", x, c.inf), value, x))
+    return c.select(negative, reflected, c.select(c.test("lt", x, c.inf), c.add(value, value_rest), x))

@@ -63,11 +63,11 @@ def acos(c: Calc, x: Expr) -> Expr:
 
 
 def _atan_fraction(c: Calc, low: Expr, high: Expr) -> Expr:
-    """atan(low / high) for 0 <= low <= high; 0 for 0 / 0 and pi/4 for two infinities."""
+    """atan(low / high) for 0 <= low <= high; exactly 0 for 0 / 0, and pi/4 for equal operands, infinite ones too."""
     q = c.div(low, high)
-    q = c.select(c.test("eq", low, high), c.select(c.test("eq", high, 0.0), 0.0, 1.0), q)
     z = c.mul(q, q)
-    return c.fma(c.mul(q, z), c.poly(ATAN_32 if c.single else ATAN_64, z), q)
+    base = c.fma(c.mul(q, z), c.poly(ATAN_32 if c.single else ATAN_64, z), q)
+    return c.select(c.test("eq", low, high), c.select(c.test("eq", high, 0.0), 0.0, _half_pi(c)[0] / 2), base)
 
 
 def atan(c: Calc, x: Expr) -> Expr:

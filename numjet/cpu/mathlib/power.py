@@ -2,23 +2,18 @@
 from __future__ import annotations
 
 from numjet.cpu.ir.nodes import Expr
-from numjet.cpu.mathlib.exponential import exp2_double
+from numjet.cpu.mathlib.exponential import exp_double
 from numjet.cpu.mathlib.helpers import FLOAT64, Calc, Poly
-from numjet.cpu.mathlib.logarithm import split_float
+from numjet.cpu.mathlib.logarithm import LN2_64, joined, reduced, split_float
 
-_LOG2_OF = "2 / ln2 * atanh(sqrt(u)) / sqrt(u)"
-LOG2_SHORT = Poly((2.885390081790064, 0.9617966733495709, 0.5770835836523364, 0.41167279892052555, 0.34072859955217166),
-                  _LOG2_OF, "1 / (2 / ln2 * atanh(sqrt(u)) / sqrt(u))", 0.0, 0.029438, 37.7, "float64")
-EXP2_SHORT = Poly((0.6931471807027109, 0.24022651067869719, 0.05550410369359613, 0.009618037969906772,
-                   0.0013333933048538865, 0.0001546680604239949, 1.5196570356154312e-05),
-                  "(2**u - 1) / u", "u / 2**u", -0.5001, 0.5001, 34.2, "float64")
-# atanh(s) = s + s**3 / 3 + s**5 Q(s*s)
-ATANH_TAIL = Poly((0.20000000000001122, 0.1428571428505227, 0.11111111259549594, 0.09090892217275545,
-                   0.07693377202003941, 0.06628441191854695, 0.06597878552414854),
-                  "(atanh(sqrt(u)) / sqrt(u) - 1 - u/3) / u**2", "u**2 * sqrt(u) / atanh(sqrt(u))",
-                  0.0, 0.029438, 66.2, "float64")
-THIRD = (0.3333333333333333, 1.850371707708594e-17)  # high and low part
-TWO_BY_LN2 = (2.8853900817779268, 4.0710547481862066e-17)
+LOG2_SHORT = Poly((1.442695040888952, -0.7213475205697252, 0.4808983471921406, -0.3606732189775334, 0.288538354087349,
+                   -0.24103397921240455, 0.2066820280738713),
+                  "log1p(u) / u / ln2", "u * ln2 / log1p(u)", -0.043, 0.043, 40.7, "float64")
+EXP2_SHORT = Poly((0.6931471801637172, 0.24022650715939295, 0.05550573539391413, 0.009618018039416696),
+                  "(2**u - 1) / u", "u / 2**u", -0.03126, 0.03126, 38.5, "float64")
+LOG_LONG = Poly((0.3333333333333333, -0.2500000000000469, 0.20000000000008628, -0.16666666468281685, 0.14285714041474512,
+                 -0.12502526401633166, 0.11113685296770791),
+                "(log1p(u) - u + u**2 / 2) / u**3", "u**3 / log1p(u)", -0.0111, 0.0111, 67.9, "float64")
 
 CBRT_32 = Poly((0.4216939, 1.0559916, -0.83601767, 0.51090956, -0.17952722, 0.026948832),
                "cbrt(u)", "1 / cbrt(u)", 0.7071, 1.4143, 19.4, "float32")
@@ -61,7 +56,7 @@ def _hypot64(c: Calc, high: Expr, low: Expr) -> Expr:
 
 
 def pow(c: Calc, x: Expr, y: Expr) -> Expr:
-    """2**(y log2|x|) with the sign and the special cases of C99."""
+    """|x|**y with the sign and the special cases of C99."""
     magnitude = _pow32(c, x, y) if c.single else _pow64(c, x, y)
     integer = c.test("eq", c.trunc(y), y)
     half = c.mul(y, 0.5)
@@ -71,78 +66,57 @@ def pow(c: Calc, x: Expr, y: Expr) -> Expr:
     return c.select(undefined, c.nan, signed)
 
 
-def _log2_ends(c: Calc, a: Expr, usual: Expr) -> Expr:
-    """log2 for a >= 0 including 0, infinity and NaN."""
-    return c.select(c.test("eq", a, 0.0), -c.inf, c.select(c.test("lt", a, c.inf), usual, a))
-
-
-def _one(c: Calc, a: Expr, y: Expr) -> Expr:
-    """Where |x|**y is 1 whatever the other operand is, NaN and infinity included."""
-    return c.either(c.test("eq", a, 1.0), c.test("eq", y, 0.0))
+def _edges(c: Calc, a: Expr, y: Expr) -> tuple[Expr, Expr]:
+    """Where log(a) of a >= 0 is no number, or |x|**y is 1 whatever the other operand is; and y times the logarithm there."""
+    zero, one = c.test("eq", a, 0.0), c.either(c.test("eq", a, 1.0), c.test("eq", y, 0.0))
+    outside = c.either(c.either(zero, c.negate(c.test("lt", a, c.inf))), one)
+    return outside, c.select(one, 0.0, c.mul(y, c.select(zero, -c.inf, a)))
 
 
 def _pow32(c: Calc, x: Expr, y: Expr) -> Expr:
-    """In float64, where 37 bits of the logarithm suffice and no result is out of range."""
+    """2**(y log2|x|) in float64, where 37 bits of the logarithm suffice and no result is out of range."""
     w = c.wide
-    a = w.abs(c.e.convert(x, FLOAT64))
-    e, m = split_float(w, a, denormals=False)
-    s = w.div(w.sub(m, 1.0), w.add(m, 1.0))
-    usual = w.fma(s, w.poly(LOG2_SHORT, w.mul(s, s)), e)
-    wide_y = c.e.convert(y, FLOAT64)
-    t = w.select(_one(w, a, wide_y), 0.0, w.mul(wide_y, _log2_ends(w, a, usual)))
-    t = w.at_most(w.at_least(t, -160.0), 160.0)
-    shifted = w.add(t, w.magic)
-    r = w.sub(t, w.sub(shifted, w.magic))
-    p = w.fma(r, w.poly(EXP2_SHORT, r), 1.0)
-    return c.e.convert(w.mul(p, w.pow2(w.bits(shifted))), c.dtype)
+    a, wide_y = w.abs(c.e.convert(x, FLOAT64)), c.e.convert(y, FLOAT64)
+    high, _, r = reduced(w, split_float(w, a, denormals=False), "log2_16", 4, (1.0, 0.0))
+    t = w.mul(wide_y, w.fma(r, w.estrin(LOG2_SHORT.terms, r), high))
+    t = w.at_most(w.at_least(w.select(*_edges(w, a, wide_y), t), -160.0), 160.0)
+    shifted = w.add(t, w.magic / 16)
+    index = w.bits(shifted)
+    r = w.sub(t, w.sub(shifted, w.magic / 16))
+    entry = w.lookup("exp2_16", index)
+    p = w.fma(w.mul(entry, r), w.by_pairs(EXP2_SHORT.terms, r), entry)
+    return c.e.convert(w.mul(p, w.pow2(w.iop("shrl", index, 4))), c.dtype)
 
 
 def _pow64(c: Calc, x: Expr, y: Expr) -> Expr:
+    """exp(y log|x|) with the logarithm in two parts."""
     a = c.abs(x)
-    high, low = _log2_double(c, a)
-    high = _log2_ends(c, a, high)
+    high, low = _log_double(c, a)
     product = c.mul(y, high)
     tail = c.fma(y, low, c.fms(y, high, product))
-    inside = c.test("lt", c.abs(product), 1100.0)
-    return exp2_double(c, c.select(_one(c, a, y), 0.0, product), c.select(inside, tail, 0.0))
+    outside, there = _edges(c, a, y)
+    product = c.select(outside, there, product)
+    inside = c.both(c.negate(outside), c.test("lt", c.abs(product), 760.0))
+    return exp_double(c, product, c.select(inside, tail, 0.0))
 
 
-def _log2_double(c: Calc, a: Expr) -> tuple[Expr, Expr]:
-    """log2(a) to about 2**-65 as the sum of two floats: e + 2/ln2 (s + s**3/3 + s**5 Q), all but Q in double-double.
-
-    T. J. Dekker, "A floating-point technique for extending the available precision", 1971.
-    """
-    e, m = split_float(c, a)
-    f = c.sub(m, 1.0)
-    d = c.add(f, 2.0)
-    d_low = c.sub(f, c.sub(d, 2.0))
-    inverse = c.div(1.0, d)
-    s = c.mul(f, inverse)
-    s_low = c.mul(c.fnma(s, d_low, c.fnma(s, d, f)), inverse)
-    z = c.mul(s, s)
-    z_low = c.fma(c.mul(s, 2.0), s_low, c.fms(s, s, z))
-    q = c.mul(z, c.poly(ATANH_TAIL, z))
-    w = c.add(q, THIRD[0])
-    w_low = c.add(c.add(c.sub(THIRD[0], w), q), THIRD[1])
-    u, u_low = _product(c, z, z_low, w, w_low)
-    t, t_low = _product(c, s, s_low, u, u_low)
-    v = c.add(s, t)
-    v_low = c.add(c.add(c.sub(s, v), t), c.add(t_low, s_low))
-    k, k_low = _product(c, v, v_low, TWO_BY_LN2[0], TWO_BY_LN2[1])
-    high = c.add(e, k)
-    # |e| >= |k| or e = 0, so this error is exact
-    return high, c.add(c.add(c.sub(e, high), k), k_low)
-
-
-def _product(c: Calc, x: Expr, x_low: Expr, y: Expr | float, y_low: Expr | float) -> tuple[Expr, Expr]:
-    p = c.mul(x, y)
-    return p, c.fma(x, y_low, c.fma(x_low, y, c.fms(x, y, p)))
+def _log_double(c: Calc, a: Expr) -> tuple[Expr, Expr]:
+    """log(a) to about 2**-67 as the sum of two floats: what tables say, r and -r*r / 2 are added without error but for the
+    last place of the second float."""
+    high, low, r = reduced(c, split_float(c, a), "log_64", 6, LN2_64)
+    half = c.mul(r, -0.5)
+    square = c.mul(half, r)
+    first, first_low = joined(c, high, r)
+    second, second_low = joined(c, first, square)
+    curve = c.mul(c.mul(c.mul(r, r), r), c.estrin(LOG_LONG.terms, r))
+    rest = c.add(c.add(c.add(first_low, low), c.add(second_low, c.fms(half, r, square))), curve)
+    return joined(c, second, rest)
 
 
 def cbrt(c: Calc, x: Expr) -> Expr:
     """x = m 2**(3 q + k), |k| <= 1: a polynomial for m**(1/3), two Newton steps, the last with exact residual."""
     a = c.abs(x)
-    e, m = split_float(c, a)
+    e, m, _ = split_float(c, a)
     shifted = c.fma(e, 1.0 / 3.0, c.magic)
     k = c.fma(c.sub(shifted, c.magic), -3.0, e)
     up, down = c.test("gt", k, 0.5), c.test("lt", k, -0.5)

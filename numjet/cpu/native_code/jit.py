@@ -1,8 +1,9 @@
 """Just-in-time compilation: LLVM IR text to machine code in memory. Only this module, `linker` and `perf_map` touch llvmlite;
 import it when first compiling.
 
-LLVM emits relocatable object code, without IR passes (see `llvm.emit`). The disk cache stores that (`disk_cache`), and ORC
-links it. Addresses of external functions and constants are passed by name.
+LLVM emits relocatable object code, without IR passes (see `llvm.emit`). The disk cache stores that (`disk_cache`). The native
+core links it (`native/runtime/code/`), which takes a twentieth of ORC's time; ORC links what the core does not know, such as
+objects of other systems. Addresses of external functions and constants are passed by name.
 """
 from __future__ import annotations
 
@@ -14,6 +15,7 @@ import re
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import llvmlite
@@ -25,7 +27,7 @@ from numjet.cpu.codegen.statements.parallel import PARALLEL_FOR
 from numjet.cpu.ir.nodes import MATH
 from numjet.cpu.kernels import symbols as known
 from numjet.cpu.native_code import perf_map
-from numjet.cpu.native_code.linker import Linker
+from numjet.cpu.native_code.linker import Library, Linker
 from numjet.cpu.target import LIMITED, Caches, Target, from_features
 from numjet.foundation import disk_cache, events, locks
 from numjet.foundation.config import config
@@ -99,21 +101,23 @@ _LINKER = Linker(lambda: _machine(host(), 2))
 
 
 def compile(text: str, symbols: dict[str, int], name: str, opt: int = 2, keepalive: tuple = (),
-            target: Target | None = None) -> Compiled:
+            target: Target | None = None, stored_as: Sequence[int] = ()) -> Compiled:
     """Machine code of LLVM IR text that defines the function `name`.
 
     symbols: addresses of external symbols. opt: effort of LLVM, 0 compiles fast, 2 makes fast code.
-    target: the CPU to compile for, by default this machine.
+    target: the CPU to compile for, by default this machine. stored_as: efforts whose code may come from the disk cache, best
+    first, by default `opt`; that of the code is in the result.
     Raises RuntimeError with LLVM's message when the text is not valid, KeyError when a symbol is unknown.
     """
     names = [function or constant for function, constant in _DECLARED.findall(text)]
     missing = [n for n in names if not n.startswith("llvm.") and n not in symbols and n not in runtime_symbols()]
     if missing:
         raise KeyError(f"no address was given for what '{name}' uses: {', '.join(missing)}")
-    stored = find_object(text, opt, target)
+    stored = _find_object(text, stored_as or (opt,), target)
     if stored is not None:
+        effort, code = stored
         with contextlib.suppress(RuntimeError):   # an object that cannot be linked is compiled again
-            return _with_text(load_object(stored, symbols, name, keepalive), text, opt)
+            return _with_text(load_object(code, symbols, name, keepalive), text, effort)
     start = time.perf_counter()
     code = compile_object(text, opt, target)
     disk_cache.keep(_key(text, opt, target), code, time.perf_counter() - start)
@@ -125,9 +129,13 @@ def _with_text(loaded: Compiled, text: str, opt: int) -> Compiled:
     return loaded
 
 
-def find_object(text: str, opt: int = 2, target: Target | None = None) -> bytes | None:
-    """Object code of LLVM IR text from the disk cache, or None."""
-    return disk_cache.find(_key(text, opt, target)) if disk_cache.folder() is not None else None
+def _find_object(text: str, efforts: Sequence[int], target: Target | None) -> tuple[int, bytes] | None:
+    """Object code of LLVM IR text from the disk cache, made with the first of these efforts that is there; or None."""
+    if disk_cache.folder() is None:
+        return None
+    keys = [_key(text, effort, target) for effort in efforts]
+    found = disk_cache.find_first(keys)
+    return None if found is None else (efforts[keys.index(found[0])], found[1])
 
 
 def _key(text: str, opt: int, target: Target | None) -> str:
@@ -169,12 +177,23 @@ def _emitter(target: Target, opt: int) -> binding.TargetMachine:
 
 def load_object(code: bytes, symbols: dict[str, int], name: str, keepalive: tuple = ()) -> Compiled:
     """Links object code, fresh or from the disk cache. Raises RuntimeError when a symbol has no address."""
+    addresses = {**runtime_symbols(), **symbols}
+    library: _native.LoadedCode | Library
+    try:
+        library = _native.load_code(code, name, addresses)
+    except ValueError:
+        library = link_by_llvm(code, name, addresses)
+    if config.perf_map:
+        with _LOCK:
+            perf_map.add(library.address, code, name)
+    return Compiled(name, library.address, code, [library, *keepalive])
+
+
+def link_by_llvm(code: bytes, name: str, addresses: dict[str, int]) -> Library:
+    """Links object code of any kind that LLVM emits. Raises RuntimeError when a symbol has no address."""
     _native.require_memory(_LEAST_BYTES + 4 * len(code))
     with _LOCK:
-        library = _LINKER.link(code, name, {**runtime_symbols(), **symbols})
-        if config.perf_map:
-            perf_map.add(library.address, code, name)
-        return Compiled(name, library.address, code, [library, *keepalive])
+        return _LINKER.link(code, name, addresses)
 
 
 @functools.cache

@@ -1,4 +1,4 @@
-"""Tiered compilation: large programs that run briefly first get code that compiles fast, and faster code when called again.
+"""Tiered compilation: programs that run briefly first get code that compiles fast, and faster code when called again.
 
 Both tiers come from the same LLVM IR text, which leaves the code generator no freedom in its arithmetic: results are equal bit
 by bit. Only the effort for instruction selection, scheduling and register allocation differs. The second call of a program
@@ -13,6 +13,7 @@ import atexit
 import os
 import threading
 import time
+import weakref
 from collections import deque
 from collections.abc import Callable
 from typing import Any
@@ -23,10 +24,12 @@ from numjet.cpu.native_code import jit
 from numjet.cpu.native_code.stored import Portable
 from numjet.foundation import events, locks
 from numjet.foundation.config import config
+from numjet.foundation.record import Record
 
-LARGE_LINES = 3000        # lines of text from which the first tier pays
-NS_PER_LINE = 1000.0      # of estimated run time: beyond, slower code would cost more than it saves
+LEAST_LINES = 16          # of text: of x + 1 the first tier takes 0.6 ms, the second 2.3 ms
+NS_PER_LINE = 5000.0      # of estimated run time: beyond, slower code would cost more than the 50 us per line that it saves
 QUICK, GOOD = 0, 2        # effort of LLVM's code generator
+_LEAST_REVIEWED = 64      # jobs
 QUIET_SECONDS = 0.05      # without a compilation, before one in the background: LLVM does one at a time
 
 
@@ -35,36 +38,52 @@ def compile_tiers(text: str, symbols: dict[str, int], function: Function, nanose
     """The first code of a program; and if a second tier is to follow, a function to call before the second call. That has
     the second tier compiled, put in place, and added to `keepalive`. portable: to be given the code."""
     name = function.name
-    if not quick_first(text, function, nanoseconds) or jit.find_object(text, GOOD) is not None:
-        code = jit.compile(text, symbols, name, GOOD)
-        if portable is not None:
-            portable.code = code.object_bytes
+    quick = quick_first(text, function, nanoseconds)
+    code = jit.compile(text, symbols, name, QUICK if quick else GOOD, stored_as=(GOOD, QUICK) if quick else (GOOD,))
+    if portable is not None:
+        portable.code, portable.text = code.object_bytes, text if code.opt == QUICK else ""
+    if code.opt == GOOD:
         return code, None
     events.count("compile.first_tier")
-    code = jit.compile(text, symbols, name, QUICK)
-    if portable is not None:
-        portable.code, portable.text = code.object_bytes, text
     return code, lambda executable: second_tier(executable, text, symbols, name, keepalive, portable)
 
 
 def second_tier(executable: Any, text: str, symbols: dict[str, int], name: str, keepalive: list[Any],
                 portable: Portable | None) -> None:
     """Has the second tier of a program compiled in the background, and put in place."""
-    def job() -> None:
-        better = jit.compile(text, symbols, name, GOOD)
-        keepalive.append(better)
+    _worker.put(_SecondTier(weakref.ref(executable), text, symbols, name, keepalive, portable))
+
+
+class _SecondTier(Record):
+    """A program whose second tier was asked for. The reference is weak: nobody waits for the code of a program that is gone."""
+
+    executable: Callable[[], Any]
+    text: str
+    symbols: dict[str, int]
+    name: str
+    keepalive: list[Any]
+    portable: Portable | None
+
+    def wanted(self) -> bool:
+        return self.executable() is not None
+
+    def run(self) -> None:
+        executable = self.executable()
+        if executable is None:
+            return
+        better = jit.compile(self.text, self.symbols, self.name, GOOD)
+        self.keepalive.append(better)
         executable.replace(better.address)
         events.count("compile.second_tier")
-        if portable is not None:
-            portable.improve(better.object_bytes)
-    _worker.put(job)
+        if self.portable is not None:
+            self.portable.improve(better.object_bytes)
 
 
 def quick_first(text: str, function: Function, nanoseconds: float) -> bool:
     """Whether a first tier pays. It does not for loops that may run long, since a call ends with the code it began with, nor
     where code is dumped, which should be the final one."""
     lines = text.count("\n")
-    if config.tiers == "one" or config.dump or config.verify or lines < LARGE_LINES or nanoseconds > NS_PER_LINE * lines:
+    if config.tiers == "one" or config.dump or config.verify or lines < LEAST_LINES or nanoseconds > NS_PER_LINE * lines:
         return False
     return _bounded(function)
 
@@ -91,16 +110,26 @@ class _Worker:
     """A background thread that runs jobs in order and ends when there are none."""
 
     def __init__(self) -> None:
-        self.jobs: deque[Callable[[], None]] = deque()   # the first one is running
+        self.jobs: deque[_SecondTier] = deque()   # the first one is running
+        self.most = _LEAST_REVIEWED   # so many jobs make those of programs that are gone be dropped
         self.changed = locks.condition()
         self.running = False
         self.hurry = False
 
-    def put(self, job: Callable[[], None]) -> None:
+    def put(self, job: _SecondTier) -> None:
         """Adds a job."""
         with self.changed:
             self.jobs.append(job)
-            self._start()
+            if len(self.jobs) > self.most:
+                running, *others = self.jobs
+                self.jobs = deque([running, *[other for other in others if other.wanted()]])
+                self.most = max(_LEAST_REVIEWED, 2 * len(self.jobs))
+            try:
+                self._start()
+            except RuntimeError as error:   # no more threads: the first code stays in place
+                self.running = False
+                self.jobs.clear()
+                _report(error)
 
     def resume(self) -> None:
         """Starts the thread anew in a forked child, which does not have it; the running job starts over."""
@@ -152,13 +181,17 @@ class _Worker:
                 self.changed.wait(left)
 
 
-def _attempt(job: Callable[[], None]) -> None:
+def _attempt(job: _SecondTier) -> None:
     """Runs a job. An error leaves the first code in place, and is reported like one in any other thread."""
     try:
-        job()
+        job.run()
     except Exception as error:
-        events.count("compile.second_tier_failed")
-        threading.excepthook(threading.ExceptHookArgs((type(error), error, error.__traceback__, threading.current_thread())))
+        _report(error)
+
+
+def _report(error: Exception) -> None:
+    events.count("compile.second_tier_failed")
+    threading.excepthook(threading.ExceptHookArgs((type(error), error, error.__traceback__, threading.current_thread())))
 
 
 _worker = _Worker()

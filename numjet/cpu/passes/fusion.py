@@ -6,7 +6,8 @@ Joined loops over rows go through each row while it is in the cache; joined loop
 
 A loop over all elements of a matrix is joined with one over its rows, as one over rows itself.
 
-What stands between two loops and is needed by the second moves in front of the first. Small loops in between that need the
+What stands between two loops and is needed by the second moves in front of the first; a check that may be deferred stays
+behind both, so that the least and greatest index are found by the loop that reads there. Small loops in between that need the
 first, such as the division of a sum of every row by its length, are joined with both.
 """
 from __future__ import annotations
@@ -24,6 +25,7 @@ from numjet.cpu.ir.nodes import (
     INT64,
     Buffer,
     Call,
+    Check,
     Comment,
     Copy,
     Expr,
@@ -61,7 +63,7 @@ MOST_CARRIES = 8      # of a joined loop without loops inside
 MOST_BUFFERS = 16
 LARGE = 1 << 18       # bytes of temporaries of which no more should be there at a time: peak memory against speed
 WORTH_NS = 1000.0     # saved time from which loops are joined: it pays for compiling larger loops
-_MOVABLE = (Let, Store, For, While, If, Switch, Copy, Fill, Call, Comment)
+_MOVABLE = (Let, Store, For, While, If, Switch, Copy, Fill, Comment)
 
 
 def fuse(function: Function, target: Target, recorder: Recorder | None = None) -> None:
@@ -73,12 +75,15 @@ def fuse(function: Function, target: Target, recorder: Recorder | None = None) -
 
 @dataclass
 class _Touched:
-    """What a statement reads, writes, needs and defines; barrier: it keeps its place."""
+    """What a statement reads, writes, needs and defines; barrier: it keeps its place; leaves: it may leave the function, which
+    only what ends may be moved over; open_ended: it may never end."""
     reads: set[Buffer]
     writes: set[Buffer]
     uses: set[int]
     binds: set[int]
     barrier: bool
+    leaves: bool
+    open_ended: bool
 
     def __post_init__(self) -> None:
         self.buffers = self.reads | self.writes
@@ -92,15 +97,25 @@ class _Touched:
             set(writes(stmt)).union(*(t.writes for t in inside)),
             {e.id for e in found if e.op == "var"}.union(*(t.uses for t in inside)),
             {v.id for v in binds(stmt)}.union(*(t.binds for t in inside)),
-            not isinstance(stmt, _MOVABLE) or (isinstance(stmt, Call) and stmt.checked) or any(t.barrier for t in inside))
+            _keeps_place(stmt) or any(t.barrier for t in inside),
+            isinstance(stmt, Check) or any(t.leaves for t in inside),
+            isinstance(stmt, While) or any(t.open_ended for t in inside))
 
     def after(self, other: _Touched) -> bool:
         """Whether this statement must stay behind the other one."""
-        return bool(self.uses & other.binds or self.reads & other.writes or self.writes & (other.reads | other.writes))
+        return bool(self.uses & other.binds or self.reads & other.writes or self.writes & (other.reads | other.writes)
+                    or (self.open_ended and other.leaves))
 
     def joined(self, other: _Touched) -> _Touched:
         return _Touched(self.reads | other.reads, self.writes | other.writes, self.uses | other.uses,
-                        self.binds | other.binds, False)
+                        self.binds | other.binds, False, self.leaves or other.leaves, self.open_ended or other.open_ended)
+
+
+def _keeps_place(stmt: Stmt) -> bool:
+    """Whether nothing may be moved over a statement."""
+    if isinstance(stmt, Check):
+        return not stmt.deferrable
+    return stmt.checked if isinstance(stmt, Call) else not isinstance(stmt, _MOVABLE)
 
 
 @dataclass
@@ -165,11 +180,19 @@ class _Fusion:
                 late = _behind(done, k, needed)
                 if not _holds_more(done, k, needed, mine) and self._together(first, [*(done.stmts[n] for n in late), last]):
                     self._commit(done, k, [n for n in needed if n not in late], late, first, last, mine)
+                    self._join_again(done, done.stmts.index(first))
                     return True
             if group.after(touched):
                 needed.insert(0, k)
                 group = group.joined(touched)
         return False
+
+    def _join_again(self, done: _Block, place: int) -> None:
+        """Joins a loop that grew with one before it: of several arrays that it reads now, each may have been read there."""
+        head = _Block(done.stmts[:place], done.touched[:place])
+        loop = done.stmts[place]
+        if _candidate(loop) and self._join(head, loop, done.touched[place]):
+            done.stmts[:place + 1], done.touched[:place + 1] = head.stmts, head.touched
 
     # --- legality and profit
 

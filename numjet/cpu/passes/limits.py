@@ -11,12 +11,14 @@ the capacity; an iteration beyond the limit is dead whatever they do.
 """
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
+
+import numpy as np
 
 from numjet.cpu.analysis.affine import AffineForms
 from numjet.cpu.ir.nodes import INT64, Buffer, Call, Carry, Comment, Expr, For, Function, If, Let, Stmt, Store
-from numjet.cpu.ir.traversal import blocks, bulk_reads, nodes, operands, reads, swapped, walk, writes, written
+from numjet.cpu.ir.traversal import blocks, bulk_reads, nodes, operands, reads, swapped, upper_bound, walk, writes, written
 from numjet.cpu.ir.types import identity
 from numjet.cpu.kernels.products import CODES, GEMM, POINTERS, THEN
 from numjet.cpu.passes.manager import Context, Pass
@@ -29,13 +31,26 @@ class Rows(NamedTuple):
     size: int
 
 
+SORTS = ("nj_sort1", "nj_sort2", "nj_sort3")
 Need = Rows | None  # None: all elements
 
 
 def find(function: Function) -> None:
     """Notes limits, in place."""
-    if function.leading or any(e.op == "lt" for e in nodes(_roots(function.body))):
+    sizes = _sizes(function)
+    if sizes and (function.leading or any(_asks_for(e, sizes) for e in nodes(_roots(function.body)))):
         _Limits(function).run()
+
+
+def _sizes(function: Function) -> set[Buffer]:
+    """The inputs that may say how many rows count: single integers that nobody writes."""
+    found = {b for b in function.inputs if b.size == 1 and b.dtype.kind == "i"}
+    return found - written(function.body) if found else found
+
+
+def _asks_for(e: Expr, sizes: set[Buffer]) -> bool:
+    """Whether an expression compares with a size, as all limits but those of results begin."""
+    return e.op == "lt" and e.args[1].op == "load" and e.args[1].attr in sizes
 
 
 def _roots(block: Sequence[Stmt]) -> list[Expr]:
@@ -60,14 +75,14 @@ class _Limits:
     def __init__(self, function: Function):
         self.function, self.exprs = function, function.exprs
         self.forms = AffineForms.of(function.body)
-        changed = written(function.body)
-        self.sizes = {b for b in function.inputs if b.size == 1 and b.dtype.kind == "i" and b not in changed}
+        self.sizes = _sizes(function)
         self.needs: dict[Buffer, Need] = {b: self._asked(b) for b in function.outputs}
         self.needs.update(dict.fromkeys(swapped(function.body)))
         self.needs.update(dict.fromkeys(function.inputs))
         self.fixed = frozenset(self.needs) - frozenset(function.outputs)
         self.copies: dict[Buffer, Buffer] = {}
-        self.zeros = self._zero_tails()
+        self.zeros = self._tails(_is_zero)
+        self.last = self._tails(_is_last)
 
     def run(self) -> None:
         dead = []
@@ -78,6 +93,8 @@ class _Limits:
                 self._loop(stmt)
             elif isinstance(stmt, Call) and stmt.symbol == GEMM:
                 self._product(stmt)
+            elif isinstance(stmt, Call) and stmt.symbol in SORTS:
+                self._sort(stmt)
             elif not isinstance(stmt, Comment):
                 self._need_all(b for s in walk([stmt]) for b in reads(s))
         self.function.body[:] = [s for s in self.function.body if not any(s is d for d in dead)]
@@ -181,11 +198,15 @@ class _Limits:
         """n, if from iteration n on all carries of a loop stay as they are."""
         if not loop.carries or not _from_zero(loop):
             return None
-        found = {self._masked(c, loop.var) for c in loop.carries}
+        found = {self._masked(c, loop.var, loop.body) for c in loop.carries}
         return found.pop() if len(found) == 1 else None
 
-    def _masked(self, carry: Carry, var: Expr) -> Expr | None:
-        """n, if a carry is a reduction of terms select(var < n, ..., identity)."""
+    def _masked(self, carry: Carry, var: Expr, body: Sequence[Stmt]) -> Expr | None:
+        """n, if a carry is a reduction of terms select(var < n, ..., identity), by the body of its loop or by a loop in it that
+        goes on with the carry."""
+        inner = _continued(carry, body)
+        if inner is not None:
+            return self._masked(inner[1], var, inner[0].body)
         term = carry.term
         if carry.combine is None or term is None or term.op != "select":
             return None
@@ -273,6 +294,25 @@ class _Limits:
         """Whether an element is read by the iterations of a loop: its index names the loop's variable."""
         return any(e is loop.var for e in nodes([load.args[0]]))
 
+    # -- sorts
+    def _sort(self, call: Call) -> None:
+        """Limits a sort to the rows that are needed: rows that it sorts, or the first elements of what it sorts, where behind
+        these is what no other element comes after."""
+        count = int(call.symbol[-1])
+        keys, outer, axis, inner = (_constant(x) or 0 for x in call.args[:4])
+        ins = [x[0] for x in call.args[4 + count:4 + 2 * count] if isinstance(x, tuple)]
+        outs = [x[0] for x in call.args[-count:] if isinstance(x, tuple)]
+        needs = [None if b in self.fixed else self.needs[b] for b in outs if b in self.fixed or b in self.needs]
+        found, limit = needs[0] if needs and all(n == needs[0] for n in needs) else None, None
+        if found is not None and outer == 1 and found.size == inner:
+            limit = (2, 1) if all(self.last.get(b) == found for b in ins[:keys]) else None
+        elif found is not None and outer > 1 and found.size % (axis * inner or 1) == 0:
+            limit = 1, found.size // (axis * inner or 1)
+        if found is not None and limit is not None:
+            call.limits = (*call.limits, (limit[0], self._times(found.n, limit[1])))
+        for buffer in ins:
+            self._need(buffer, found if limit is not None else None)
+
     # -- products of matrices
     def _product(self, call: Call) -> None:
         (a, _), (b, _), (c, _) = _pointers(call)
@@ -311,8 +351,9 @@ class _Limits:
         call.reads = tuple(original if b is buffer else b for b in call.reads)
         return original
 
-    def _zero_tails(self) -> dict[Buffer, Rows]:
-        """Buffers whose elements behind the first rows are zero: one loop writes them, by selections."""
+    def _tails(self, held: Callable[[Expr], bool]) -> dict[Buffer, Rows]:
+        """Buffers whose elements behind the first rows are a constant such as is asked for: one loop writes them, by
+        selections."""
         writers: dict[Buffer, list[Stmt]] = {}
         for stmt in self.function.body:
             for buffer in written([stmt]):
@@ -322,20 +363,21 @@ class _Limits:
         for buffer, (first, *others) in writers.items():
             if others or buffer.kind != "temp" or buffer in self.fixed or not isinstance(first, For) or not _from_zero(first):
                 continue
-            rows = self._zero_tail(first, buffer)
+            rows = self._tail(first, buffer, held)
             if rows is not None:
                 found[buffer] = rows
+            if rows is not None and held is _is_zero:
                 original = _copied(first, buffer)
                 if original is not None and all(places[id(s)] < places[id(first)] for s in writers.get(original, ())):
                     self.copies[buffer] = original
         return found
 
-    def _zero_tail(self, loop: For, buffer: Buffer) -> Rows | None:
-        """(n, size), if a loop writes zeros to all elements of a buffer from number n * size on."""
+    def _tail(self, loop: For, buffer: Buffer, held: Callable[[Expr], bool]) -> Rows | None:
+        """(n, size), if a loop writes such a constant to all elements of a buffer from number n * size on."""
         ranges, kinds = _ranges(loop), set()
         for s in walk(loop.body):
             if isinstance(s, Store) and s.buffer is buffer:
-                masked = s.value.op == "select" and _is_zero(s.value.args[2])
+                masked = s.value.op == "select" and held(s.value.args[2])
                 kinds.add((self._bound(s.value.args[0], loop.var) if masked else None, self._step(s.index, loop.var, ranges)))
             elif buffer in writes(s):
                 return None
@@ -358,6 +400,16 @@ def _from_zero(loop: For) -> bool:
     return loop.start.op == "const" and loop.stop.op == "const" and int(loop.start.attr) == 0
 
 
+def _continued(carry: Carry, body: Sequence[Stmt]) -> tuple[For, Carry] | None:
+    """The loop of a block that starts with what a carry is, and ends with what it becomes; and its carry."""
+    for loop in body:
+        if isinstance(loop, For):
+            for c in loop.carries:
+                if c.init is carry.var and c.out is carry.next:
+                    return loop, c
+    return None
+
+
 def _ranges(loop: For) -> dict[int, int]:
     """Where the variables of the loops inside of one end, by their ids."""
     return {s.var.id: int(s.stop.attr) for s in walk(loop.body) if isinstance(s, For) and _from_zero(s)}
@@ -369,6 +421,11 @@ def _constant(x: object) -> int | None:
 
 def _is_zero(x: Expr) -> bool:
     return x.op == "const" and not x.attr.tobytes().strip(b"\0")
+
+
+def _is_last(x: Expr) -> bool:
+    """Whether no element comes after a constant in sorted order."""
+    return x.op == "const" and bool(x.attr != x.attr or x.attr == identity("min", x.dtype) != np.inf)
 
 
 def _is_identity(kind: str, x: Expr) -> bool:
@@ -393,13 +450,27 @@ def apply(function: Function) -> None:
 
 def short_inputs(function: Function) -> dict[int, tuple[int, int]]:
     """Inputs of which a finished function reads the first n * size elements only: position -> (position of n, size)."""
-    look = _Accesses(function)
     found: dict[int, tuple[int, int]] = {}
+    sizes = _sizes(function)
+    if not sizes or not any(e.op == "load" and e.attr in sizes for e in nodes(_bounds(function.body))):
+        return found
+    look = _Accesses(function)
     look.block(function.body, [])
     places = {buffer: k for k, buffer in enumerate(function.inputs)}
     for buffer, need in look.found.items():
         if need is not None and buffer in places and need.n.attr in places:
             found[places[buffer]] = places[need.n.attr], need.size
+    return found
+
+
+def _bounds(block: Sequence[Stmt]) -> list[Expr]:
+    """Where loops end, and the operands of calls."""
+    found: list[Expr] = []
+    for stmt in walk(block):
+        if isinstance(stmt, For):
+            found.append(stmt.stop)
+        elif isinstance(stmt, Call):
+            found += operands(stmt)
     return found
 
 
@@ -451,7 +522,9 @@ class _Accesses:
         return (n, int(x.args[1].attr)) if known else None
 
     def _operand(self, stmt: Stmt, buffer: Buffer) -> Need:
-        """The rows that a product reads of an operand."""
+        """The rows that a product or a sort reads of an operand."""
+        if isinstance(stmt, Call) and stmt.symbol in SORTS:
+            return self._operand_of_sort(stmt)
         if not isinstance(stmt, Call) or stmt.symbol not in (GEMM, THEN):
             return None
         (a, _), (b, _), _ = _pointers(stmt)
@@ -466,6 +539,15 @@ class _Accesses:
         return Rows(rows[0], rows[1] * sizes.a_row) if rows and sizes.a_column * (sizes.k - 1) < sizes.a_row else None
 
 
+    def _operand_of_sort(self, call: Call) -> Need:
+        """As _operand: all operands of a sort have one shape."""
+        outer, axis, inner = call.args[1:4]
+        rows, elements = (self._bounded(x) if isinstance(x, Expr) else None for x in (outer, axis))
+        if rows is not None and _constant(axis) is not None:
+            return Rows(rows[0], rows[1] * (_constant(axis) or 0) * (_constant(inner) or 0))
+        return Rows(elements[0], elements[1] * (_constant(inner) or 0)) if elements and _constant(outer) == 1 else None
+
+
 def _pointers(call: Call) -> list[tuple[Buffer, Expr]]:
     """The operands of a product and its result."""
     return [x for x in (call.args[place] for place in POINTERS) if isinstance(x, tuple)]
@@ -474,23 +556,13 @@ def _pointers(call: Call) -> list[tuple[Buffer, Expr]]:
 def _plain_product(call: Call) -> _Product | None:
     """What is known of a single product of whole real matrices; None for other products."""
     code, batch, add = (_constant(call.args[k]) for k in (0, 1, 14))
-    sizes = [_most(call.args[k]) for k in (2, 3, 4)]
+    sizes = [upper_bound(call.args[k]) for k in (2, 3, 4)]
     strides = [_constant(call.args[k]) for k in (7, 8, 11, 12)]
     starts = [_constant(at) for _, at in _pointers(call)]
     known = [x for x in (*sizes, *strides) if x is not None]
     if batch != 1 or add != 0 or code is None or code >= CODES["complex64"] or any(at != 0 for at in starts):
         return None
     return _Product(*known) if len(known) == len(sizes) + len(strides) else None
-
-
-def _most(x: object) -> int | None:
-    """A bound of a number: itself, or one of those whose minimum it is."""
-    if isinstance(x, Expr) and x.op == "max" and _constant(x.args[1]) == 0:
-        return _most(x.args[0])
-    if isinstance(x, Expr) and x.op == "min":
-        found = [n for n in map(_most, x.args) if n is not None]
-        return min(found) if found else None
-    return _constant(x)
 
 
 def _find(function: Function, context: Context) -> None:

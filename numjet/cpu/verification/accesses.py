@@ -29,7 +29,7 @@ from numjet.cpu.ir.nodes import (
     Switch,
     While,
 )
-from numjet.cpu.ir.traversal import postorder
+from numjet.cpu.ir.traversal import lazy_postorder
 
 MOST = 1 << 20    # elements of one array of indices; larger ones count as unknown
 DEEPEST = 10      # most loops around a statement
@@ -83,7 +83,7 @@ class AccessWalk:
 
     def value(self, expr: Expr) -> Known:
         """The value of an expression in all examined iterations; None if unknown."""
-        for e in postorder([expr], self._memo, lambda e: () if e.op in ("load", "libm") else e.args):
+        for e in lazy_postorder(expr, self._memo, lambda e: () if e.op in ("load", "libm") else e.args):
             self._memo[e.id] = self._evaluate(e)
         return self._memo[expr.id]
 

@@ -34,7 +34,7 @@ from numjet.cpu.ir.nodes import (
     While,
 )
 from numjet.cpu.ir.tables import TABLES
-from numjet.cpu.ir.traversal import postorder, walk
+from numjet.cpu.ir.traversal import lazy_postorder, walk
 from numjet.cpu.ir.types import identity
 from numjet.cpu.kernels.c_library import c_function
 from numjet.cpu.kernels.products import SIZES
@@ -98,7 +98,7 @@ class _Run:
     def value(self, expr: Expr) -> Any:
         """The value of an expression now."""
         now: dict[int, Any] = {}
-        for e in postorder([expr], now, lambda e: self._operands(e, now)):
+        for e in lazy_postorder(expr, now, lambda e: self._operands(e, now)):
             now[e.id] = self._evaluate(e, [now.get(a.id) for a in e.args])
         return now[expr.id]
 

@@ -16,6 +16,11 @@ class JAXSparse(abc.ABC):
 
     `_buffers` names the attributes that hold the buffers, `_statics` those of the structure. Operators that
     a format lacks raise NotImplementedError, which names them.
+
+    >>> import numjet.numpy as jnp
+    >>> from numjet.experimental import sparse
+    >>> isinstance(sparse.BCOO.fromdense(jnp.eye(2)), JAXSparse)
+    True
     """
 
     data: Any

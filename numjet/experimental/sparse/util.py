@@ -13,15 +13,27 @@ from numjet.foundation import dtypes, errors
 
 
 class SparseEfficiencyError(ValueError):
-    """The operation would take much more memory than its operands."""
+    """The operation would take much more memory than its operands.
+
+    >>> issubclass(SparseEfficiencyError, ValueError)
+    True
+    """
 
 
 class SparseEfficiencyWarning(UserWarning):
-    """The operation takes much more memory than its operands."""
+    """The operation takes much more memory than its operands.
+
+    >>> issubclass(SparseEfficiencyWarning, UserWarning)
+    True
+    """
 
 
 class CuSparseEfficiencyWarning(SparseEfficiencyWarning):
-    """A slow path on GPUs, for JAX's name: nothing here warns so."""
+    """A slow path on GPUs, for JAX's name: nothing here warns so.
+
+    >>> issubclass(CuSparseEfficiencyWarning, SparseEfficiencyWarning)
+    True
+    """
 
 
 class SparseInfo(NamedTuple):

@@ -167,6 +167,7 @@ from numjet.lax.linalg import (
     tridiagonal_solve_p as tridiagonal_solve_p,
 )
 from numjet.lax.rng.threefry import threefry2x32_p as threefry2x32_p
+from numjet.lax.sharding import sharding_constraint_p as sharding_constraint_p
 from numjet.lax.tangent import add_any_p
 
 
@@ -186,13 +187,12 @@ approx_top_k_p = _Absent("approx_top_k", "use numjet.lax.approx_max_k or approx_
 create_token_p = _Absent("create_token", "use numjet.lax.create_token")
 device_put_p = _Absent("device_put", "use numjet.device_put")
 empty2_p = _Absent("empty2", "use numjet.numpy.empty")
-get_p = _Absent("get", "arrays do not change: use x[index]")
-ragged_all_to_all_p = _Absent("ragged_all_to_all", "programs run on one device")
+get_p = _Absent("get", "references are read by ref[index], or numjet.ref.get")
+ragged_all_to_all_p = _Absent("ragged_all_to_all", "numjet.lax.ragged_all_to_all is made of others")
 random_bits_p = _Absent("random_bits", "use numjet.random.bits")
 random_fold_in_p = _Absent("random_fold_in", "use numjet.random.fold_in")
 random_gamma_p = _Absent("random_gamma", "use numjet.random.gamma")
 random_seed_p = _Absent("random_seed", "use numjet.random.key")
 random_split_p = _Absent("random_split", "use numjet.random.split")
 select_and_scatter_p = _Absent("select_and_scatter", "use the gradient of numjet.lax.reduce_window")
-sharding_constraint_p = _Absent("sharding_constraint", "programs run on one device")
-swap_p = _Absent("swap", "arrays do not change: use x.at[index].set(value)")
+swap_p = _Absent("swap", "references are written by ref[index] = value, or numjet.ref.swap")

@@ -149,13 +149,18 @@ def check_user_dtype(dtype: Any, what: str) -> DType:
 
     Python's `int`, `float` and `complex` stand for the default width. An explicit 64-bit dtype warns and becomes
     32-bit when `jax_enable_x64` is off, or raises ValueError where jax_explicit_x64_dtypes says so. Raises TypeError for
-    dtypes that arrays cannot have.
+    dtypes that arrays cannot have; arrays themselves are no dtypes (ValueError; of NumPy's, TypeError).
 
     >>> check_user_dtype(float, "zeros").name
     'float32'
     """
     if isinstance(dtype, np.dtype) and dtype in _AS_ASKED:
         return dtype
+    if isinstance(dtype, np.ndarray):
+        raise TypeError(f"Cannot construct a dtype from an array: {what} got one of dtype {dtype.dtype}. Give its .dtype.")
+    if hasattr(dtype, "__array__") and not isinstance(dtype, (type, np.generic)):
+        raise ValueError("Passing an array as a dtype argument is no longer supported; instead of dtype=arr use "
+                         f"dtype=arr.dtype. The function was {what}.")
     found = as_dtype(dtype)
     if not is_array_dtype(found):
         raise TypeError(

@@ -212,7 +212,8 @@ def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, py
       pytree_to_transpose: the tree.
 
     Raises:
-      TypeError: the tree does not have the structure outer of inner; names the key path.
+      TypeError: the tree does not have the structure outer of inner; names the key path. Containers may be of other types where
+        there are as many children; nodes of users' classes may have other children and metadata, with as many leaves.
       ValueError: inner_treedef is None and the outer one has no leaves.
 
     >>> tree_transpose(tree_structure([0, 0]), None, [{"a": 1, "b": 2}, {"a": 3, "b": 4}])
@@ -222,11 +223,27 @@ def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, py
     if inner_treedef is None:
         inner_treedef = _first_inner(outer_treedef, pytree_to_transpose)
     expected = outer_treedef.compose(inner_treedef)
-    if treedef != expected:
+    if treedef != expected and not _corresponds(expected, treedef):
         raise TypeError(_transpose_mismatch(expected, treedef))
     inner, outer = inner_treedef.num_leaves, outer_treedef.num_leaves
     columns = [[leaves[i * inner + j] for i in range(outer)] for j in range(inner)]
     return inner_treedef.unflatten([outer_treedef.unflatten(column) for column in columns])
+
+
+def _corresponds(expected: PyTreeDef, found: PyTreeDef) -> bool:
+    """Whether two structures have the same leaves in the same places: containers of as many children, dictionaries of equal
+    keys. How nodes of users' classes hold their leaves is their own matter."""
+    if expected.num_leaves != found.num_leaves:
+        return False
+    ours, theirs = expected.node_data(), found.node_data()
+    if ours is None or theirs is None:
+        return ours is theirs
+    if not all(kind[0] in (tuple, list, dict) for kind in (ours, theirs)):
+        return True
+    children, others = expected.children(), found.children()
+    if len(children) != len(others) or (ours[0] is dict and theirs[0] is dict and ours[1] != theirs[1]):
+        return False
+    return all(map(_corresponds, children, others))
 
 
 def _first_inner(outer_treedef: PyTreeDef, tree: Any) -> PyTreeDef:

@@ -11,7 +11,7 @@ from numjet.lax.contraction.conv_shapes import ConvDimensionNumbers, conv_dimens
 from numjet.lax.contraction.convolution import conv_general_dilated_p
 from numjet.lax.contraction.precision import canonicalize_precision
 from numjet.lax.reduction.window_shapes import Pads, as_pads, dilated, padtype_to_pads
-from numjet.lax.shape.rearrange import check_unsharded, rev, transpose
+from numjet.lax.shape.rearrange import divided, rev, transpose
 
 
 def conv_general_dilated(lhs: Any, rhs: Any, window_strides: Sequence[int], padding: Any, lhs_dilation: Any = None,
@@ -40,7 +40,10 @@ def conv_general_dilated(lhs: Any, rhs: Any, window_strides: Sequence[int], padd
     >>> conv_general_dilated(x, k, (1,), "VALID").tolist()
     [[[1.0, 3.0, 5.0, 7.0]]]
     """
-    check_unsharded("conv_general_dilated", out_sharding)
+    if out_sharding is not None:
+        return divided("conv_general_dilated", lambda x, y: conv_general_dilated(
+            x, y, window_strides, padding, lhs_dilation, rhs_dilation, dimension_numbers, feature_group_count,
+            batch_group_count, precision, preferred_element_type), out_sharding, lhs, rhs)
     left, right = aval_of(lhs).shape, aval_of(rhs).shape
     numbers = conv_dimension_numbers(left, right, dimension_numbers)
     rank = len(numbers.rhs_spec) - 2

@@ -21,7 +21,7 @@ from numjet.lax.contraction.precision import CanonicalPrecision, canonicalize_pr
 from numjet.lax.elementwise.convert import as_dtype
 from numjet.lax.operands import converted
 from numjet.lax.rewrites import Producer, is_number, splat
-from numjet.lax.shape.rearrange import check_unsharded, transpose
+from numjet.lax.shape.rearrange import divided, transpose
 from numjet.lax.tangent import bilinear
 from numjet.lax.templates import kind_of
 
@@ -294,7 +294,9 @@ def dot_general(lhs: Any, rhs: Any, dimension_numbers: DotDimensionNumbers, prec
     >>> dot_general(np.eye(2, dtype=np.float32), np.array([1, 2], np.float32), (((1,), (0,)), ((), ()))).tolist()
     [1.0, 2.0]
     """
-    check_unsharded("dot_general", out_sharding)
+    if out_sharding is not None:
+        return divided("dot_general", lambda x, y: dot_general(x, y, dimension_numbers, precision, preferred_element_type),
+                       out_sharding, lhs, rhs)
     (lc, rc), (lb, rb) = _as_numbers(dimension_numbers)
     preferred = None if preferred_element_type is None else dtypes.canonicalize_dtype(preferred_element_type)
     return dot_general_p.bind(lhs, rhs, dimension_numbers=((lc, rc), (lb, rb)),

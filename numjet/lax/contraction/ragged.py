@@ -24,7 +24,7 @@ from numjet.lax.indexing.dynamic_slicing import dynamic_slice_in_dim
 from numjet.lax.reduction.cumulative import cumsum
 from numjet.lax.reduction.reduce import reduce_or_p
 from numjet.lax.shape.create import iota_p
-from numjet.lax.shape.rearrange import broadcast_in_dim_p, check_unsharded, filled, reshaped
+from numjet.lax.shape.rearrange import broadcast_in_dim_p, divided, filled, reshaped
 from numjet.lax.templates import kind_of, moveaxis
 
 _INT32 = np.dtype(np.int32)
@@ -129,7 +129,10 @@ def ragged_dot_general(lhs: Any, rhs: Any, group_sizes: Any, ragged_dot_dimensio
 
     TypeError when shapes, axes or dtypes don't fit. The result's dtype is that of dot_general.
     """
-    check_unsharded("ragged_dot_general", out_sharding)
+    if out_sharding is not None:
+        return divided("ragged_dot_general", lambda x, y, n: ragged_dot_general(
+            x, y, n, ragged_dot_dimension_numbers, precision, preferred_element_type, group_offset), out_sharding, lhs, rhs,
+            group_sizes)
     numbers = ragged_dot_dimension_numbers
     x, y = aval_of(lhs), aval_of(rhs)
     ragged, outer = _checked(x, y, aval_of(group_sizes), numbers, group_offset)

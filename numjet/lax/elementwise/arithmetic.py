@@ -23,6 +23,7 @@ from numjet.lax.operands import (
     INTS,
     NUMBERS,
     UNARY_SHAPES,
+    LoopPlan,
     apply,
     at_least_float32,
     binary,
@@ -30,6 +31,7 @@ from numjet.lax.operands import (
     real_dtype,
     same_dtype,
     where,
+    with_loops,
 )
 from numjet.lax.rewrites import neutral, twice
 from numjet.lax.tangent import sum_transpose
@@ -272,6 +274,11 @@ def abs(x: Any) -> Any:
     return abs_p(x)
 
 
+def _sign_loops(dtype: np.dtype) -> LoopPlan | None:
+    return [(np.sign, 0), (np.copysign, 1, 0)] if dtype.kind == "f" else None
+
+
+@with_loops(_sign_loops)
 def _sign_eager(x: np.ndarray) -> np.ndarray:
     sign = np.asarray(np.sign(x)).astype(x.dtype, copy=False)
     return np.copysign(sign, x) if kind_of(x.dtype) == "f" else sign
@@ -328,6 +335,14 @@ class RoundingMethod(enum.IntEnum):
     TO_NEAREST_EVEN = 1
 
 
+def _round_loops(dtype: np.dtype, *, rounding_method: RoundingMethod) -> LoopPlan | None:
+    if rounding_method == RoundingMethod.TO_NEAREST_EVEN:
+        return [(np.rint, 0)]
+    return [(np.trunc, 0), (np.subtract, 0, 1), (np.absolute, 2), (np.greater_equal, 3, dtype.type(0.5)),
+            (np.copysign, dtype.type(1), 0), (np.add, 1, 5), (np.where, 4, 6, 1)]
+
+
+@with_loops(_round_loops)
 def _round_eager(x: np.ndarray, *, rounding_method: RoundingMethod) -> np.ndarray:
     if rounding_method == RoundingMethod.TO_NEAREST_EVEN:
         return np.rint(x)
@@ -389,6 +404,21 @@ def _power_by_squaring(one: Any, x: Any, n: int, times: Any) -> Any:
     return one if result is None else result
 
 
+def _integer_pow_loops(dtype: np.dtype, *, y: int) -> LoopPlan | None:
+    if dtype.kind != "f" or dtype.itemsize < 4:
+        return None
+    steps: list[tuple[Any, ...]] = []
+
+    def times(a: int, b: int) -> int:
+        steps.append((np.multiply, a, b))
+        return len(steps)
+    power = _power_by_squaring(dtype.type(1), 0, abs(y), times)
+    if y < 0:
+        steps.append((np.divide, dtype.type(1), power))
+    return steps or None
+
+
+@with_loops(_integer_pow_loops)
 def _integer_pow_eager(x: np.ndarray, *, y: int) -> np.ndarray:
     wide = x.astype(at_least_float32(x.dtype), copy=False)
     one = np.ones_like(wide)

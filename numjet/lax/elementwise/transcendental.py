@@ -11,7 +11,7 @@ from numjet.core.traits import TRANSCENDENTAL
 from numjet.lax.elementwise import complex_rules as cx
 from numjet.lax.elementwise.accuracy import check_accuracy
 from numjet.lax.elementwise.arithmetic import add_p, div_p, mul_p, neg_p, rsqrt_p, square_p, sub_p
-from numjet.lax.operands import BINARY_SHAPES, COMPLEXES, FLOATS, UNARY_SHAPES, binary, by_kind, where
+from numjet.lax.operands import BINARY_SHAPES, COMPLEXES, FLOATS, UNARY_SHAPES, binary, by_kind, one_loop, where, with_loops
 from numjet.lax.templates import INEXACT, call, elementwise
 
 
@@ -66,6 +66,7 @@ def log(x: Any, *, accuracy: Any = None) -> Any:
     return log_p(x)
 
 
+@with_loops(one_loop(np.expm1))
 def _expm1_eager(x: np.ndarray) -> np.ndarray:
     """NumPy's multiplies the infinite e^x by sin 0, which is 0."""
     out = np.asarray(np.expm1(x))
@@ -87,6 +88,7 @@ def expm1(x: Any, *, accuracy: Any = None) -> Any:
     return expm1_p(x)
 
 
+@with_loops(one_loop(np.log1p))
 def _log1p_eager(x: np.ndarray) -> np.ndarray:
     """NumPy's for complex numbers loses the modulus near 0; the parts are computed in the next longer float here."""
     if x.dtype.kind != "c":
@@ -222,6 +224,7 @@ def atan(x: Any) -> Any:
     return atan_p(x)
 
 
+@with_loops(one_loop(np.arctan2))
 def _atan2_eager(x: Any, y: Any) -> np.ndarray:
     if x.dtype.kind != "c":
         return np.arctan2(x, y)

@@ -15,6 +15,7 @@ from numjet.core.traits import LANES, READS_ONCE, STRIDED
 from numjet.foundation.dimension import as_size, exceeds
 from numjet.lax.axes import as_axis, as_shape, cut_axis, insert, replace
 from numjet.lax.indexing.gather import random_values
+from numjet.lax.operands import scalar
 from numjet.lax.rewrites import Producer, same_aval
 from numjet.lax.shape.join import dilated, pad_p
 from numjet.lax.shape.rearrange import squeeze_p
@@ -59,7 +60,7 @@ def _slice_transpose(ct: Any, operand: Any, *, start_indices: tuple[int, ...], l
     for n, count, lo, step in zip(operand.shape, aval_of(ct).shape, start_indices, steps, strict=True):
         end = lo + dilated(count, step - 1)
         config.append((lo, n - end, step - 1))
-    return [pad_p.bind(ct, np.zeros((), aval_of(ct).dtype)[()], padding_config=tuple(config))]
+    return [pad_p.bind(ct, scalar(0, aval_of(ct).dtype), padding_config=tuple(config))]
 
 
 def _slice_batch(size: int, args: Sequence[Any], dims: Sequence[int | None], *, start_indices: tuple[int, ...],

@@ -26,7 +26,7 @@ from numjet.lax.elementwise.convert import cast
 from numjet.lax.indexing.slicing import slice_along
 from numjet.lax.rewrites import no_axes
 from numjet.lax.shape.join import concatenate_p, pad_p
-from numjet.lax.shape.rearrange import broadcast_in_dim_p, check_unsharded, reshape_p, squeeze_p
+from numjet.lax.shape.rearrange import broadcast_in_dim_p, divided, reshape_p, squeeze_p
 from numjet.lax.templates import call, kind_of
 
 _CASES: Any = (((), ()), ((4,), (0,)), ((2, 3, 4), (0,)), ((2, 3, 4), (0, 2)), ((2, 3, 4), (2, 1)), ((0, 3), (0,)),
@@ -161,7 +161,8 @@ def reduce_sum(operand: Any, axes: Any, *, out_sharding: Any = None) -> Any:
     >>> reduce_sum(np.array([[1, 2], [3, 4]], np.int32), (0,)).tolist()
     [4, 6]
     """
-    check_unsharded("reduce_sum", out_sharding)
+    if out_sharding is not None:
+        return divided("reduce_sum", lambda x: reduce_sum(x, axes), out_sharding, operand)
     check_half_sum(operand, axes)
     return _bind(reduce_sum_p, operand, axes)
 

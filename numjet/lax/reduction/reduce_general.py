@@ -118,7 +118,7 @@ def affine_program() -> Jaxpr:
     """Composition of affine maps x -> a x + b, for samples: a function of pairs, which does not commute."""
     a, c, d, e = (Var(ShapedArray((), np.dtype(np.float32))) for _ in range(4))
     ad, cd, out = (Var(ShapedArray((), np.dtype(np.float32))) for _ in range(3))
-    eqns = [JaxprEqn(mul_p, [a, d], [ad], {}), JaxprEqn(mul_p, [c, d], [cd], {}), JaxprEqn(add_p, [cd, e], [out], {})]
+    eqns = [JaxprEqn([a, d], [ad], mul_p, {}), JaxprEqn([c, d], [cd], mul_p, {}), JaxprEqn([cd, e], [out], add_p, {})]
     return Jaxpr([], [a, c, d, e], [ad, out], eqns)
 
 

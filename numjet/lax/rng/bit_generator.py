@@ -27,7 +27,7 @@ from numjet.lax.axes import Ints, as_shape, replace, row_major
 from numjet.lax.elementwise.bits import bitcast_convert_type
 from numjet.lax.reduction.argreduce import as_scalar
 from numjet.lax.rng.threefry import UINT32, cipher
-from numjet.lax.shape.rearrange import check_unsharded, reshape
+from numjet.lax.shape.rearrange import divided, reshape
 from numjet.lax.templates import kind_of, leading_batch
 
 _UINT64 = np.dtype(np.uint64)
@@ -238,7 +238,9 @@ def rng_bit_generator(key: Any, shape: Any, dtype: Any = np.uint32,
     >>> key.tolist(), [hex(b) for b in bits.tolist()]
     ([1, 2, 4, 4], ['0x1e8fe864', '0x4d5e0bd7'])
     """
-    check_unsharded("rng_bit_generator", out_sharding)
+    if out_sharding is not None:
+        after, bits = rng_bit_generator(key, shape, dtype, algorithm)
+        return after, divided("rng_bit_generator", lambda x: x, out_sharding, bits)
     aval = aval_of(key)
     if aval.shape not in ((4,), (2,)) or aval.dtype != (UINT32 if aval.shape == (4,) else _UINT64):
         raise TypeError(f"rng_bit_generator: expected a key of shape (4,) and dtype uint32, or (2,) and uint64, got "

@@ -15,7 +15,8 @@ from numjet.foundation.dimension import Dimension, exceeds
 from numjet.lax.axes import as_shape
 from numjet.lax.elementwise.convert import constant, convert_dtype
 from numjet.lax.operands import real_dtype
-from numjet.lax.shape.rearrange import filled
+from numjet.lax.shape.rearrange import divided, filled
+from numjet.lax.sharding_later import sharding
 from numjet.lax.templates import NUMBER, call, kind_of
 
 # ------------------------------------------------------------------------------------------------ constants
@@ -51,7 +52,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None
 
 def _divided(op: str, x: Any, sharding: Any) -> Any:
     """An array that was made, divided over devices."""
-    if sharding is None:
+    if sharding is None or getattr(getattr(sharding, "mesh", None), "empty", False):
         return x
     if getattr(sharding, "num_devices", 1) == 1:
         raise NotImplementedError(f"{op}: expected a sharding over several devices, got {sharding!r}; place the result with "
@@ -62,6 +63,9 @@ def _divided(op: str, x: Any, sharding: Any) -> Any:
 
 def _beside(made: Any, x: Any) -> Any:
     """An array that was made where another is committed to: on its device of the host, or divided as it is."""
+    there = getattr(x, "aval", None)
+    if there is not None and there.placement is not None:
+        return sharding.resharded(made, there.sharding) if there.shape == aval_of(made).shape else made
     if type(x) is not _native.Array or type(made) is not _native.Array or not x.committed:
         return made
     if x._remote is None:
@@ -104,7 +108,9 @@ def empty(shape: Any, dtype: Any, *, out_sharding: Any = None) -> Any:
     >>> empty((2,), "float32").shape
     (2,)
     """
-    return full(shape, 0, dtype, sharding=out_sharding)
+    if out_sharding is not None:
+        return divided("empty", lambda: full(shape, 0, dtype), out_sharding)
+    return full(shape, 0, dtype)
 
 
 # ------------------------------------------------------------------------------------------------ ranges
@@ -165,6 +171,6 @@ def broadcasted_iota(dtype: Any, shape: Any, dimension: int, *, out_sharding: An
            [0, 1]], dtype=int32)
     """
     if out_sharding is not None:
-        raise NotImplementedError(f"iota: expected out_sharding=None, got {out_sharding!r}; use device_put.")
+        return divided("iota", lambda: broadcasted_iota(dtype, shape, dimension), out_sharding)
     shape = _check_shape(shape, "iota")
     return iota_p.bind(dtype=dtypes.check_user_dtype(dtype, "iota"), shape=shape, dimension=int(dimension))

@@ -5,7 +5,7 @@ All are linear, move data and compute nothing; pad, concatenate, split and tile 
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from math import prod
 from typing import Any
@@ -21,6 +21,7 @@ from numjet.core.trace import Array, Tracer, aval_of
 from numjet.core.traits import ARRAY_VIEW, BROADCASTS, LANES, READS_ONCE, STRIDED
 from numjet.lax.axes import Ints, as_axes, as_shape, shift, without
 from numjet.lax.rewrites import Producer, inner_of, no_axes, twice
+from numjet.lax.sharding_later import sharding
 from numjet.lax.templates import aligned_batch, call, moveaxis
 
 MOVED_DTYPES = ("float32", "bool", "int8", "uint64", "bfloat16", "complex64")
@@ -67,6 +68,9 @@ def _broadcast_eager(x: np.ndarray, *, shape: Ints, broadcast_dimensions: Ints) 
     out = np.empty(shape, x.dtype)  # np.broadcast_to takes longer than the copy of a small array, which comes anyway
     out[...] = x.reshape(aligned)
     return out
+
+
+_broadcast_eager.moves_nothing = lambda avals, outs: avals[0].size == outs[0].size  # type: ignore[attr-defined]
 
 
 def _broadcast_transpose(ct: Any, x: Any, *, shape: Ints, broadcast_dimensions: Ints) -> list[Any]:
@@ -132,7 +136,8 @@ def broadcast_in_dim(operand: Any, shape: Any, broadcast_dimensions: Any, *, out
     >>> broadcast_in_dim(np.arange(3, dtype=np.int32), (2, 3), (1,)).tolist()
     [[0, 1, 2], [0, 1, 2]]
     """
-    check_unsharded("broadcast_in_dim", out_sharding)
+    if out_sharding is not None:
+        return divided("broadcast_in_dim", lambda x: broadcast_in_dim(x, shape, broadcast_dimensions), out_sharding, operand)
     target, dims = as_shape(shape), tuple(map(operator.index, broadcast_dimensions))
     if isinstance(operand, (np.ndarray, np.generic)) or is_array(operand):
         if operand.shape == target and dims == tuple(range(operand.ndim)):
@@ -145,11 +150,17 @@ def filled(value: Any, shape: Ints) -> Any:
     return broadcast_in_dim_p.bind(value, shape=shape, broadcast_dimensions=())
 
 
+def divided(name: str, fun: Callable[..., Any], out_sharding: Any, *args: Any) -> Any:
+    """fun(*args) under the sharding that a user gave as out_sharding of the function `name`."""
+    return sharding.with_out_sharding(name, fun, out_sharding, *args)
+
+
 def check_unsharded(name: str, out_sharding: Any) -> None:
-    """NotImplementedError when an output sharding is asked of an operation of one device."""
+    """NotImplementedError for an out_sharding."""
     if out_sharding is not None:
-        raise NotImplementedError(f"lax.{name}: out_sharding={out_sharding!r} is not supported: leave it None and "
-                                  "constrain the result with lax.with_sharding_constraint")
+        raise NotImplementedError(f"{name}: out_sharding={out_sharding!r} is not supported: leave it None and call "
+                                  f"reshard(result, "
+                                  "out_sharding)")
 
 
 def broadcast(operand: Any, sizes: Any, *, out_sharding: Any = None) -> Any:
@@ -284,7 +295,8 @@ def reshape(operand: Any, new_sizes: Any, dimensions: Any = None, *, out_shardin
     >>> reshape(np.arange(6, dtype=np.int32), (3, 2)).tolist()
     [[0, 1], [2, 3], [4, 5]]
     """
-    check_unsharded("reshape", out_sharding)
+    if out_sharding is not None:
+        return divided("reshape", lambda x: reshape(x, new_sizes, dimensions), out_sharding, operand)
     sizes = as_shape(new_sizes)
     order = None if dimensions is None else tuple(map(operator.index, dimensions))
     if order == tuple(range(aval_of(operand).ndim)):

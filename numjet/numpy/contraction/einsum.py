@@ -17,7 +17,7 @@ from numjet.lax.contraction.dot import DotDimensionNumbers, dot_general
 from numjet.lax.elementwise import convert
 from numjet.lax.reduction.reduce import reduce_or, reduce_sum
 from numjet.lax.shape import rearrange
-from numjet.lax.shape.rearrange import check_unsharded
+from numjet.lax.shape.rearrange import divided
 from numjet.numpy.contraction.dot import _times
 from numjet.numpy.core.promotion import array_arg, check_out, promote_args
 from numjet.numpy.indexing.subscript import getitem
@@ -76,7 +76,7 @@ def _parse(subscripts: str, ranks: tuple[int, ...]) -> tuple[tuple[str, ...], st
         out = dots + "".join(sorted(c for c, n in seen.items() if n == 1 and c not in dots))
     for c in out:
         if c not in seen:
-            raise ValueError(f"einsum: {subscripts!r}: {c!r} of the result is in no operand")
+            raise ValueError(f"einsum: {subscripts!r}: Output character {c!r} did not appear in the input")
         if out.count(c) > 1:
             raise ValueError(f"einsum: {subscripts!r}: {c!r} is in the result more than once")
     return full, out
@@ -187,7 +187,11 @@ def einsum(subscripts: Any, /, *operands: Any, out: None = None, optimize: Any =
     [3, 7]
     """
     check_out("einsum", out)
-    check_unsharded("einsum", out_sharding)
+    if out_sharding is not None:
+        plain = functools.partial(einsum, optimize=optimize, precision=precision, _dot_general=_dot_general,
+                                  preferred_element_type=preferred_element_type)
+        words, found = (subscripts, list(operands)) if isinstance(subscripts, str) else _from_lists((subscripts, *operands))
+        return divided("einsum", lambda *xs: plain(words, *xs), out_sharding, *found)
     subscripts, given = (subscripts, list(operands)) if isinstance(subscripts, str) else _from_lists((subscripts, *operands))
     if not given:
         raise ValueError("einsum: expected at least one operand")

@@ -9,8 +9,10 @@ import numpy as np
 from numjet import _native
 from numjet.api.transfer import device_put
 from numjet.core.aval import ShapedArray
-from numjet.core.trace import EVAL, Array, Tracer, aval_of, current_trace
+from numjet.core.nan_checks import check_parts
+from numjet.core.trace import EVAL, Array, Tracer, aval_of, aval_rules, current_trace
 from numjet.foundation import dtypes, lazy_import, source
+from numjet.foundation.config import config
 from numjet.lax.elementwise import convert
 from numjet.lax.shape import join, rearrange
 from numjet.numpy.core import dlpack
@@ -31,11 +33,14 @@ def to_device(name: str, x: Any, device: Any = None, out_sharding: Any = None) -
         return x if device is None else device_put(x, device)
     if device is not None:
         raise ValueError(f"jnp.{name}: expected a device or an out_sharding, got both")
-    return sharding.with_sharding_constraint(x, out_sharding)
+    return sharding.created(f"jnp.{name}", x, out_sharding)
 
 
 def on_device_of(x: Any, like: Any) -> Any:
     """x on the device to which the array `like` is committed, if to any."""
+    there = getattr(like, "aval", None)
+    if there is not None and there.placement is not None:
+        return sharding.resharded(x, there.sharding) if there.shape == x.shape else x
     if type(like) is Array and like.committed and type(x) is Array:
         return dispatch.move(x, like.device)
     return x
@@ -46,7 +51,10 @@ def on_device_of(x: Any, like: Any) -> Any:
 def _concrete(x: Any, aval: ShapedArray | None = None) -> Any:
     """An Array of NumPy values or a number; numbers too large for a narrower float become infinite, silently."""
     with np.errstate(all="ignore"):
-        return dispatch.as_array(x, aval)
+        out = dispatch.as_array(x, aval)
+    if config.debug_nans or config.debug_infs:
+        check_parts(out, "array")
+    return out
 
 
 def _from_scalar(x: Any, dtype: np.dtype | None) -> Any:
@@ -60,9 +68,20 @@ def _from_scalar(x: Any, dtype: np.dtype | None) -> Any:
     return _concrete(np.float64(x) if value.dtype == object else value, ShapedArray((), dtype))  # more than 64 bits
 
 
+def _from_typed(x: Any, dtype: np.dtype | None) -> Any:
+    """A number of a class that says its own aval."""
+    aval = aval_of(x)
+    if isinstance(x, int):
+        dtypes.check_int_fits(int(x), aval.dtype)
+    out = _concrete(np.asarray(x), aval)
+    return out if dtype is None else convert.convert_element_type(out, dtype)
+
+
 def _from_numpy(x: Any, dtype: np.dtype | None) -> Any:
     if isinstance(x, np.ma.MaskedArray):
         aval_of(x)  # refuses it: the mask would be lost
+    if x.dtype.kind == "O" and dtype is not None:  # numbers among objects, as NumPy reads them; None is NaN
+        x = x.astype(dtype)
     if x.dtype.kind in "OSUMm" or not dtypes.is_array_dtype(dtypes.as_dtype(x.dtype)):
         text = repr(x if x.ndim else x[()])
         raise TypeError(f"Value {text[:100]} with dtype {x.dtype} is not a valid JAX array type. Only arrays of numeric types "
@@ -140,6 +159,8 @@ def _convert(x: Any, dtype: np.dtype | None) -> Any:
         return _from_numpy(x, dtype)
     if isinstance(x, (list, tuple)):
         return _from_nested(x, dtype)
+    if type(x) in aval_rules:
+        return _from_typed(x, dtype)
     if x is None:
         raise ValueError("None is not a valid value for jnp.array: arrays hold numbers")
     return _from_numpy(np.asarray(x), dtype)
@@ -148,6 +169,8 @@ def _convert(x: Any, dtype: np.dtype | None) -> Any:
 def _fresh(x: Any) -> Any:
     """A copy that shares no memory."""
     if type(x) is Array and current_trace() is EVAL:
+        if config.debug_nans or config.debug_infs:
+            check_parts(x, "copy")
         return dispatch.copied(x)
     return convert.copy_p(x)
 

@@ -1,6 +1,7 @@
 """NumPy's conversions and questions that JAX leaves out, for immutable arrays that are stored row by row."""
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -36,6 +37,38 @@ def ascontiguousarray(a: Any, dtype: Any = None) -> Any:
     """
     out = asarray(a, dtype)
     return out if out.ndim else rearrange.reshape(out, (1,))
+
+
+def asfortranarray(a: Any, dtype: Any = None) -> Any:
+    """NotImplementedError: arrays are stored row by row. asarray takes any layout; what reads columns fast is the transpose.
+
+    >>> asfortranarray([[1, 2]])
+    Traceback (most recent call last):
+    NotImplementedError: asfortranarray: ...
+    """
+    raise NotImplementedError("asfortranarray: arrays are stored row by row; use jnp.asarray, and keep the transpose where "
+                              "columns are to be neighbours in memory")
+
+
+def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -> Any:
+    """TypeError: arrays are immutable. `jnp.where(where, src, dst)` and `dst.at[...].set(src)` make new ones.
+
+    >>> import numjet.numpy as jnp
+    >>> copyto(jnp.ones(2), 0.0)
+    Traceback (most recent call last):
+    TypeError: copyto: ...
+    """
+    raise TypeError("copyto: numjet arrays are immutable; use dst = dst.at[...].set(src), or dst = jnp.where(where, src, dst)")
+
+
+def ndindex(*shape: Any) -> Iterator[tuple[int, ...]]:
+    """The indices of all elements of an array of this shape, row by row: lengths, or one tuple of them.
+
+    >>> list(ndindex(2, 2))
+    [(0, 0), (0, 1), (1, 0), (1, 1)]
+    """
+    lengths = shape[0] if len(shape) == 1 and isinstance(shape[0], Sequence) else shape
+    return iter(np.ndindex(*(operator.index(n) for n in lengths)))
 
 
 def asarray_chkfinite(a: Any, dtype: Any = None, order: str | None = None) -> Any:
@@ -91,7 +124,8 @@ def may_share_memory(a: Any, b: Any, max_work: int | None = None) -> bool:
     """As shares_memory.
 
     >>> import numjet.numpy as jnp
-    >>> may_share_memory(jnp.arange(3), jnp.arange(3))
+    >>> x = jnp.arange(3)
+    >>> may_share_memory(x, x + 1)
     False
     """
     return shares_memory(a, b)

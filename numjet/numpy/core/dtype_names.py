@@ -30,9 +30,17 @@ class ScalarType(type):
         return isinstance(instance, cls.dtype.type)
 
 
+_DOC = """dtype {dtype}; {name}(x) is an array of it.
+
+>>> import numjet.numpy as jnp
+>>> jnp.dtype(jnp.{name}).name
+'{dtype}'
+"""
+
+
 def _scalar_type(dtype: Any, name: str | None = None) -> Any:
     name = name or dtype.name
-    made = ScalarType(name, (), {"dtype": dtype, "__doc__": f"dtype {dtype.name}; {name}(x) is an array of it."})
+    made = ScalarType(name, (), {"dtype": dtype, "__doc__": _DOC.format(dtype=dtype.name, name=name)})
     made.__module__ = "numjet.numpy"
     return made
 
@@ -55,6 +63,9 @@ complex64, complex128 = map(_scalar_type, dtypes.COMPLEX)
 single, double, csingle, cdouble = float32, float64, complex64, complex128
 
 
+half, byte, ubyte, short, ushort, intc, uintc = float16, int8, uint8, int16, uint16, int32, uint32   # names of C's types
+long, ulong = (int64, uint64) if np.dtype("long").itemsize == 8 else (int32, uint32)   # four bytes on Windows
+longlong, ulonglong, intp, uintp = int64, uint64, int64, uint64
 int_, uint, float_, complex_ = int64, uint64, float64, complex128  # arrays of them have 32 bits unless jax_enable_x64
 
 character, flexible, floating, generic = np.character, np.flexible, np.floating, np.generic

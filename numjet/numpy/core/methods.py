@@ -1,6 +1,7 @@
 """The methods and properties of arrays and tracers: x.sum(), x.at, x.real, ..."""
 from __future__ import annotations
 
+import warnings
 from types import ModuleType
 from typing import Any
 
@@ -10,8 +11,9 @@ from numjet import _native
 from numjet.api.transfer import device_put
 from numjet.core import hooks
 from numjet.core.aval import ShapedArray
+from numjet.core.sharding.layouts import Format, Layout
 from numjet.core.trace import Array, ArrayBase, Tracer
-from numjet.foundation import lazy_import
+from numjet.foundation import lazy_import, source
 from numjet.numpy.core import arrays, shape_methods, taped, views
 from numjet.numpy.core.operators import CONTAINS, OPERATORS
 from numjet.numpy.indexing import where
@@ -38,6 +40,10 @@ def _clip(self: Any, min: Any = None, max: Any = None) -> Any:
 def _astype(self: Any, dtype: Any, copy: bool = False, device: Any = None) -> Any:
     """As numjet.numpy.astype."""
     return arrays.astype(self, dtype, copy=copy, device=device)
+
+
+def _format(self: Any) -> Format:
+    return Format(Layout.of_rank(self.ndim), shards.sharding_of(self))
 
 
 def _copy(self: Any) -> Any:
@@ -83,6 +89,13 @@ def _addressable_data(self: Any, index: int) -> Any:
     return parts[index]
 
 
+def _numpy_dtype(self: Any) -> Any:
+    """What NumPy asks when an array stands where a dtype belongs: the dtype, with a DeprecationWarning."""
+    warnings.warn("Implicit conversion of an array to a dtype is deprecated; rather than dtype=arr use dtype=arr.dtype. In the "
+                  "future this will result in an error.", DeprecationWarning, stacklevel=source.user_stacklevel())
+    return self.dtype
+
+
 METHODS: dict[str, Any] = {
     **CONTAINS,
     "at": property(IndexUpdateHelper, doc="Updates: x.at[idx].set(y), .add(y), ..., each a new array."),
@@ -93,7 +106,7 @@ METHODS: dict[str, Any] = {
     "conj": arithmetic.conjugate, "conjugate": arithmetic.conjugate,
     "real": property(arithmetic.real), "imag": property(arithmetic.imag),
     "view": views.view, "byteswap": views.byteswap, "flat": property(_flat), "to_device": _to_device,
-    "__numpy_dtype__": property(lambda self: self.dtype),
+    "__numpy_dtype__": property(_numpy_dtype),
 }
 METHODS |= shape_methods.METHODS
 OF_ARRAYS: dict[str, Any] = {
@@ -101,7 +114,7 @@ OF_ARRAYS: dict[str, Any] = {
     "copy_to_host_async": lambda self: None,
     "tobytes": _tobytes, "is_fully_addressable": property(lambda self: shards.sharding_of(self).is_fully_addressable),
     "is_fully_replicated": property(lambda self: shards.sharding_of(self).is_fully_replicated),
-    "sharding": property(lambda self: shards.sharding_of(self)),
+    "sharding": property(lambda self: shards.sharding_of(self)), "format": property(_format),
     "addressable_shards": property(lambda self: shards.shards_of(self)),
     "global_shards": property(lambda self: shards.global_shards_of(self)), "_committed": property(lambda self: self.committed),
     "_arrays": property(lambda self: None if self.is_deleted() else shards.parts_of(self)),

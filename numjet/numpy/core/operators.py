@@ -8,7 +8,11 @@ import numpy as np
 
 from numjet.core.trace import Array, aval_of, is_array_like
 from numjet.foundation import dtypes
+from numjet.foundation.config import config
 from numjet.numpy.core.arrays import astype
+from numjet.numpy.fastpath import index as fast_index
+from numjet.numpy.indexing import bounds
+from numjet.numpy.indexing.guarded import check_index
 from numjet.numpy.indexing.subscript import getitem
 from numjet.numpy.reduction import reductions
 from numjet.numpy.ufuncs import arithmetic, logic
@@ -61,7 +65,11 @@ def _iterate(self: Any) -> Iterator[Any]:
 
 
 def _getitem(self: Any, idx: Any) -> Any:
-    return getitem(self, idx)
+    check_index(self, idx)
+    found = fast_index.read(self, idx)
+    if found is not None:
+        return found
+    return getitem(self, idx if config.index_checks == "off" else bounds.check(self, idx))
 
 
 def _refuse_setitem(self: Any, index: Any, value: Any) -> None:

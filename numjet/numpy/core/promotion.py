@@ -98,7 +98,8 @@ def size_literal(n: Any, dtype: np.dtype) -> Any:
 
 
 def literal(value: Any, dtype: np.dtype, weak: bool = True) -> Literal:
-    """A typed constant of rank 0. Integers that the dtype does not hold wrap as those of arrays do, see `dtypes.wrap_int`.
+    """A typed constant of rank 0. Integers that the dtype does not hold wrap as those of arrays do, see `dtypes.wrap_int`;
+    OverflowError for those that the default integer does not hold, next to floats, too: a number is an integer first.
 
     >>> literal(2, np.dtype("float32"))
     2.0:f32[]
@@ -106,6 +107,8 @@ def literal(value: Any, dtype: np.dtype, weak: bool = True) -> Literal:
     kind = type(value)
     if kind is not int and not (kind is float and (value or math.copysign(1.0, value) > 0.0)):
         return _new_literal(value, dtype, weak)
+    if kind is int and not -_INT32 <= value < _INT32 and dtype in _INEXACT:
+        dtypes.check_int_fits(value, dtypes.python_scalar_dtype(int))
     key = (kind, value, dtype, weak)
     found = _literals.get(key)
     if found is None:
@@ -121,6 +124,7 @@ def literal(value: Any, dtype: np.dtype, weak: bool = True) -> Literal:
 
 _literals: dict[tuple[type, Any, np.dtype, bool], Literal] = {}
 _KEPT = 4096
+_INT32 = 2 ** 31
 _SMALL = 256
 
 
@@ -148,7 +152,9 @@ def as_dtype(x: Any, dtype: np.dtype, weak: bool = False) -> Any:
 
 
 def as_named_dtype(name: str, x: Any, dtype: np.dtype, weak: bool = False) -> Any:
-    """An argument of the function `name` in the requested dtype: any Python integer of 64 bits wraps."""
+    """An argument of the function `name` in the requested dtype: any Python integer of 64 bits wraps, or is rounded."""
+    if type(x) is int and dtype in _INEXACT and not -_INT32 <= x < _INT32:
+        return _new_literal(x, dtype, weak)
     if type(x) is int:
         return literal(dtypes.wrap_int(x, dtype, dtypes.int64), dtype, weak)
     x = operand(name, x)

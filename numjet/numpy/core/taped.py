@@ -1,6 +1,7 @@
 """Which functions, methods and operators have tapes (`api/eager_plans.py`): those that programs call in loops without jit."""
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -11,22 +12,48 @@ from numjet.api.eager_plans import taped
 _OF_NUMBERS = {
     "x y": "add subtract multiply maximum minimum equal not_equal less less_equal greater greater_equal logical_and logical_or "
            "logical_xor bitwise_and bitwise_or bitwise_xor",
-    "x1 x2": "divide true_divide floor_divide mod remainder fmod arctan2 atan2 hypot logaddexp logaddexp2 copysign",
+    "x1 x2": "divide true_divide floor_divide mod remainder fmod arctan2 atan2 hypot logaddexp logaddexp2 copysign divmod fmax "
+             "fmin heaviside",
     "condition x y": "where", "arr min max": "clip"}
 # Functions of arrays; numbers are left to the function.
 _OF_ARRAYS = {
+    "": "zeros ones full empty arange linspace eye identity",
+    "A": "tile",
+    "a": "sum prod max min amax amin mean var std any all argmax argmin count_nonzero ptp cumsum cumprod reshape ravel "
+         "transpose swapaxes moveaxis rollaxis expand_dims squeeze roll trace zeros_like ones_like full_like asarray copy sort "
+         "argsort sort_complex partition argpartition diff round around permute_dims repeat resize average nancumsum "
+         "nancumprod nanmax nanmin nanargmax nanargmin nanprod nansum packbits unpackbits",
+    "a b": "dot matmul vdot inner outer tensordot cross",
+    "a indices": "take",
+    "a mask values": "putmask",
+    "a val": "fill_diagonal",
+    "a1 a2": "array_equal array_equiv polyadd polysub polymul",
+    "arr": "delete",
+    "arr mask vals": "place",
+    "arr values": "append",
+    "array": "broadcast_to pad",
+    "arrays": "stack concatenate concat",
+    "ary": "split array_split hsplit vsplit dsplit ediff1d",
+    "condlist choicelist default": "select",
+    "f": "gradient",
+    "indices": "unravel_index",
+    "m": "flip fliplr flipud tril triu rot90",
+    "m y": "cov",
+    "multi_index": "ravel_multi_index",
+    "operands": "einsum",
+    "p": "polyder polyint",
+    "tup": "vstack hstack dstack column_stack",
+    "v": "diag diagflat",
+    "val": "real imag",
     "x": "sin cos tan arcsin arccos arctan asin acos atan sinh cosh tanh arcsinh arccosh arctanh exp exp2 expm1 log log2 log10 "
          "log1p sqrt cbrt square abs absolute fabs negative positive sign floor ceil rint trunc reciprocal isnan isinf "
-         "isfinite logical_not invert signbit deg2rad rad2deg degrees radians conj conjugate astype matrix_transpose "
-         "nan_to_num sinc",
-    "a": "sum prod max min amax amin mean var std any all argmax argmin count_nonzero ptp cumsum cumprod reshape ravel "
-         "transpose swapaxes moveaxis expand_dims squeeze roll trace zeros_like ones_like full_like asarray "
-         "copy sort argsort diff round "
-         "around permute_dims repeat",
-    "val": "real imag", "array": "broadcast_to", "m": "flip fliplr flipud tril triu rot90", "A": "tile", "v": "diag",
-    "a b": "dot matmul vdot inner outer tensordot cross", "x1 x2": "vecdot", "operands": "einsum", "x1": "power pow",
-    "arrays": "stack concatenate concat", "tup": "vstack hstack dstack column_stack", "a indices": "take",
-    "": "zeros ones full empty arange linspace eye identity"}
+         "isfinite isposinf isneginf iscomplex isreal logical_not invert bitwise_not bitwise_invert bitwise_count signbit "
+         "deg2rad rad2deg degrees radians conj conjugate astype matrix_transpose nan_to_num sinc spacing frexp modf i0 vander "
+         "cumulative_sum cumulative_prod unstack",
+    "x y": "float_power nextafter left_shift bitwise_left_shift",
+    "x1": "power pow",
+    "x1 x2": "vecdot matvec vecmat ldexp right_shift bitwise_right_shift",
+    "z": "angle"}
 _PROPERTIES = frozenset(("T", "mT", "real", "imag"))
 _METHODS = frozenset(("reshape", "transpose", "T", "astype", "clip", "copy", "flatten"))
 _EXPONENTS = ("pow", "rpow")   # whose other operand decides by its value how powers are computed
@@ -41,6 +68,20 @@ def functions(namespace: dict[str, Any]) -> dict[int, Any]:
             for name in names.split():
                 _replace(namespace, name, tuple(arrays.split()), numbers, found)
     return found
+
+
+def elementwise(namespace: dict[str, Any]) -> None:
+    """Puts tapes in front of a library's functions of arrays: all parameters without default, if none is said to be a number.
+
+    Functions that no parameter is an array of are left as they are.
+    """
+    found: dict[int, Any] = {}
+    for name, function in list(namespace.items()):
+        if name[0] == "_" or not inspect.isfunction(function):
+            continue
+        needed = [p for p in inspect.signature(function).parameters.values() if p.default is p.empty]
+        if needed and all(p.annotation == "Any" and p.kind is p.POSITIONAL_OR_KEYWORD for p in needed):
+            _replace(namespace, name, tuple(p.name for p in needed), True, found)
 
 
 def _replace(namespace: dict[str, Any], name: str, arrays: tuple[str, ...], numbers: bool, found: dict[int, Any]) -> None:

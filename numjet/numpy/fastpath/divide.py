@@ -1,7 +1,7 @@
-"""Fast path of x // y and x % y of ready arrays: the NumPy functions in one step.
+"""Fast path of x // y and x % y of small ready arrays: the NumPy functions in one step.
 
 It covers the cases where NumPy and the composed operations agree: integers divided by positive numbers, and floats by the
-same steps. None for all others.
+same steps. None for all others, and for large arrays, which run compiled.
 """
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from numjet.core.aval import ShapedArray
 from numjet.core.ir import Literal
 from numjet.core.trace import EVAL, Array, current_trace
 from numjet.runtime.device import CPU, on_host
+from numjet.runtime.eager_compile import LARGE
 from numjet.runtime.fp_errors import IGNORED, STATE
 from numjet.runtime.settings import fast_paths_allowed
 
@@ -37,7 +38,7 @@ def _divide(x: Any, y: Any, of_integers: Callable[..., Any], of_floats: Callable
     if type(x) not in _PLAIN or type(y) not in _PLAIN or current_trace() is not EVAL or not fast_paths_allowed():
         return None
     a, b = x.aval, y.aval
-    if a.dtype not in _INTEGERS and a.dtype not in _FLOATS:
+    if a.dtype not in _INTEGERS and a.dtype not in _FLOATS or max(a.size, b.size) >= LARGE:
         return None
     if not all(type(v) is not Array or on_host(v) for v in (x, y)):
         return None

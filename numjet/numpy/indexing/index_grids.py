@@ -258,8 +258,10 @@ class _Joiner:
     column.
     """
 
-    def __init__(self, name: str, axis: int, ndmin: int, trans1d: int):
-        self._name, self._axis, self._ndmin, self._trans1d = name, axis, ndmin, trans1d
+    _name: str
+    _axis: int
+    _ndmin: int
+    _trans1d: int
 
     def __getitem__(self, key: Any) -> Any:
         items = list(key) if isinstance(key, tuple) else [key]
@@ -293,7 +295,19 @@ def _ranked(name: str, item: Any, ndmin: int, trans1d: int) -> Any:
     return rearrange.expand_dims(x, [*range(front), *range(front + x.ndim, ndmin)])
 
 
-r_ = _Joiner("r_", 0, 1, -1)
-c_ = _Joiner("c_", -1, 2, 0)
+class RClass(_Joiner):
+    """What r_ is: joined along the first axis."""
+
+    _name, _axis, _ndmin, _trans1d = "r_", 0, 1, -1
+
+
+class CClass(_Joiner):
+    """What c_ is: vectors joined as columns."""
+
+    _name, _axis, _ndmin, _trans1d = "c_", -1, 2, 0
+
+
+r_ = RClass()
+c_ = CClass()
 s_ = _IndexExpression(False)
 index_exp = _IndexExpression(True)

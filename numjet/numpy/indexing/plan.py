@@ -146,13 +146,14 @@ def as_entry(idx: Any) -> Any:
     if idx is None or idx is Ellipsis or isinstance(idx, (slice, Slice)):
         return idx
     if type(idx) is int:
+        dtypes.check_int_fits(idx, dtypes.python_scalar_dtype(int))
         return idx
     if isinstance(idx, (bool, np.bool_)):
         return np.asarray(idx)
     if isinstance(idx, (int, np.integer)):
         return int(idx)
     if isinstance(idx, str):
-        raise TypeError(f"string indexing is not supported; got idx={idx!r}. Arrays have no named fields.")
+        raise TypeError(f"JAX does not support string indexing; got idx={idx!r}. Arrays have no named fields.")
     if isinstance(idx, (list, tuple)):
         idx = _array_of(idx)
     elif not is_array_like(idx):

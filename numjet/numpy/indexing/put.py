@@ -8,16 +8,18 @@ import numpy as np
 
 from numjet.lax import GatherScatterMode, ScatterDimensionNumbers, scatter
 from numjet.lax.axes import as_axis
-from numjet.lax.elementwise import convert
+from numjet.lax.elementwise import arithmetic, compare, convert
+from numjet.lax.reduction import cumulative
 from numjet.lax.shape import rearrange
 from numjet.numpy.core.promotion import check_arraylike, to_array
-from numjet.numpy.indexing.nonzero import nonzero
-from numjet.numpy.indexing.selection import _clipped, aligned, check_integers, from_end
+from numjet.numpy.indexing.selection import _clipped, aligned, check_integers, from_end, take
 from numjet.numpy.indexing.subscript import scatter_update
 from numjet.numpy.indexing.where import choose_by, truth
 from numjet.numpy.shaping.manipulation import broadcast_to, ravel
 from numjet.numpy.shaping.repeating import resize
 from numjet.numpy.ufuncs.arithmetic import remainder
+
+_INT32 = np.dtype(np.int32)
 
 
 def _refuse_inplace(name: str, inplace: bool) -> None:
@@ -101,9 +103,11 @@ def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Any:
         raise ValueError("Cannot place values from an empty array")
     if not arr.size:
         return arr
-    where = nonzero(ravel(mask), size=arr.size, fill_value=arr.size)[0]
-    out = scatter_update(ravel(arr), where, convert.convert_element_type(resize(vals, arr.size), arr.dtype), "set", mode="drop")
-    return rearrange.reshape(out, arr.shape)
+    mask = ravel(mask)
+    earlier = arithmetic.sub(cumulative.cumsum(convert.convert_element_type(mask, _INT32), 0), np.int32(1))
+    which = arithmetic.rem(compare.max(earlier, np.int32(0)), np.int32(vals.size))
+    values = take(convert.convert_element_type(vals, arr.dtype), which, mode="clip")
+    return rearrange.reshape(choose_by("place", mask, values, ravel(arr)), arr.shape)
 
 
 def putmask(a: Any, mask: Any, values: Any, *, inplace: bool = True) -> Any:

@@ -1,6 +1,7 @@
 """Subscripts: x[idx] and its updates, as slices, gathers and scatters."""
 from __future__ import annotations
 
+import functools
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -16,6 +17,8 @@ from numjet.foundation.dimension import Dimension, computed_sizes, is_empty, is_
 from numjet.foundation.errors import NonConcreteBooleanIndexError
 from numjet.lax import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
 from numjet.lax.elementwise.convert import size_constant
+from numjet.lax.shape import rearrange
+from numjet.lax.sharding_later import sharding as lax_sharding
 from numjet.numpy.fastpath import index as fast_index
 from numjet.numpy.indexing.plan import Advanced, Basic, Plan, check_mask, consumed, entries_of, is_mask, plan_index
 
@@ -38,7 +41,7 @@ def getitem(x: Any, idx: Any, *, mode: Any = None, fill_value: Any = None, indic
         "fill" (or "drop") gives fill_value.
       fill_value: default NaN; least (unsigned: greatest) integer; True.
       indices_are_sorted, unique_indices: promises about arrays of integers.
-      out_sharding: ignored.
+      out_sharding: how the result is divided along Explicit axes of a mesh.
       wrap_negative_indices: whether negative integers count from the end.
 
     Raises:
@@ -48,6 +51,10 @@ def getitem(x: Any, idx: Any, *, mode: Any = None, fill_value: Any = None, indic
     >>> getitem(np.arange(5), slice(None, None, -2)).tolist(), getitem(np.arange(5), np.array([-1, 9])).tolist()
     ([4, 2, 0], [4, 4])
     """
+    if out_sharding is not None:
+        read = functools.partial(getitem, mode=mode, fill_value=fill_value, indices_are_sorted=indices_are_sorted,
+                                 unique_indices=unique_indices, wrap_negative_indices=wrap_negative_indices)
+        return rearrange.divided("gather", lambda x: read(x, _undivided(idx)), out_sharding, x)
     if mode is None and wrap_negative_indices:
         found = fast_index.read(x, idx)
         if found is not None:
@@ -75,6 +82,12 @@ def getitem(x: Any, idx: Any, *, mode: Any = None, fill_value: Any = None, indic
     sure = plan.scalar
     return _read_gather(x, plan, how, fill_value, indices_are_sorted or sure, unique_indices or sure,
                         wrap_negative_indices)
+
+
+def _undivided(idx: Any) -> Any:
+    """An index whose arrays the compiler divides."""
+    return tuple(map(_undivided, idx)) if isinstance(idx, tuple) else (
+        lax_sharding.left_to_compiler(idx) if hasattr(idx, "aval") else idx)
 
 
 def _taken(x: Any, plan: Plan, strided: Basic, mode: Any, fill_value: Any) -> tuple[Any, Plan]:
@@ -268,7 +281,7 @@ def scatter_update(x: Any, idx: Any, values: Any, op: str, *, indices_are_sorted
       indices_are_sorted, unique_indices: promises about arrays of integers.
       mode: what happens out of bounds: "drop" (default), "clip" or "promise_in_bounds".
       wrap_negative_indices: whether negative integers count from the end.
-      out_sharding: ignored.
+      out_sharding: how the result is divided along Explicit axes of a mesh.
 
     Returns:
       array of the shape and dtype of x; a FutureWarning says when values of a wider dtype are cut to it.
@@ -279,6 +292,10 @@ def scatter_update(x: Any, idx: Any, values: Any, op: str, *, indices_are_sorted
     >>> scatter_update(np.zeros(3, np.float32), np.array([1, 1, 7]), 2, "add").tolist()
     [0.0, 4.0, 0.0]
     """
+    if out_sharding is not None:
+        updated = functools.partial(scatter_update, op=op, mode=mode, indices_are_sorted=indices_are_sorted,
+                                  unique_indices=unique_indices, wrap_negative_indices=wrap_negative_indices)
+        return rearrange.divided("scatter", lambda x: updated(x, _undivided(idx), _undivided(values)), out_sharding, x)
     if type(values) is int:
         values = _as_integer_of(aval_of(x).dtype, values)
     if mode is None and wrap_negative_indices:

@@ -10,8 +10,10 @@ from numjet import _native, lax
 from numjet.api.vmap import vmap
 from numjet.core.trace import aval_of
 from numjet.foundation import dtypes
+from numjet.foundation.config import config
 from numjet.lax import GatherScatterMode
 from numjet.lax.scalar_programs import wrong_type
+from numjet.numpy.indexing.guarded import check_index
 from numjet.numpy.indexing.plan import plan_index
 from numjet.numpy.indexing.subscript import getitem, scatter_update, traced_mask, update_by_mask, write
 
@@ -25,6 +27,8 @@ class IndexUpdateHelper:
         self.array = array
 
     def __getitem__(self, index: Any) -> IndexUpdateRef:
+        if config.transfer_guard or config.transfer_guard_host_to_device:
+            check_index(self.array, index)
         return IndexUpdateRef(self.array, index)
 
     def __repr__(self) -> str:
@@ -41,13 +45,14 @@ def _update_method(name: str, doc: str, op: str | None = None) -> Callable[..., 
     def method(self: IndexUpdateRef, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False,
                mode: str | GatherScatterMode | None = None, out_sharding: Any = None,
                wrap_negative_indices: bool = True) -> Any:
-        if change >= 0 and mode is None and wrap_negative_indices:
+        if change >= 0 and mode is None and wrap_negative_indices and out_sharding is None:
             quick = _native.updated_part(self.array, self.index, values, change)
             if quick is not None:
                 return quick
         update = _COMPOSED.get(name, scatter_update)
         return update(self.array, self.index, values, op or name, indices_are_sorted=indices_are_sorted,
-                      unique_indices=unique_indices, mode=mode, wrap_negative_indices=wrap_negative_indices)
+                      unique_indices=unique_indices, mode=mode, wrap_negative_indices=wrap_negative_indices,
+                      out_sharding=out_sharding)
     method.__name__, method.__qualname__, method.__doc__ = name, f"IndexUpdateRef.{name}", doc
     return method
 
@@ -76,7 +81,7 @@ class IndexUpdateRef:
       indices_are_sorted, unique_indices: promises about arrays of integers, for faster code.
       mode: what happens out of bounds. Updates: "drop" (default), "clip", "promise_in_bounds"; reads: also "fill".
       wrap_negative_indices: whether negative integers count from the end (default).
-      out_sharding: ignored.
+      out_sharding: how the result is divided along Explicit axes of a mesh.
 
     Elements at repeated indices are updated repeatedly (by `set`: the last value wins). Errors are those of indexing; a
     mask may be traced where the values don't depend on the number of selected elements.
@@ -95,7 +100,8 @@ class IndexUpdateRef:
             wrap_negative_indices: bool = True) -> Any:
         """x[idx], with a choice of what happens out of bounds: `x.at[9].get(mode="fill", fill_value=0)`."""
         return getitem(self.array, self.index, mode=mode, fill_value=fill_value, indices_are_sorted=indices_are_sorted,
-                       unique_indices=unique_indices, wrap_negative_indices=wrap_negative_indices)
+                       unique_indices=unique_indices, wrap_negative_indices=wrap_negative_indices,
+                       out_sharding=out_sharding)
 
     set = _update_method("set", "As `x[idx] = values`.")
     add = _update_method("add", "As `x[idx] += values`, accumulating at repeated indices.")

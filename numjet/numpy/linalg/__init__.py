@@ -29,6 +29,7 @@ from numjet.numpy.reduction.reductions import axes_of, max as largest, min as sm
 from numjet.numpy.shaping.manipulation import matrix_transpose as matrix_transpose
 from numjet.numpy.ufuncs.arithmetic import absolute, power, sqrt
 
+LinAlgError = np.linalg.LinAlgError   # raised for shapes; singular matrices give infinities or NaN
 _COMPLEX = frozenset(dtypes.COMPLEX)
 
 

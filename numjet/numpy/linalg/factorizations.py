@@ -33,35 +33,65 @@ _COMPLEX = frozenset(dtypes.COMPLEX)
 
 
 class EigResult(NamedTuple):
-    """Eigenvalues and eigenvectors of general matrices."""
+    """Eigenvalues and eigenvectors of general matrices.
+
+    >>> import numjet.numpy as jnp
+    >>> result = jnp.linalg.eig(jnp.eye(2))
+    >>> isinstance(result, EigResult), result.eigenvalues.shape
+    (True, (2,))
+    """
 
     eigenvalues: Any
     eigenvectors: Any
 
 
 class EighResult(NamedTuple):
-    """Eigenvalues and eigenvectors of Hermitian matrices."""
+    """Eigenvalues and eigenvectors of Hermitian matrices.
+
+    >>> import numjet.numpy as jnp
+    >>> result = jnp.linalg.eigh(jnp.eye(2))
+    >>> isinstance(result, EighResult), result.eigenvalues.shape
+    (True, (2,))
+    """
 
     eigenvalues: Any
     eigenvectors: Any
 
 
 class QRResult(NamedTuple):
-    """An orthonormal and a triangular factor."""
+    """An orthonormal and a triangular factor.
+
+    >>> import numjet.numpy as jnp
+    >>> result = jnp.linalg.qr(jnp.eye(2))
+    >>> isinstance(result, QRResult), result.R.shape
+    (True, (2, 2))
+    """
 
     Q: Any
     R: Any
 
 
 class SlogdetResult(NamedTuple):
-    """Sign (or phase) of a determinant, and the logarithm of its size."""
+    """Sign (or phase) of a determinant, and the logarithm of its size.
+
+    >>> import numjet.numpy as jnp
+    >>> result = jnp.linalg.slogdet(jnp.eye(2))
+    >>> isinstance(result, SlogdetResult), result.logabsdet.shape
+    (True, ())
+    """
 
     sign: Any
     logabsdet: Any
 
 
 class SVDResult(NamedTuple):
-    """Left vectors, singular values, right vectors."""
+    """Left vectors, singular values, right vectors.
+
+    >>> import numjet.numpy as jnp
+    >>> result = jnp.linalg.svd(jnp.eye(2))
+    >>> isinstance(result, SVDResult), result.S.shape
+    (True, (2,))
+    """
 
     U: Any
     S: Any

@@ -16,7 +16,14 @@ from numjet.lax.shape import create, rearrange
 from numjet.lax.shape.rearrange import check_unsharded
 from numjet.numpy.core.concrete import known
 from numjet.numpy.core.creation import linspace
-from numjet.numpy.core.promotion import as_dtype, check_arraylike, literal, promote_dtypes_inexact, to_array
+from numjet.numpy.core.promotion import (
+    as_dtype,
+    as_named_dtype,
+    check_arraylike,
+    literal,
+    promote_dtypes_inexact,
+    to_array,
+)
 from numjet.numpy.indexing.subscript import getitem, scatter_update
 from numjet.numpy.indexing.where import choose_by
 from numjet.numpy.reduction.reductions import max as largest, min as smallest, sum as total
@@ -90,7 +97,7 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
     if range is not None and len(range) != 2:
         raise ValueError(f"`range` must be either None or a sequence of scalars, got {range}")
     if range is not None:
-        low, high = (as_dtype(to_array(v), dtype) for v in range)
+        low, high = (as_named_dtype("histogram_bin_edges", v, dtype) for v in range)
     elif not a.size:
         low, high = as_dtype(0.0, dtype), as_dtype(1.0, dtype)
         low, high = create.full((), low), create.full((), high)

@@ -21,7 +21,7 @@ from numjet.numpy.core.promotion import (
 from numjet.numpy.indexing.where import choose_by, truth
 from numjet.numpy.reduction import reductions
 from numjet.numpy.reduction.cumulative import without_nan
-from numjet.numpy.reduction.reductions import Axis, axes_of
+from numjet.numpy.reduction.reductions import Axis
 from numjet.numpy.reduction.statistics import computing_dtype, inexact_dtype
 from numjet.numpy.ufuncs.logic import isnan, logical_not
 
@@ -155,15 +155,14 @@ def nanvar(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, ddof:
     a = array_arg("nanvar", a)
     wanted = dtypes.to_floating_dtype(inexact_dtype("nanvar", dtype, a))
     wide = computing_dtype(dtypes.common_dtype(dtypes.to_inexact_dtype(a.dtype), wanted))
-    axes = axes_of(axis, a.ndim)
     present = _present("nanvar", a, where)
-    center = nanmean(a, axes, wide, None, True, where) if mean is None else as_dtype(operand("nanvar", mean), wide)
+    center = nanmean(a, axis, wide, None, True, where) if mean is None else as_dtype(operand("nanvar", mean), wide)
     centered = arithmetic.sub_p.bind(*operands("nanvar", as_dtype(a, wide), center))
     centered = choose_by("nanvar", present, centered, literal(0, wide))
     squares = _squared_length(centered)
-    count = reductions.sum(present, axes, squares.dtype, None, keepdims)
+    count = reductions.sum(present, axis, squares.dtype, None, keepdims)
     left = arithmetic.sub_p.bind(*operands("nanvar", count, as_dtype(operand("nanvar", ddof), squares.dtype)))
-    ratio = arithmetic.div_p.bind(reductions.sum(squares, axes, None, None, keepdims), left)
+    ratio = arithmetic.div_p.bind(reductions.sum(squares, axis, None, None, keepdims), left)
     enough = compare.gt_p.bind(left, literal(0.0, left.dtype))
     return strong_array(as_dtype(choose_by("nanvar", enough, ratio, literal(float("nan"), ratio.dtype)), wanted))
 

@@ -10,6 +10,7 @@ import numpy as np
 from numjet.foundation import dtypes
 from numjet.foundation.dimension import is_empty
 from numjet.lax.axes import as_axes, as_axis, listed, without
+from numjet.lax.collective.reductions import pmax, pmin, psum
 from numjet.lax.elementwise import arithmetic, bitwise, compare
 from numjet.lax.reduction import argreduce
 from numjet.lax.reduction.reduce import (
@@ -28,6 +29,7 @@ from numjet.numpy.indexing.where import choose_by, truth
 Axis = Any
 _BOOL = np.dtype(np.bool_)
 _INEXACT = frozenset(dtypes.INEXACT)
+_OVER_NAMES = {"sum": psum, "max": pmax, "min": pmin}
 _DEFAULT_INT = {"i": np.dtype(np.int64), "u": np.dtype(np.uint64), "b": np.dtype(np.int64)}
 
 
@@ -47,6 +49,29 @@ def axes_of(axis: Axis, ndim: int) -> tuple[int, ...]:
     if len(set(found)) != len(found):
         raise ValueError(f"duplicate value in 'axis': {axis}")
     return found
+
+
+def split_names(axis: Axis, ndim: int) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """The axes of the array that `axis` means, as axes_of gives them, and the named axes of enclosing maps among them.
+
+    >>> split_names(("batch", -1), 2), split_names(None, 2)
+    (((1,), ('batch',)), ((0, 1), ()))
+    """
+    if axis is None or type(axis) is int:
+        return axes_of(axis, ndim), ()
+    entries = (axis,) if isinstance(axis, str) else listed(axis)
+    names = tuple(a for a in entries if isinstance(a, str))
+    if len(set(names)) != len(names):
+        raise ValueError(f"duplicate value in 'axis': {axis}")
+    return axes_of(axis if not names else tuple(a for a in entries if not isinstance(a, str)), ndim), names
+
+
+def _over_names(name: str, x: Any, names: tuple[str, ...]) -> Any:
+    """The reduction `name` of x over named axes. NotImplementedError for one that has no collective."""
+    if name not in _OVER_NAMES:
+        raise NotImplementedError(f"Named reductions not implemented for jnp.{name}(): sum, max, min, mean, var and std take "
+                                  f"axis names, and axis has {names}. lax.all_gather gives an axis that is reduced by number.")
+    return _OVER_NAMES[name](x, names)
 
 
 def put_back(x: Any, full: tuple[int, ...], axes: tuple[int, ...]) -> Any:
@@ -92,8 +117,10 @@ def _reduce(name: str, a: Any, axis: Axis, op: Any, dtype: np.dtype, identity: A
     if where is not None:
         x = mask(name, where, x, identity)
     full = x.aval.shape
-    axes = axes_of(axis, len(full))
-    out = strong_array(op.bind(x, axes=axes))
+    axes, names = split_names(axis, len(full))
+    out = strong_array(op.bind(x, axes=axes) if axes or not names else x)
+    if names:
+        out = as_dtype(_over_names(name, out, names), dtype)
     if initial is not None:
         out = _with_initial(name, combine, out, initial)
     return put_back(out, full, axes) if keepdims else out
@@ -111,7 +138,8 @@ def _result_dtype(name: str, dtype: Any, a: Any, promote_integers: bool) -> np.d
 
 def sum(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
         where: Any = None, promote_integers: bool = True) -> Any:
-    """The sum of the elements along `axis` (an int, a tuple of ints; None: all).
+    """The sum of the elements along `axis` (an int, a tuple of ints; None: all). An axis may be a string: the name of one
+    that an enclosing vmap or shard_map has.
 
     dtype: that of the result and of the sum; by default that of a, but at least the default width for integers and bools
     (unless promote_integers is False). keepdims: reduced axes stay with size 1. initial: a number added to the sum.
@@ -154,7 +182,7 @@ def _extreme(name: str, a: Any, axis: Axis, out: None, keepdims: bool, initial: 
     if where is not None and initial is None:
         raise ValueError(f"reduction operation {name} does not have an identity, so to use a where mask one has to specify "
                          "'initial'")
-    if initial is None and True in [is_empty(a.shape[i]) for i in axes_of(axis, a.ndim)]:
+    if initial is None and True in [is_empty(a.shape[i]) for i in split_names(axis, a.ndim)[0]]:
         raise ValueError(f"zero-size array to reduction operation {name} which has no identity. Pass initial=.")
     identity = None if where is None else lowest(a.dtype)
     return _reduce(name, a, axis, op, a.dtype, identity, keepdims, initial, where, combine)

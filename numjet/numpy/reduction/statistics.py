@@ -10,13 +10,14 @@ from numjet.api.jit_when_eager import jit_when_eager
 from numjet.core.ir import Literal
 from numjet.core.trace import Tracer
 from numjet.foundation import dtypes
+from numjet.lax.collective.reductions import axis_size
 from numjet.lax.elementwise import arithmetic, compare, convert
 from numjet.lax.shape import rearrange
 from numjet.numpy.core import promotion
 from numjet.numpy.core.promotion import array_arg, as_dtype, check_out, literal, size_literal, strong_array
 from numjet.numpy.fastpath import small
 from numjet.numpy.indexing.where import choose_by, truth
-from numjet.numpy.reduction.reductions import Axis, axes_of, put_back, sum
+from numjet.numpy.reduction.reductions import Axis, axes_of, put_back, split_names, sum
 
 _COMPLEX = frozenset(dtypes.COMPLEX)
 _HALVES = frozenset(d for d in dtypes.FLOATING if d.itemsize < 4)
@@ -32,17 +33,18 @@ def computing_dtype(dtype: np.dtype) -> np.dtype:
     return dtypes.float32 if dtype in _HALVES else dtype
 
 
-def count(name: str, a: Any, axes: tuple[int, ...], where: Any, dtype: np.dtype) -> Any:
+def count(name: str, a: Any, axes: tuple[int, ...], names: tuple[str, ...], where: Any, dtype: np.dtype) -> Any:
     """The number of averaged elements: a number, or an array when a mask chooses them."""
     if where is None:
-        return size_literal(prod(a.shape[i] for i in axes), dtype)
+        return size_literal(prod(a.shape[i] for i in axes) * axis_size(names), dtype)
     chosen = promotion.broadcast_to(array_arg(name, where), a.shape)
-    return sum(chosen, axes, dtype=dtype, keepdims=False)
+    return sum(chosen, (*axes, *names), dtype=dtype, keepdims=False)
 
 
 @jit_when_eager("axis", "dtype", "out", "keepdims", small=False)
 def mean(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Any:
-    """The mean of the elements along `axis` (an int, a tuple of ints; None: all); NaN when there are none.
+    """The mean of the elements along `axis` (an int, a tuple of ints; None: all; names of axes as for `sum`); NaN when
+    there are none.
 
     dtype: of the result; by default that of a, float for integers. Floats of 16 bits are summed in 32. keepdims, where: as
     for `sum`.
@@ -59,17 +61,18 @@ def mean(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdim
     a = array_arg("mean", a)
     wanted = inexact_dtype("mean", dtype, a)
     wide = computing_dtype(dtypes.to_inexact_dtype(wanted))
-    axes = axes_of(axis, a.ndim)
-    total = sum(a, axes, wide, where=where)
-    result = strong_array(arithmetic.div_p.bind(total, count("mean", a, axes, where, wide)))
+    axes, names = split_names(axis, a.ndim)
+    total = sum(a, (*axes, *names), wide, where=where)   # of 32 bits for float64 while jax_enable_x64 is off
+    result = strong_array(arithmetic.div_p.bind(total, count("mean", a, axes, names, where, total.dtype)))
     result = as_dtype(result, wanted)
     return put_back(result, a.shape, axes) if keepdims else result
 
 
-def _deviations(name: str, a: Any, axes: tuple[int, ...], where: Any, given: Any, wide: np.dtype) -> Any:
+def _deviations(name: str, a: Any, axes: tuple[int, ...], names: tuple[str, ...], where: Any, given: Any, wide: np.dtype
+                ) -> Any:
     """|a - mean|^2, elementwise, real."""
     if given is None:
-        center = mean(a, axes, wide, where=where)
+        center = mean(a, (*axes, *names), wide, where=where)
         if center.ndim:
             center = rearrange.broadcast_in_dim(center, a.shape, [i for i in range(a.ndim) if i not in axes])
     else:
@@ -90,15 +93,16 @@ def _freedom(name: str, ddof: Any, correction: Any) -> Any:
     return correction
 
 
-def _variance(name: str, a: Any, axes: tuple[int, ...], wanted: np.dtype, ddof: Any, where: Any, given: Any) -> Any:
+def _variance(name: str, a: Any, axes: tuple[int, ...], names: tuple[str, ...], wanted: np.dtype, ddof: Any, where: Any,
+              given: Any) -> Any:
     """Sum of squares over (count - ddof), in the computing dtype; NaN where count <= ddof."""
     wide = computing_dtype(dtypes.common_dtype(dtypes.to_inexact_dtype(a.dtype), wanted))
     if where is not None:  # what is left out must not overflow, or its derivative is NaN
         a = choose_by(name, truth(promotion.operand(name, where)), a, literal(0, a.dtype))
-    squares = _deviations(name, a, axes, where, given, wide)
+    squares = _deviations(name, a, axes, names, where, given, wide)
     real = squares.dtype
-    total = sum(squares, axes, where=where)
-    n = count(name, a, axes, where, real)
+    total = sum(squares, (*axes, *names), where=where)
+    n = count(name, a, axes, names, where, real)
     if isinstance(n, Literal) and not isinstance(ddof, Tracer) and np.ndim(ddof) == 0:
         left = float(n.val) - float(ddof)
         return arithmetic.div_p.bind(total, literal(left if left > 0 else float("nan"), real))
@@ -120,8 +124,8 @@ def _spread(name: str, a: Any, axis: Axis, dtype: Any, out: None, ddof: Any, kee
     wanted = dtypes.to_floating_dtype(inexact_dtype(name, dtype, a))
     if dtype is not None and not dtypes.issubdtype(dtypes.as_dtype(dtype), np.inexact):
         raise ValueError(f"jnp.{name}: dtype must be floating or complex, got {dtype!r}")
-    axes = axes_of(axis, a.ndim)
-    result = _variance(name, a, axes, wanted, ddof, where, mean)
+    axes, names = split_names(axis, a.ndim)
+    result = _variance(name, a, axes, names, wanted, ddof, where, mean)
     result = strong_array(as_dtype(arithmetic.sqrt_p.bind(result) if root else result, wanted))
     return put_back(result, a.shape, axes) if keepdims else result
 

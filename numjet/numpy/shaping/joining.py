@@ -26,8 +26,9 @@ def _check_equal(name: str, arrays: Sequence[Any], axis: int) -> None:
     first = arrays[0].aval.shape
     for i, x in enumerate(arrays):
         if x.aval.ndim != len(first):
-            raise TypeError(f"jnp.{name}: expected arrays of equal rank, got shape {first} and, at position {i}, shape "
-                            f"{x.aval.shape}")
+            raise TypeError(f"jnp.{name}: Cannot concatenate arrays with different numbers of dimensions: got "
+                            f"{', '.join(str(y.aval.shape) for y in arrays)}: the one at position {i} has another rank than "
+                            "the first.")
         if any(m != n for d, (m, n) in enumerate(zip(x.aval.shape, first, strict=True)) if d != axis):
             raise TypeError(f"jnp.{name}: the arrays must agree in all axes but {axis}: got shape {first} and, at position "
                             f"{i}, shape {x.aval.shape}")
@@ -82,7 +83,7 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> An
     whole = parts[0].aval.shape
     for i, x in enumerate(parts):
         if x.aval.shape != whole:
-            raise ValueError(f"All input arrays must have the same shape: got {whole} and, at position {i}, {x.aval.shape}.")
+            raise ValueError(f"All input arrays must have the same shape. Got {whole} and, at position {i}, {x.aval.shape}.")
     dim = as_axis(axis, len(whole) + 1)
     kept = [d for d in range(len(whole) + 1) if d != dim]
     slab = (*whole[:dim], 1, *whole[dim:])
@@ -102,6 +103,16 @@ def vstack(tup: Any, dtype: Any = None) -> Any:
     (2, 2)
     """
     return concatenate(_widened("vstack", tup, _rank_2), 0, dtype)
+
+
+def row_stack(tup: Any, dtype: Any = None) -> Any:
+    """As vstack: NumPy's older name.
+
+    >>> import numjet.numpy as jnp
+    >>> row_stack([jnp.arange(2), jnp.arange(2)]).shape
+    (2, 2)
+    """
+    return vstack(tup, dtype)
 
 
 def hstack(tup: Any, dtype: Any = None) -> Any:

@@ -30,10 +30,11 @@ def _wanted_shape(name: str, shape: Any, size: int) -> tuple[int, ...]:
     if not unknown:
         return given
     if len(unknown) > 1:
-        raise TypeError(f"jnp.{name}: expected at most one -1 in the shape, got {given}")
+        raise TypeError(f"jnp.{name}: can only specify one unknown axis size with a `-1` value, got {given}")
     rest = prod(n for n in given if n != -1)
     if exceeds(1, rest) or size % rest:
-        raise ShapeMismatchError(f"cannot reshape array of size {size} into shape {given}: the size is no multiple of {rest}")
+        raise ShapeMismatchError(f"cannot reshape array of size {size} into shape {given} because the product of specified "
+                                 f"axis sizes ({rest}) does not evenly divide {size}")
     return tuple(size // rest if n == -1 else n for n in given)
 
 

@@ -1,6 +1,7 @@
 """Repetition, rotation and reversal: tile, repeat, roll, flip, rot90, resize."""
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Sequence
 from math import prod
@@ -59,7 +60,9 @@ def repeat(a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length
     """
     check_arraylike("repeat", a) if isinstance(repeats, (list, tuple)) else check_arraylike("repeat", a, repeats)
     a = to_array(a)
-    rearrange.check_unsharded("repeat", out_sharding)
+    if out_sharding is not None:
+        plain = functools.partial(repeat, axis=axis, total_repeat_length=total_repeat_length)
+        return rearrange.divided("repeat", plain, out_sharding, a, repeats)
     if axis is None:
         a, axis = ravel(a), 0
     dim = as_axis(axis, a.ndim)
@@ -69,8 +72,12 @@ def repeat(a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length
     if counts is None and total_repeat_length is None:
         raise_on = np.asarray if repeats.ndim else operator.index
         raise_on(repeats)  # the error names the argument that the value depends on
-    if counts is not None and counts.ndim == 0 and total_repeat_length is None:
+    placed = a.aval.placement
+    whole = placed is None or placed.parts[dim] is None
+    if counts is not None and counts.ndim == 0 and total_repeat_length is None and whole:
         return _repeat_each(a, operator.index(counts[()]), dim)
+    if placed is not None:
+        raise ValueError("Please pass sharding to `jnp.repeat` via `out_sharding` parameter.")
     if counts is not None:
         where = np.repeat(np.arange(a.shape[dim], dtype=np.int32), np.broadcast_to(counts.reshape(-1), (a.shape[dim],))
                           if counts.size == 1 else counts)
@@ -239,5 +246,5 @@ def resize(a: Any, new_shape: Any) -> Any:
     if size == 0 or a.size == 0:
         return create.full(target, np.zeros((), a.dtype)[()])
     times = -(-size // a.size)
-    a = join.concatenate([a] * times, 0) if times > 1 else a
+    a = rearrange.reshape(rearrange.broadcast_in_dim(a, (times, a.size), (1,)), (times * a.size,)) if times > 1 else a
     return rearrange.reshape(slicing.slice_in_dim(a, 0, size), target)

@@ -26,8 +26,8 @@ def _borders(name: str, sections: Any, size: int, even: bool) -> list[int]:
     if count <= 0:
         raise ValueError(f"jnp.{name}: number sections must be larger than 0, got {count}")
     if even and size % count:
-        raise ValueError(f"jnp.{name}: array split does not result in an equal division: {size} elements in {count} parts. "
-                         "array_split allows unequal parts.")
+        raise ValueError(f"jnp.{name}: array split does not result in an equal division: rest is {size % count}: "
+                         f"{size} elements in {count} parts. array_split allows unequal parts.")
     part, larger = divmod(size, count)
     sizes = [part + 1] * larger + [part] * (count - larger)
     return np.cumsum(sizes).tolist()

@@ -9,7 +9,7 @@ import numpy as np
 
 from numjet.control.custom.custom_jvp import custom_jvp
 from numjet.foundation import dtypes
-from numjet.lax.elementwise import arithmetic, special, transcendental
+from numjet.lax.elementwise import arithmetic, convert, special, transcendental
 from numjet.lax.shape import create
 from numjet.numpy.core.promotion import as_dtype, literal, operand_inexact, to_array
 from numjet.numpy.ufuncs.arithmetic import sqrt, to_array_checked
@@ -24,7 +24,11 @@ def i0(x: Any) -> Any:
     x = operand_inexact("i0", x)
     if x.aval.dtype not in dtypes.FLOATING:
         raise ValueError(f"Unsupported input type to jax.numpy.i0: {x.aval.dtype.name}; expected real numbers")
-    return _i0(to_array_checked("i0", x))
+    found = to_array_checked("i0", x)
+    if found.dtype.itemsize > 2:
+        return _i0(found)
+    wide = convert.convert_element_type(found, np.float32)   # exp(|x|) overflows before I0 does
+    return convert.convert_element_type(_i0(wide), found.dtype)
 
 
 @custom_jvp

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from numjet.api.eager_plans import taped
 from numjet.api.jit_when_eager import jit_when_eager
 from numjet.core.ir import Literal
 from numjet.core.trace import Array, Tracer
@@ -259,6 +260,11 @@ def power(x1: Any, x2: Any, /) -> Any:
     exponent = _known_integer(x2)
     if exponent is not None:
         return _integer_power(operand("power", x1), exponent)
+    return _general_power(x1, x2)
+
+
+def _power_of_arrays(x1: Any, x2: Any) -> Any:
+    """Powers whose exponents' values decide nothing."""
     x, y = operand("power", x1), operand("power", x2)
     if x.aval.dtype in _WHOLE and y.aval.dtype in _WHOLE:
         x, y = operands_numeric("power", x, y)
@@ -268,6 +274,9 @@ def power(x1: Any, x2: Any, /) -> Any:
         x = strong_array(x)  # a float to the power of an array of integers is an array of floats
     x, y = operands_inexact("power", x, y)
     return arithmetic.pow_p.bind(x, y)
+
+
+_general_power = taped(_power_of_arrays, ("x1", "x2"), numbers=True)
 
 
 def _known_integer(x: Any) -> int | None:

@@ -26,6 +26,10 @@ class ufunc:
 
     Made by `frompyfunc`, or as add, multiply, maximum and others. Missing methods (call, reduce, accumulate, at, reduceat)
     are derived as sequential loops over the elements.
+
+    >>> import numjet.numpy as jnp
+    >>> isinstance(jnp.add, ufunc), int(jnp.add.reduce(jnp.arange(4)))
+    (True, 6)
     """
 
     def __init__(self, func: Callable[..., Any], /, nin: int, nout: int, *, name: str | None = None,

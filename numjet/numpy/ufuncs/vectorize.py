@@ -89,7 +89,7 @@ def vectorize(pyfunc: Callable[..., Any], *, excluded: Collection[int | str] = f
     hint = f"on vectorized function with excluded={set(without) or '{}'} and signature={signature!r}"
     parsed = None if signature is None else _parse(signature)
 
-    @functools.wraps(pyfunc, assigned=("__module__", "__name__", "__qualname__", "__doc__"), updated=())
+    @functools.wraps(pyfunc, assigned=("__module__", "__name__", "__qualname__", "__doc__", "__annotations__"), updated=())
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         fn, given = _fix(pyfunc, args, kwargs, without)
         check_arraylike("vectorize", *given)

@@ -10,5 +10,6 @@ from numjet.scipy.integrate.initial_values import (
 )
 from numjet.scipy.integrate.quadrature import quad as quad
 from numjet.scipy.integrate.samples import (
-    cumulative_simpson as cumulative_simpson, cumulative_trapezoid as cumulative_trapezoid, simpson as simpson,
+    cumulative_simpson as cumulative_simpson, cumulative_trapezoid as cumulative_trapezoid, romb as romb,
+    simpson as simpson,
 )

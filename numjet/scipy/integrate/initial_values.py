@@ -31,6 +31,10 @@ class OdeResult(NamedTuple):
     the solution [len(times), n]. nfev, njev, nlu: evaluations of the field, of its Jacobian, and factorizations. status: 0 when
     the end was reached, 1 when an event ended the integration, -1 when a step became too small or max_steps was reached.
     success: whether status >= 0.
+
+    >>> result = solve_ivp(lambda t, y: -y, (0.0, 1.0), jnp.ones(2))
+    >>> isinstance(result, OdeResult), bool(result.success), result.y.shape[0]
+    (True, True, 2)
     """
 
     t: Any
@@ -49,7 +53,12 @@ class OdeResult(NamedTuple):
 class OdeSolution:
     """The solution between t_min and t_max, by the polynomials of the steps; beyond, by those of the outer ones. A pytree.
 
-    Calling it with a time gives the solution [n], with a vector of times [n, len(t)]."""
+    Calling it with a time gives the solution [n], with a vector of times [n, len(t)].
+
+    >>> solution = solve_ivp(lambda t, y: -y, (0.0, 1.0), jnp.ones(1), dense_output=True).sol
+    >>> isinstance(solution, OdeSolution), solution(0.5).shape, solution(jnp.linspace(0, 1, 4)).shape
+    (True, (1,), (1, 4))
+    """
 
     def __init__(self, starts: Any, ends: Any, lengths: Any, quartics: Any, sign: Any):
         self._parts = (starts, ends, lengths, quartics, sign)

@@ -36,6 +36,33 @@ def simpson(y: Any, x: Any = None, *, dx: Any = 1.0, axis: int = -1) -> Any:
     return total + _first_part(y[..., -1], y[..., -2], y[..., -3], gaps[..., -1], gaps[..., -2])
 
 
+@jit_when_eager("axis")
+def romb(y: Any, dx: Any = 1.0, axis: int = -1) -> Any:
+    """Romberg's rule: the integral of y along `axis`, of 2**k + 1 samples that are dx apart.
+
+    Richardson's extrapolation of the trapezoidal rules of all steps. A float, or complex. ValueError for other numbers of
+    samples.
+
+    >>> import numjet.numpy as jnp
+    >>> round(float(romb(jnp.linspace(0.0, 1.0, 5) ** 4, 0.25)), 4)
+    0.2
+    """
+    y, gaps = _samples("romb", y, None, dx, axis)
+    n = y.shape[-1] - 1
+    if n < 1 or n & (n - 1):
+        raise ValueError(f"romb: Number of samples must be one plus a non-negative power of 2, got {n + 1}")
+    width = gaps[..., 0]
+    row = [0.5 * n * width * (y[..., 0] + y[..., -1])]
+    for level in range(1, n.bit_length()):
+        step = n >> level
+        halved = 0.5 * row[0] + step * width * jnp.sum(y[..., step:n:2 * step], -1)
+        finer = [halved]
+        for k, coarse in enumerate(row, 1):
+            finer.append(finer[-1] + (finer[-1] - coarse) / (4 ** k - 1))
+        row = finer
+    return row[-1]
+
+
 @jit_when_eager("axis", "initial")
 def cumulative_trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1, initial: int | None = None) -> Any:
     """The trapezoidal rule up to each sample but the first; with `initial` (0) in front.

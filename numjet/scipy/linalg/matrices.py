@@ -8,9 +8,10 @@ import numpy as np
 
 from numjet.foundation import dtypes
 from numjet.lax.elementwise.convert import cast
+from numjet.lax.indexing import dynamic_slicing
 from numjet.lax.linalg import matrix as mx
 from numjet.lax.operands import real_dtype
-from numjet.lax.shape import join, rearrange
+from numjet.lax.shape import create, join, rearrange
 from numjet.numpy.core.creation import arange
 from numjet.numpy.core.promotion import broadcast_to, check_arraylike, promote_args, promote_args_inexact
 from numjet.numpy.indexing.subscript import getitem
@@ -31,11 +32,12 @@ def block_diag(*arrs: Any) -> Any:
         raise ValueError(f"Arguments to jax.scipy.linalg.block_diag must have at most 2 dimensions, got {arrs[bad[0]]} at "
                          f"argument {bad[0]}.")
     blocks = [rearrange.reshape(x, (1, x.size)) if x.ndim < 2 else x for x in blocks]
-    width, left, rows = sum(x.shape[1] for x in blocks), 0, []
+    shape = sum(x.shape[0] for x in blocks), sum(x.shape[1] for x in blocks)
+    out, top, left = create.full(shape, mx.scalar(0, blocks[0].dtype)), 0, 0
     for x in blocks:
-        rows.append(join.pad(x, mx.scalar(0, x.dtype), ((0, 0, 0), (left, width - left - x.shape[1], 0))))
-        left += x.shape[1]
-    return join.concatenate(rows, 0)
+        out = dynamic_slicing.dynamic_update_slice(out, x, (np.int32(top), np.int32(left)))
+        top, left = top + x.shape[0], left + x.shape[1]
+    return out
 
 
 def _by_index(values: Any, index: np.ndarray) -> Any:

@@ -26,6 +26,10 @@ class LeastSquaresResult(NamedTuple):
     the cost. optimality: the largest size of its elements, at bounds of the step that they leave. active_mask: -1 at a lower
     bound, 1 at an upper one, else 0. nfev, njev: evaluations. status: 0 when max_nfev was reached, 1, 2, 3 or 4 for gtol, ftol,
     xtol, or both of these. success: whether it is positive.
+
+    >>> result = least_squares(lambda x: x - 2, jnp.zeros(1))
+    >>> isinstance(result, LeastSquaresResult), round(float(result.x[0]), 3)
+    (True, 2.0)
     """
 
     x: Any

@@ -10,6 +10,12 @@ class OptimizeResults(NamedTuple):
     x: the point found. success: whether the gradient is below the tolerance. status: 0 for success, 1 when maxiter was
     reached, 3 when the line search found no step. fun, jac: value and gradient at x. hess_inv: approximation of the inverse
     of the Hessian. nfev, njev: evaluations of function and gradient. nit: iterations.
+
+    >>> import numjet.numpy as jnp
+    >>> from numjet.scipy.optimize import minimize
+    >>> result = minimize(lambda x: jnp.sum((x - 2) ** 2), jnp.zeros(1), method="BFGS")
+    >>> isinstance(result, OptimizeResults), bool(result.success)
+    (True, True)
     """
 
     x: Any

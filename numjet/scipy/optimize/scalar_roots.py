@@ -18,7 +18,12 @@ _XTOL, _RTOL = 2e-12, float(4 * np.finfo(np.float64).eps)
 
 
 class RootResults(NamedTuple):
-    """What a search for a root tells: the root, iterations, evaluations of the function, and whether it converged."""
+    """What a search for a root tells: the root, iterations, evaluations of the function, and whether it converged.
+
+    >>> root, result = brentq(lambda x: x * x - 2, 0.0, 2.0, full_output=True)
+    >>> isinstance(result, RootResults), bool(result.converged)
+    (True, True)
+    """
 
     root: Any
     iterations: Any

@@ -16,7 +16,7 @@ from numjet.scipy.signal.filters import (
     filtfilt as filtfilt, lfilter as lfilter, lfilter_zi as lfilter_zi, savgol_coeffs as savgol_coeffs,
     savgol_filter as savgol_filter, sosfilt as sosfilt, sosfilt_zi as sosfilt_zi, sosfiltfilt as sosfiltfilt,
 )
-from numjet.scipy.signal.peaks import find_peaks as find_peaks
+from numjet.scipy.signal.peaks import find_peaks as find_peaks, peak_prominences as peak_prominences, peak_widths as peak_widths
 from numjet.scipy.signal.resampling import (
     correlation_lags as correlation_lags, freqz as freqz, hilbert as hilbert, resample as resample,
     resample_poly as resample_poly, sosfreqz as sosfreqz, upfirdn as upfirdn,

@@ -2,6 +2,7 @@
 Imports `control`, `lax`, `nn` and `numpy`. Add a function to the file of its family, and its name here.
 """
 
+from numjet.numpy.core import taped as _taped
 from numjet.nn.normalization import logsumexp as logsumexp
 from numjet.scipy.special.bessel import bessel_jn as bessel_jn
 from numjet.scipy.special.airy import airy as airy, airye as airye
@@ -45,8 +46,15 @@ from numjet.scipy.special.hypergeometric_limits import hyp0f1 as hyp0f1
 from numjet.scipy.special.integrals import (
     exp1 as exp1, expi as expi, expn as expn, i0 as i0, i0e as i0e, i1 as i1, i1e as i1e, spence as spence,
 )
+from numjet.scipy.special.kelvin import (
+    bei as bei, beip as beip, ber as ber, berp as berp, kei as kei, keip as keip, kelvin as kelvin, ker as ker, kerp as kerp,
+)
 from numjet.scipy.special.lambert import (
     cosm1 as cosm1, exprel as exprel, lambertw as lambertw, log_expit as log_expit, wrightomega as wrightomega,
+)
+from numjet.scipy.special.legendre import lpmn as lpmn, lpmn_values as lpmn_values
+from numjet.scipy.special.mathieu import (
+    mathieu_a as mathieu_a, mathieu_b as mathieu_b, mathieu_cem as mathieu_cem, mathieu_sem as mathieu_sem,
 )
 from numjet.scipy.special.modified_bessel import (
     h1vp as h1vp, h2vp as h2vp, iv as iv, ive as ive, ivp as ivp, jvp as jvp, k0 as k0, k0e as k0e, k1 as k1, k1e as k1e,
@@ -77,4 +85,13 @@ from numjet.scipy.special.quantiles import (
 from numjet.scipy.special.spherical import sph_harm_y as sph_harm_y
 from numjet.scipy.special.struve import modstruve as modstruve, struve as struve
 from numjet.scipy.special.trigonometric_integrals import owens_t as owens_t, sici as sici
+from numjet.scipy.special.zeros import (
+    ai_zeros as ai_zeros, bei_zeros as bei_zeros, beip_zeros as beip_zeros, ber_zeros as ber_zeros, berp_zeros as berp_zeros,
+    bi_zeros as bi_zeros, erf_zeros as erf_zeros, fresnel_zeros as fresnel_zeros, fresnelc_zeros as fresnelc_zeros,
+    fresnels_zeros as fresnels_zeros, jn_zeros as jn_zeros, jnp_zeros as jnp_zeros, kei_zeros as kei_zeros,
+    keip_zeros as keip_zeros, ker_zeros as ker_zeros, kerp_zeros as kerp_zeros, y0_zeros as y0_zeros, y1_zeros as y1_zeros,
+    y1p_zeros as y1p_zeros, yn_zeros as yn_zeros, ynp_zeros as ynp_zeros,
+)
 from numjet.scipy.special.elementary import nearest as round  # noqa: F401
+
+_taped.elementwise(vars())

@@ -5,6 +5,7 @@ import math
 from typing import Any
 
 import numjet.numpy as jnp
+from numjet.api.jit_when_eager import jit_when_eager
 from numjet.control.custom.custom_jvp import custom_jvp
 from numjet.control.loops.while_loop import fori_loop
 from numjet.lax.elementwise import special
@@ -367,6 +368,7 @@ def _ndtri_exp(y: Any) -> Any:
 _ndtri_exp.defjvps(lambda t, out, y: t * jnp.exp(y + 0.5 * out * out + 0.5 * math.log(2 * math.pi)))
 
 
+@jit_when_eager()
 def ndtri_exp(y: Any) -> Any:
     """The inverse of log_ndtr: the x with log_ndtr(x) = y; NaN for y > 0.
 

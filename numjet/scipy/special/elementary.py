@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 import numjet.numpy as jnp
+from numjet.api.jit_when_eager import jit_when_eager
 from numjet.control.custom.custom_jvp import custom_jvp
 from numjet.lax.elementwise import special
 from numjet.scipy.special.elliptic import ellipkm1
@@ -395,6 +396,7 @@ def _shichi_jvp(primals: Any, tangents: Any) -> Any:
     return _shichi(x), (t * jnp.where(zero, 1, jnp.sinh(x) / jnp.where(zero, 1, x)), t * jnp.cosh(x) / x)
 
 
+@jit_when_eager()
 def shichi(x: Any) -> tuple[Any, Any]:
     """The hyperbolic sine and cosine integrals Shi(x) and Chi(|x|), real.
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 import numjet.numpy as jnp
+from numjet.api.jit_when_eager import jit_when_eager
 from numjet.control.loops.while_loop import fori_loop
 from numjet.scipy.special.gamma_family import floats
 
@@ -187,6 +188,7 @@ def _without(phi: Any, turns: Any) -> Any:
     return (phi - turns * high) - turns * low
 
 
+@jit_when_eager()
 def ellipkinc(phi: Any, m: Any) -> Any:
     """The incomplete elliptic integral of the first kind: of (1 - m sin(t)^2)^(-1/2) from 0 to phi.
 
@@ -211,6 +213,7 @@ def _at_infinity(phi: Any, m: Any, out: Any, steep: Any) -> Any:
     return jnp.where((m == -jnp.inf) & jnp.isfinite(phi), jnp.where(phi == 0, 0, steep), out)
 
 
+@jit_when_eager()
 def ellipeinc(phi: Any, m: Any) -> Any:
     """The incomplete elliptic integral of the second kind: of (1 - m sin(t)^2)^(1/2) from 0 to phi.
 

@@ -131,8 +131,35 @@ def _dawsn_series(x: Any) -> Any:
     return x * total
 
 
+# float32: Chebyshev interpolants of D(x) / x in x^2 up to 1, of x D(x) in x - 5/2 up to 4, of 2 x D(x) in 1 / x^2 beyond; the
+# largest relative error is 1.4e-8, and 2.5 units in the last place with the rounding errors of their evaluation.
+_DAWSN_NEAR = (1.0, -0.66666615, 0.266658515, -0.0761409029, 0.0167865157, -0.00285760267, 0.000299166539)
+_DAWSN_MIDDLE = (0.557709277, -0.0654628873, 0.0482384115, -0.0149326911, -0.0134909982, 0.0209465008, -0.0120672612,
+                 0.00166718382, 0.00242233532, -0.00180628162, 0.000346059765, 0.00024034208, -0.000150447144, 5.49390563e-07,
+                 1.79857961e-05, -1.72613534e-06, -8.00990222e-07)
+_DAWSN_FAR = (1.0, 0.499991179, 0.752200067, 1.67447579, 14.9261703, -136.471573, 1507.56152)
+
+
+def _horner(coefficients: tuple[float, ...], x: Any) -> Any:
+    total = jnp.full_like(x, coefficients[-1])
+    for c in coefficients[-2::-1]:
+        total = total * x + c
+    return total
+
+
+def _dawsn_single(x: Any) -> Any:
+    size = jnp.abs(x)
+    small, middle, inverse = jnp.minimum(size, 1), jnp.clip(size, 1, 4), 1 / jnp.maximum(size, 4)
+    out = jnp.where(size < 4, _horner(_DAWSN_MIDDLE, middle - 2.5) / middle,
+                    _horner(_DAWSN_FAR, inverse * inverse) * (0.5 * inverse))
+    near = jnp.copysign(small, x) * _horner(_DAWSN_NEAR, small * small)
+    return jnp.where(size < 1, near, jnp.copysign(out, x))
+
+
 @custom_jvp
 def _dawsn(x: Any) -> Any:
+    if x.dtype == np.float32:
+        return _dawsn_single(x)
     size = jnp.abs(x)
     far = size > 1e8
     y = jnp.where(far | jnp.isnan(x), 1, size)

@@ -1,7 +1,9 @@
 """Gamma, beta and zeta functions, factorials and binomial coefficients."""
 from __future__ import annotations
 
+import functools
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -24,6 +26,14 @@ def floats(name: str, *args: Any) -> list[Any]:
     if found[0].dtype in dtypes.COMPLEX:
         raise ValueError(f"{name} does not support complex-valued inputs")
     return promote_shapes(name, *found) if len(found) > 1 else found
+
+
+def halves_in_float32(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, with halves computed in float32 and rounded once: intermediate results of theirs overflow soon."""
+    @functools.wraps(function)
+    def wide(x: Any, *args: Any) -> Any:
+        return jnp.astype(function(jnp.astype(x, np.float32), *args), x.dtype) if x.dtype.itemsize == 2 else function(x, *args)
+    return wide
 
 
 # -------------------------------------------------------------------------------------------- gamma
@@ -61,6 +71,11 @@ def gamma(x: Any) -> Any:
     (x,) = promote_args_inexact("gamma", x)
     if x.dtype in dtypes.COMPLEX:
         return gamma_of_complex(x)
+    return _real_gamma(x)
+
+
+@halves_in_float32
+def _real_gamma(x: Any) -> Any:
     return gammasgn(x) * jnp.exp(special.lgamma(x))
 
 

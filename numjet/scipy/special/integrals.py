@@ -5,10 +5,11 @@ import math
 from typing import Any
 
 import numjet.numpy as jnp
+from numjet.api.jit_when_eager import jit_when_eager
 from numjet.control.custom.custom_jvp import custom_jvp
 from numjet.control.loops.while_loop import fori_loop
 from numjet.lax.elementwise import special
-from numjet.scipy.special.gamma_family import _bernoulli_numbers, floats
+from numjet.scipy.special.gamma_family import _bernoulli_numbers, floats, halves_in_float32
 
 _EULER = 0.57721566490153286061
 
@@ -54,7 +55,7 @@ def i0(x: Any) -> Any:
     1.0
     """
     x, = floats("i0", x)
-    return _i0(x)
+    return halves_in_float32(_i0)(x)
 
 
 def i1e(x: Any) -> Any:
@@ -72,7 +73,7 @@ def i1(x: Any) -> Any:
     >>> float(i1(0.0))
     0.0
     """
-    return _i1(floats("i1", x)[0])
+    return halves_in_float32(_i1)(floats("i1", x)[0])
 
 
 # -------------------------------------------------------------------------------------------- exponential integrals
@@ -130,6 +131,7 @@ def _exp1(x: Any) -> Any:
 _exp1.defjvps(lambda t, out, x: -t * jnp.exp(-x) / x)
 
 
+@jit_when_eager()
 def exp1(x: Any) -> Any:
     """The integral of exp(-t) / t from x to infinity; infinite at 0, NaN for negative x.
 
@@ -162,13 +164,14 @@ def _factorial_series(x: Any, terms: int) -> Any:
 _expi.defjvps(lambda t, out, x: t * jnp.exp(x) / x)
 
 
+@jit_when_eager()
 def expi(x: Any) -> Any:
     """The principal value of the integral of exp(t) / t up to x; -inf at 0.
 
     >>> round(float(expi(1.0)), 4)
     1.8951
     """
-    return _expi(floats("expi", x)[0])
+    return halves_in_float32(_expi)(floats("expi", x)[0])
 
 
 @custom_jvp
@@ -186,6 +189,7 @@ def _expn(n: Any, x: Any) -> Any:
 _expn.defjvps(None, lambda t, out, n, x: -t * _expn(n - 1, x))
 
 
+@jit_when_eager()
 def expn(n: Any, x: Any) -> Any:
     """The integral of exp(-x t) / t^n from 1 to infinity, for whole n >= 0 and x >= 0, else NaN.
 

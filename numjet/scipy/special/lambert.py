@@ -8,6 +8,7 @@ import numpy as np
 
 import numjet.numpy as jnp
 from numjet import lax
+from numjet.api.jit_when_eager import jit_when_eager
 from numjet.control.custom.custom_jvp import custom_jvp
 from numjet.control.loops.while_loop import fori_loop
 from numjet.foundation import dtypes
@@ -62,6 +63,7 @@ def _lambertw_jvp(primals: Any, tangents: Any) -> Any:
     return w, tangents[0] * jnp.exp(-w) / (1 + w)
 
 
+@jit_when_eager()
 def lambertw(z: Any, k: Any = 0, tol: float = 1e-8) -> Any:
     """Lambert's W: the branch k of the solutions w of w exp(w) = z, complex.
 

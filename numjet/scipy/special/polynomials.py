@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 import numjet.numpy as jnp
+from numjet.api.jit_when_eager import jit_when_eager
 from numjet.control.loops.while_loop import fori_loop
 from numjet.core.trace import Tracer
 from numjet.numpy.core.promotion import array_arg
@@ -51,6 +52,7 @@ def _polynomial(name: str, n: Any, args: tuple[Any, ...], recurrence: Callable[.
     return _evaluated(degree, jnp.ones_like(x), first, x, step).astype(dtype)
 
 
+@jit_when_eager()
 def eval_legendre(n: Any, x: Any) -> Any:
     """Legendre's polynomial P_n(x). n: integers (TypeError for others), which broadcast against x; NaN for negative ones.
 
@@ -60,6 +62,7 @@ def eval_legendre(n: Any, x: Any) -> Any:
     return _polynomial("eval_legendre", n, (x,), lambda x: (x, lambda k: ((2 * k + 1) / (k + 1), 0, k / (k + 1))))
 
 
+@jit_when_eager()
 def eval_chebyt(n: Any, x: Any) -> Any:
     """Chebyshev's polynomial of the first kind T_n(x); n as of eval_legendre.
 
@@ -69,6 +72,7 @@ def eval_chebyt(n: Any, x: Any) -> Any:
     return _polynomial("eval_chebyt", n, (x,), lambda x: (x, lambda k: (2, 0, 1)))
 
 
+@jit_when_eager()
 def eval_chebyu(n: Any, x: Any) -> Any:
     """Chebyshev's polynomial of the second kind U_n(x); n as of eval_legendre.
 
@@ -78,6 +82,7 @@ def eval_chebyu(n: Any, x: Any) -> Any:
     return _polynomial("eval_chebyu", n, (x,), lambda x: (2 * x, lambda k: (2, 0, 1)))
 
 
+@jit_when_eager()
 def eval_hermite(n: Any, x: Any) -> Any:
     """Hermite's polynomial H_n(x), of physicists; n as of eval_legendre.
 
@@ -87,6 +92,7 @@ def eval_hermite(n: Any, x: Any) -> Any:
     return _polynomial("eval_hermite", n, (x,), lambda x: (2 * x, lambda k: (2, 0, 2 * k)))
 
 
+@jit_when_eager()
 def eval_hermitenorm(n: Any, x: Any) -> Any:
     """Hermite's polynomial He_n(x), of probability theory; n as of eval_legendre.
 
@@ -96,6 +102,7 @@ def eval_hermitenorm(n: Any, x: Any) -> Any:
     return _polynomial("eval_hermitenorm", n, (x,), lambda x: (x, lambda k: (1, 0, k)))
 
 
+@jit_when_eager()
 def eval_laguerre(n: Any, x: Any) -> Any:
     """Laguerre's polynomial L_n(x); n as of eval_legendre.
 
@@ -106,6 +113,7 @@ def eval_laguerre(n: Any, x: Any) -> Any:
         1 - x, lambda k: (-1 / (k + 1), (2 * k + 1) / (k + 1), k / (k + 1))))
 
 
+@jit_when_eager()
 def eval_genlaguerre(n: Any, alpha: Any, x: Any) -> Any:
     """The generalized polynomial of Laguerre L_n^(alpha)(x); n as of eval_legendre.
 
@@ -116,6 +124,7 @@ def eval_genlaguerre(n: Any, alpha: Any, x: Any) -> Any:
         1 + a - x, lambda k: (-1 / (k + 1), (2 * k + 1 + a) / (k + 1), (k + a) / (k + 1))))
 
 
+@jit_when_eager()
 def eval_gegenbauer(n: Any, alpha: Any, x: Any) -> Any:
     """Gegenbauer's polynomial C_n^(alpha)(x); n as of eval_legendre.
 
@@ -126,6 +135,7 @@ def eval_gegenbauer(n: Any, alpha: Any, x: Any) -> Any:
         2 * a * x, lambda k: (2 * (k + a) / (k + 1), 0, (k + 2 * a - 1) / (k + 1))))
 
 
+@jit_when_eager()
 def eval_jacobi(n: Any, alpha: Any, beta: Any, x: Any) -> Any:
     """Jacobi's polynomial P_n^(alpha, beta)(x), for alpha, beta > -1; n as of eval_legendre. DLMF 18.9.2.
 
@@ -142,6 +152,7 @@ def eval_jacobi(n: Any, alpha: Any, beta: Any, x: Any) -> Any:
     return _polynomial("eval_jacobi", n, (alpha, beta, x), recurrence)
 
 
+@jit_when_eager()
 def eval_chebyc(n: Any, x: Any) -> Any:
     """Chebyshev's polynomial C_n(x) = 2 T_n(x / 2), on [-2, 2]; n as of eval_legendre.
 
@@ -152,6 +163,7 @@ def eval_chebyc(n: Any, x: Any) -> Any:
     return 2 * eval_chebyt(n, 0.5 * x)
 
 
+@jit_when_eager()
 def eval_chebys(n: Any, x: Any) -> Any:
     """Chebyshev's polynomial S_n(x) = U_n(x / 2), on [-2, 2]; n as of eval_legendre.
 
@@ -162,6 +174,7 @@ def eval_chebys(n: Any, x: Any) -> Any:
     return eval_chebyu(n, 0.5 * x)
 
 
+@jit_when_eager()
 def eval_sh_legendre(n: Any, x: Any) -> Any:
     """Legendre's polynomial shifted to [0, 1], P_n(2 x - 1); n as of eval_legendre.
 
@@ -172,6 +185,7 @@ def eval_sh_legendre(n: Any, x: Any) -> Any:
     return eval_legendre(n, 2 * x - 1)
 
 
+@jit_when_eager()
 def eval_sh_chebyt(n: Any, x: Any) -> Any:
     """Chebyshev's polynomial of the first kind shifted to [0, 1], T_n(2 x - 1); n as of eval_legendre.
 
@@ -182,6 +196,7 @@ def eval_sh_chebyt(n: Any, x: Any) -> Any:
     return eval_chebyt(n, 2 * x - 1)
 
 
+@jit_when_eager()
 def eval_sh_chebyu(n: Any, x: Any) -> Any:
     """Chebyshev's polynomial of the second kind shifted to [0, 1], U_n(2 x - 1); n as of eval_legendre.
 
@@ -192,6 +207,7 @@ def eval_sh_chebyu(n: Any, x: Any) -> Any:
     return eval_chebyu(n, 2 * x - 1)
 
 
+@jit_when_eager()
 def eval_sh_jacobi(n: Any, p: Any, q: Any, x: Any) -> Any:
     """Jacobi's polynomial shifted to [0, 1]: G_n^(p, q)(x) = P_n^(p - q, q - 1)(2 x - 1) / binom(2 n + p - 1, n).
 

@@ -13,10 +13,12 @@ from numjet.control.custom.custom_calls import SymbolicZero
 from numjet.control.custom.custom_jvp import custom_jvp
 from numjet.core.trace import aval_of
 from numjet.foundation import dtypes
+from numjet.lax.barrier import optimization_barrier
 from numjet.lax.elementwise import special, transcendental
+from numjet.lax.elementwise.bits import reduce_precision
 from numjet.nn import normalization
 from numjet.numpy.core.promotion import promote_args_inexact, promote_shapes
-from numjet.scipy.special.gamma_family import floats
+from numjet.scipy.special.gamma_family import floats, halves_in_float32
 
 _HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
 
@@ -195,11 +197,29 @@ def kl_div(p: Any, q: Any) -> Any:
 
 # -------------------------------------------------------------------------------------------- normal distribution
 
+@custom_jvp
 def _ndtr(x: Any) -> Any:
-    half = x * math.sqrt(0.5)
-    near = abs(half) < math.sqrt(0.5)
-    tail = 0.5 * special.erfc(abs(half))
-    return jnp.where(near, 0.5 + 0.5 * special.erf(jnp.where(near, half, 0)), jnp.where(x > 0, 1 - tail, tail))
+    """erfc(-x / sqrt(2)) / 2, where the rounding error of the argument, which tails magnify by x**2, is made good to first
+    order."""
+    wide = x.astype(np.float32) if x.dtype.itemsize == 2 else x
+    y = wide * -math.sqrt(0.5)
+    lost = jnp.where(jnp.abs(wide) < 40, _rounding_of_scaled(wide, y, -math.sqrt(0.5), _SQRT_HALF_LOW), 0)
+    return (0.5 * special.erfc(y) - lost * jnp.exp(-y * y) * (1 / math.sqrt(math.pi))).astype(x.dtype)
+
+
+def _rounding_of_scaled(x: Any, product: Any, factor: float, low: float) -> Any:
+    """x (factor + low) - product, the rounding error of a product: by halves of the significands (T. J. Dekker, 1971)."""
+    exponent, half = (11, 25) if x.dtype == dtypes.float64 else (8, 11)
+    near = float(np.asarray(factor, x.dtype))
+    head = float(np.float32(factor)) if x.dtype == dtypes.float64 else math.floor(near * 2.0**12) / 2.0**12
+    upper = reduce_precision(x, exponent, half)
+    rest = (x - upper) * head + upper * (near - head) + (x - upper) * (near - head)
+    return (upper * head - optimization_barrier(product)) + rest + x * (factor - near + low)
+
+
+_SQRT_HALF_LOW = 4.833646656726457e-17   # of -sqrt(1/2), beyond float64
+# Beyond 40 the density is 0: infinities are kept out, so that its own derivatives are 0 there, too.
+_ndtr.defjvps(lambda t, out, x: t * (jnp.exp(-0.5 * jnp.clip(x, -40, 40) ** 2) * (1 / math.sqrt(2 * math.pi))))
 
 
 def ndtr(x: Any) -> Any:
@@ -231,9 +251,9 @@ def _log_ndtr3(x: Any) -> Any:
 
 def _log_ndtr_of(x: Any, order: int) -> Any:
     low, high = (-20.0, 8.0) if aval_of(x).dtype == dtypes.float64 else (-10.0, 5.0)
-    inside = jnp.clip(x, low, high)
-    middle = jnp.where(inside > 0, jnp.log1p(-_ndtr(-abs(inside))), jnp.log(_ndtr(inside)))
-    return jnp.where(x > high, -_ndtr(-x), jnp.where(x > low, middle, _log_tail(jnp.minimum(x, low), order)))
+    smaller = _ndtr(-abs(x))
+    middle = jnp.where(x > 0, jnp.log1p(-smaller), jnp.log(jnp.where(x > low, smaller, 0.5)))
+    return jnp.where(x > high, -smaller, jnp.where(x > low, middle, _log_tail(jnp.minimum(x, low), order)))
 
 
 _log_ndtr3.defjvps(lambda t, out, x: t * jnp.exp(-0.5 * (x * x) - out - _HALF_LOG_2PI))
@@ -248,7 +268,9 @@ def log_ndtr(x: Any, series_order: int = 3) -> Any:
     if not isinstance(series_order, int) or not 0 <= series_order <= 30:
         raise ValueError(f"log_ndtr: expected an int series_order from 0 to 30, got {series_order!r}")
     x, = floats("log_ndtr", x)
-    return _log_ndtr3(x) if series_order == 3 else _log_ndtr_of(x, series_order)
+    if series_order == 3:
+        return halves_in_float32(_log_ndtr3)(x)
+    return halves_in_float32(_log_ndtr_of)(x, series_order)
 
 
 # M. J. Wichura: Algorithm AS 241: The percentage points of the normal distribution (Applied Statistics 37, 1988): quotients

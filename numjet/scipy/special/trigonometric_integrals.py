@@ -8,6 +8,7 @@ import numpy as np
 
 import numjet.numpy as jnp
 from numjet import lax
+from numjet.api.jit_when_eager import jit_when_eager
 from numjet.control.custom.custom_jvp import custom_jvp
 from numjet.control.loops.while_loop import fori_loop
 from numjet.foundation import dtypes
@@ -67,6 +68,7 @@ def _sici_jvp(primals: Any, tangents: Any) -> Any:
     return _sici(x), (t * jnp.sinc(x / math.pi), t * jnp.cos(x) / x)
 
 
+@jit_when_eager()
 def sici(x: Any) -> tuple[Any, Any]:
     """The sine integral Si(x) and the cosine integral Ci(|x|), real. ValueError for complex numbers.
 

@@ -208,7 +208,8 @@ def test_branches_of_different_shapes_and_structures():
 
 
 @pytest.mark.parametrize(("pred", "text"), [(np.array([True, False]), r"Pred must be a scalar, got .* of shape \(2,\)"),
-                                            ("a", "either boolean or number, got a. Pred must be a scalar, not of type <class"),
+                                            ("a", "Pred must be a scalar, got a of type <class"),
+                                            (None, "cond predicate is None"),
                                             (1j, "Pred type must be either boolean or number")])
 def test_bad_predicates(pred, text):
     with pytest.raises(TypeError, match=text):
@@ -279,3 +280,12 @@ def test_branches_that_only_pass_values_through():
     f = nj.jit(lambda i, x, y: switch(i, [lambda x, y: (y, x)] * 3, x, y))
     assert f(1, 2.0, 3.0) == (3.0, 2.0)
     assert nj.grad(lambda x: f(1, x, 3.0)[1])(2.0) == 1
+
+
+@pytest.mark.parametrize("operand", [True, 1, 1.0, 1j, F32(1), np.ones(2), (1.0, {"a": 2})], ids=str)
+def test_results_of_known_branches_are_arrays(operand):
+    """A branch that returns its operand: a Python number or NumPy's becomes an array, of the type that jit gives."""
+    for choose in (lambda x: switch(0, [lambda x: x, lambda x: x], x), lambda x: cond(True, lambda x: x, lambda x: x, x)):
+        got, want = nj.tree.leaves(choose(operand)), nj.tree.leaves(nj.jit(choose)(operand))
+        assert all(isinstance(x, nj.Array) for x in got)
+        assert [(nj.typeof(x), x.tolist()) for x in got] == [(nj.typeof(x), x.tolist()) for x in want]

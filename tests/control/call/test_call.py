@@ -66,7 +66,7 @@ def test_unused_results_and_arguments_are_dropped():
     thin, used = dce_jaxpr(program(lambda x, y: run(x, y)[1], *args).jaxpr)
     eqn = thin.eqns[-1]
     assert used == [True, False] and names(eqn.params["jaxpr"]) == ["mul"]
-    assert len(eqn.params["donated"]) == len(eqn.invars)
+    assert len(eqn.params["donated_invars"]) == len(eqn.invars)
 
 
 def test_a_call_that_only_passes_values_on_is_not_made():

@@ -274,3 +274,15 @@ def test_some_arguments_may_be_held_back_from_the_compiler(prevent_cse, at_once)
     text = nj.jit(nj.grad(lambda ws, x: loss(linear, ws, x), (0, 1))).lower(ws, x).as_text()
     assert ("optimization_barrier" in text) == (at_once > 1)
     nj.vmap(nj.grad(lambda x: held({"w": ws[0]}, x).sum()))(np.ones((2, 3), F32))
+
+
+def test_static_arguments_that_are_not_given():
+    with pytest.raises(ValueError, match=r"can only take integer values greater than or equal to `-len\(args\)`"):
+        checkpoint(lambda x, n: x, static_argnums=(5,))(1.0, 3)
+
+
+def test_residuals_begin_with_arguments(capsys):
+    held = np.arange(3.0, dtype=np.float32)
+    print_saved_residuals(lambda x, y: held * lax.sin(x) * y, 2.0, 3.0)
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[1] for line in lines] == sorted(line.split()[1] for line in lines)   # from, then output

@@ -100,7 +100,7 @@ def test_batches_of_primals_or_tangents_alone():
     np.testing.assert_allclose(ts, -np.sin(1.0) * np.asarray(XS), rtol=1e-6)
     _, ts = nj.vmap(one, (0, None))(XS, X)
     np.testing.assert_allclose(ts, -np.sin(np.asarray(XS)), rtol=1e-6)
-    assert seen == [[False], [False]]
+    assert seen == [[False], [True]]
     both = lambda x, y, t: nj.jvp(f, (x, y), (t, y))
     _ys, ts = nj.vmap(both, (0, 0, None))(XS, YS, X)
     wanted = nj.jvp(ruled, (XS, YS), (jnp.ones(3), YS))
@@ -194,3 +194,14 @@ def test_sequential_vmap():
     assert text(nj.vmap(g, (0, None))) == text(lambda xs, y: nj.lax.map(lambda x: g(x, y), xs))
     got, wanted = nj.jvp(nj.vmap(g), (XS, YS), (XS, YS)), nj.jvp(plain, (XS, YS), (XS, YS))
     np.testing.assert_allclose(got[1], wanted[1], rtol=1e-6)
+
+
+def test_a_rule_that_takes_every_argument_as_batched():
+    """A primal that is batched comes with its batch, also where its tangent is the same for all elements."""
+    f = custom_vmap(jnp.sin)
+    f.def_vmap(lambda size, batched, x: (3 * jnp.cos(x), True))
+    x = jnp.arange(3.0)
+    value, tangent = nj.vmap(lambda x: nj.jvp(f, (x,), (1.0,)))(x)
+    np.testing.assert_allclose(value, 3 * np.cos(x), rtol=1e-6)
+    np.testing.assert_allclose(tangent, -3 * np.sin(x), rtol=1e-6)
+    np.testing.assert_allclose(nj.vmap(nj.grad(f))(x), -3 * np.sin(x), rtol=1e-6)

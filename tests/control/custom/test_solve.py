@@ -88,3 +88,10 @@ def test_a_solver_may_close_over_what_is_differentiated(transform):
         newton = lambda f, guess: lax.fori_loop(0, 30, lambda _, r: 0.5 * (r + x / r), guess)
         return lax.custom_root(lambda r: r * r - x, x, newton, lambda g, y: y / g(1.0))
     np.testing.assert_allclose(transform(root)(4.0), 0.25, rtol=1e-6)
+
+
+def test_a_tangent_solve_of_another_structure_is_named():
+    def root(a):
+        return lax.custom_root(lambda x: x ** 3 - a, 2.0, lambda f, x: x, lambda g, y: (y, y))
+    with pytest.raises(TypeError, match=r"tangent_solve\(\) output pytree structure must match x, got"):
+        grad(root)(8.0)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 
+import numjet.numpy as jnp
 from numjet import lax
 from numjet.control import map as lax_map, scan
 from numjet.core.aval import ShapedArray
@@ -313,7 +316,7 @@ def test_carry_of_another_structure():
 
 @pytest.mark.parametrize("body", [lambda c, x: c, lambda c, x: (c, c, c), lambda c, x: [c, c]])
 def test_body_without_a_pair(body):
-    with pytest.raises(TypeError, match="scan body output must be a pair"):
+    with pytest.raises(TypeError, match="scan body output must be a pair, got "):
         scan(body, np.float32(0), np.ones(2, np.float32))
 
 
@@ -397,3 +400,38 @@ def test_float0_and_key_dtypes_pass_through():
 def test_vjp_for_a_scan_without_steps(x64):
     out = vjp(lambda a, c, x: recurrence(a, c, x)[0], [0.4, 0.7, np.zeros(0)], [np.float64(3)])
     assert [np.asarray(o).tolist() for o in out] == [0.0, 3.0, []]
+
+
+class _Step:
+    """A body that is an object: equal to itself alone, unlike a frozen dataclass."""
+
+    def __init__(self, factor):
+        self.factor, self.traces = factor, 0
+
+    def __call__(self, c, x):
+        self.traces += 1
+        return c * self.factor + x, None
+
+
+def test_bodies_that_are_objects_are_traced_once_until_what_they_hold_changes():
+    step, xs = _Step(2.0), jnp.arange(3.0)
+    assert [float(lax.scan(step, 1.0, xs)[0]) for _ in range(3)] == [12.0] * 3 and step.traces == 1
+    step.factor = 3.0
+    assert float(lax.scan(step, 1.0, xs)[0]) == 32.0 and step.traces == 2
+    step.factor = [3.0]  # a list may change unseen
+    step.__class__ = type("Indexed", (_Step,), {"__call__": lambda self, c, x: (c * self.factor[0] + x, None)})
+    assert float(lax.scan(step, 1.0, xs)[0]) == 32.0
+    step.factor[0] = 2.0
+    assert float(lax.scan(step, 1.0, xs)[0]) == 12.0
+
+
+def test_partial_bodies_are_traced_once():
+    count = 0
+
+    def scaled(factor, c, x):
+        nonlocal count
+        count += 1
+        return c * factor + x, None
+
+    twice = functools.partial(scaled, 2.0)
+    assert [float(lax.scan(twice, 1.0, jnp.arange(3.0))[0]) for _ in range(2)] == [12.0, 12.0] and count == 1

@@ -25,7 +25,7 @@ N = 70
 
 def functions_in(text: str) -> list[str]:
     """The names of the functions made for loops."""
-    return re.findall(r'^define internal i64 @"([\w.]+)"', text, re.MULTILINE)
+    return re.findall(r'^define internal \w+ @"([\w.]+)"', text, re.MULTILINE)
 
 
 def scaled(e: Exprs, x: Buffer, y: Buffer, factor: Expr, size: int = N, mode: str = "vector") -> For:
@@ -82,7 +82,19 @@ def test_repeated_loops_are_written_once():
     body: list[Stmt] = [scaled(e, x, y, e.const(3, F32)) for x, y in zip(xs, ys, strict=True)]
     f = Function("f", xs, ys, e, body)
     text = llvm.emit(f, jit.host())
-    assert functions_in(text) == ["f.part0"] and text.count('call i64 @"f.part0"') == 4
+    assert functions_in(text) == ["f.part0"] and text.count('call void @"f.part0"') == 4
+    agree(f, inputs(4), every=True)
+
+
+def test_loops_that_can_be_cancelled_give_a_status():
+    e, xs, ys = Exprs(), buffers("input", 4), buffers("output", 4)
+    loops = [scaled(e, x, y, e.const(3, F32)) for x, y in zip(xs, ys, strict=True)]
+    for loop in loops[:2]:
+        loop.cancellation_point = 2
+    f = Function("f", xs, ys, e, list(loops))
+    text = llvm.emit(f, jit.host())
+    assert functions_in(text) == ["f.part0", "f.part1"]
+    assert text.count('call i64 @"f.part0"') == 2 == text.count('call void @"f.part1"')
     agree(f, inputs(4), every=True)
 
 

@@ -6,9 +6,13 @@ import pytest
 
 import numjet as nj
 from numjet import lax, numpy as jnp
+from numjet.api.stages import trace_call
+from numjet.cpu import compiler
 from numjet.cpu.codegen import llvm
 from numjet.cpu.codegen.memory.prefetch import LARGE
 from numjet.cpu.native_code import jit
+from numjet.experimental import checkify
+from numjet.transforms.simplify import simplify
 from tests.cpu.codegen.test_transposes import function_of
 
 LONG = LARGE * jit.host().caches.l2 // 4 + 100
@@ -18,6 +22,11 @@ PLACES = np.random.default_rng(1).integers(-LONG, LONG, 100_003).astype(np.int32
 
 def fetches(fun, *args):
     return "llvm.prefetch" in str(llvm.emit(function_of(fun, *args), jit.host()))
+
+
+def compiled(fun, *args):
+    """LLVM IR after all passes."""
+    return compiler.compile_program(simplify(trace_call(fun, args, {})[0]), "f").text
 
 
 def test_large_arrays():
@@ -38,6 +47,18 @@ def test_places_that_are_computed():
     assert fetches(fun, X, PLACES)
     places = (PLACES * np.int32(7) + np.int32(3)) % np.int32(LONG)
     assert np.asarray(nj.jit(fun)(X, PLACES)).tolist() == (X[places] + X[PLACES]).tolist()
+
+
+def test_places_that_the_iteration_has_bound_or_stored():
+    """Rows, whose index is bound for all their elements, and places that are a result, too."""
+    rows = X[:LONG // 3 * 3].reshape(-1, 3)
+    fun, at = lambda x, i: x[i], PLACES % len(rows)
+    assert "llvm.prefetch" in compiled(fun, rows, at)
+    assert np.asarray(nj.jit(fun)(rows, at)).tolist() == rows[at].tolist()
+    checked = checkify.checkify(lambda x, i: x[i], errors=checkify.index_checks)
+    assert "llvm.prefetch" in compiled(checked, X, PLACES)
+    error, out = nj.jit(checked)(X, PLACES)
+    assert error.get() is None and np.asarray(out).tolist() == X[PLACES].tolist()
 
 
 def test_places_that_the_loop_writes_are_not_fetched_ahead():

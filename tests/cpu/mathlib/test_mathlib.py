@@ -16,6 +16,7 @@ from numjet.cpu import mathlib
 from numjet.cpu.ir.nodes import ARITHMETIC, EXPONENTS, MATH, Exprs
 from numjet.cpu.ir.tables import TABLES
 from numjet.cpu.mathlib.helpers import Poly
+from numjet.cpu.mathlib.logarithm import LEAST_64
 from numjet.cpu.native_code import jit
 from tests.cpu.loops import F32, F64, agree, assert_same, execute
 from tools.fit import pairs
@@ -246,6 +247,22 @@ def test_tables():
             exact = mp.mpf(2) ** (mp.mpf(k) / 16)
             assert power == float(exact) and abs(miss) < 2.0**-53
             assert miss == float(exact / mp.mpf(float(power)) - 1)
+
+
+@pytest.mark.parametrize("name,size,base", [("log_16", 16, mp.e), ("log2_16", 16, 2), ("log_64", 64, mp.e)])
+def test_tables_of_logarithms(name, size, base):
+    """Numbers of so few bits that r = m c - 1 is exact, logarithms in two parts, of which the first is added without error."""
+    inverses = TABLES[f"log_{size}_inverse"].tolist()
+    edges = (LEAST_64 + (np.arange(size + 1) << (52 - size.bit_length() + 1))).view(np.float64).tolist()
+    largest = {16: 0.043, 64: 0.0111}[size]
+    with mp.workprec(200):
+        for k, (c, high, rest) in enumerate(zip(inverses, TABLES[name].tolist(), TABLES[f"{name}_rest"].tolist(), strict=True)):
+            exact = -mp.log(c) / mp.log(base)
+            assert (high * 2**42).is_integer() and rest == float(exact - mp.mpf(high))
+            r = max(abs(edge * mp.mpf(c) - 1) for edge in edges[k:k + 2])
+            assert r <= largest and (high == 0 or abs(high) >= r / mp.log(base))
+            last = 2.0**-53 if edges[k] < 1 and c != 1 else 2.0**-52   # of the significands that it multiplies
+            assert r / (last / c.as_integer_ratio()[1]) <= 2**53   # the place of the last bit of a product
 
 
 def test_unknown_operation_has_no_expansion():

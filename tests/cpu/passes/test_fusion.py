@@ -15,6 +15,7 @@ from numjet.cpu.native_code import jit
 from numjet.cpu.passes.fusion import fuse
 from numjet.cpu.verification.interpreter import interpret
 from numjet.cpu.verification.verifier import check
+from numjet.foundation.config import index_checks
 from numjet.transforms.simplify import simplify
 from tests.cpu.loops import agree
 
@@ -202,6 +203,22 @@ def test_what_stands_between_moves_or_holds_loops_apart():
     first, second = "store y[i] = add(x[i], 1.0:float32)", "store z[j] = mul(v9, x[j])"
     assert joined(loops(first, second, "  let v9: float32 = x[3]\n"), values(N)) == (2, 1)
     assert joined(loops(first, second, "  let v9: float32 = y[3]\n"), values(N)) == (2, 2)
+
+
+@pytest.mark.parametrize("check, second, count", [
+    ("deferrable", "store z[j] = x[j]", 1), ("", "store z[j] = x[j]", 2),
+    ("deferrable", "while (n: int64 = 0) {\n test lt(n, 3)\n next n = add(n, 1)\n } -> (m)\n store z[j] = x[j]", 2)])
+def test_checks_that_may_be_deferred_stay_behind(check, second, count):
+    """But for loops that may never end."""
+    between = f"  check lt(y[3], 9.0:float32) code 1 values () {check}\n"
+    assert joined(loops("store y[i] = add(x[i], 1.0:float32)", second, between), values(N)) == (2, count)
+
+
+def test_loops_of_several_arrays_join_those_of_each():
+    """The least and greatest index along two axes are found by the loop that reads there."""
+    x, i, j = jnp.ones((300, 300)), *np.random.default_rng(0).integers(0, 300, (2, 200_000)).astype(np.int32)
+    with index_checks("all"):
+        assert len([loop for loop in top_loops(lambda x, i, j: x[i, j], x, i, j) if loop.trips[0] > 1000]) == 1
 
 
 def test_sums_read_before_they_are_overwritten():

@@ -2,7 +2,7 @@
 import numpy as np
 import pytest
 
-from numjet.cpu.ir.nodes import For
+from numjet.cpu.ir.nodes import Call, For
 from numjet.cpu.ir.parser import parse
 from numjet.cpu.ir.printer import show
 from numjet.cpu.ir.traversal import walk
@@ -102,3 +102,52 @@ def test_rows_of_products():
     assert [place for place, _ in call.limits] == [2]
     limits.apply(function)
     assert "min(100" in show(function) and limits.short_inputs(function) == {1: (0, 4)}
+
+
+SORT = """  temp t: float32[400]
+  for i1 in 0 .. 100 serial () {
+    for i2 in 0 .. 4 vector () {
+      $1 = add(mul(i1, 4), i2)
+      store t[$1] = select(lt(int32(i1), n[0]), x[$1], %s)
+    } -> ()
+  } -> ()
+  call nj_sort1(1, %s, 4, 11, &t[0], &y[0]) reads (t) writes (y) checked
+}
+"""
+
+
+@pytest.mark.parametrize(("last", "sizes", "asked", "places"), [
+    ("0x7fc00000:float32", "1, 100", True, [2]),    # a NaN comes last, so the elements are sorted alone
+    ("0x7fc00000:float32", "1, 100", False, []),
+    ("inf:float32", "1, 100", True, []),            # a NaN among the elements would come after that
+    ("inf:float32", "100, 1", True, [1]),           # rows of their own
+])
+def test_sorts_of_first_rows(last, sizes, asked, places):
+    function = made(SORT % (last, sizes), 400, asked)
+    call, = (s for s in walk(function.body) if isinstance(s, Call))
+    assert [place for place, _ in call.limits] == places and limited(function) == ["i1"] * bool(places)
+    limits.apply(function)
+    check(function)
+    assert limits.short_inputs(function) == ({1: (0, 4)} if places else {})
+
+
+NESTED = """  for i1 in 0 .. 100 serial (s: float32 = 0.0:float32) {
+    for i2 in 0 .. 4 vector (t: float32 = s) {
+      $1 = select(lt(int32(%s), n[0]), x[add(mul(i1, 4), i2)], 0.0:float32)
+      next t = add(t, $1) combine add $1
+    } -> (u)
+    next s = u
+  } -> (v)
+  store y[0] = v
+}
+"""
+
+
+@pytest.mark.parametrize(("which", "loops"), [("i1", ["i1"]), ("i2", ["i2"])])
+def test_sums_that_an_inner_loop_goes_on_with(which, loops):
+    function = made(NESTED % which, 1, False)
+    assert limited(function) == loops
+    limits.apply(function)
+    check(function)
+    for n in (0, 2, 4, 37, 100):
+        np.testing.assert_array_equal(results(function, n), results(parse(HEAD.format(size=1) + NESTED % which), n))

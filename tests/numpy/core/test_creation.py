@@ -53,6 +53,8 @@ def test_dtype_argument():
     (lambda: jnp.array([1, None]), ValueError, "None is not a valid value"),
     (lambda: jnp.array("a"), TypeError, "not a valid JAX array type"),
     (lambda: jnp.array(object()), TypeError, "object"),
+    (lambda: jnp.array(np.array([1, None])), TypeError, "object"),
+    (lambda: jnp.array(np.array(["a"], object), float), ValueError, "could not convert"),
     (lambda: jnp.asarray({}), TypeError, "object"),
     (lambda: jnp.array([[1, 2], [3]]), ValueError, "inhomogeneous"),
     (lambda: jnp.array([jnp.ones(3), jnp.ones(2)]), ValueError, "inhomogeneous"),
@@ -344,3 +346,9 @@ def test_grids_and_empty_steps():
         nj.jit(lambda i: jnp.split(jnp.zeros(4), [2, i]))(3)
     with pytest.raises(OverflowError, match="Python int too large"):
         jnp.array([0, 2**70])
+
+
+def test_objects_are_read_as_numpy_reads_them_if_a_dtype_is_given():
+    objects = np.array([1, 2.5, None], object)
+    np.testing.assert_array_equal(jnp.array(objects, float), [1, 2.5, np.nan])
+    assert jnp.asarray(objects[:2], "int8").tolist() == [1, 2]

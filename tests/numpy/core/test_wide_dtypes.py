@@ -41,3 +41,15 @@ def test_angles_of_integers():
         assert jnp.angle(jnp.array([-1, 1])).dtype == "float64"
         assert jnp.angle(jnp.array([-1, 1], "float32")).dtype == "float32"
     assert jnp.angle(jnp.array([-1, 1])).tolist() == [np.float32(np.pi), 0]
+
+
+def test_arrays_are_no_dtypes():
+    x = jnp.arange(3)
+    with pytest.warns(DeprecationWarning, match="Implicit conversion of an array to a dtype"):
+        assert np.dtype(x) == np.int32
+    for make in (lambda d: jnp.zeros(2, d), lambda d: x.astype(d), lambda d: jnp.asarray([1.0], dtype=d)):
+        with pytest.raises(ValueError, match="Passing an array as a dtype"):
+            make(x)
+        with pytest.raises(TypeError, match="Cannot construct a dtype from an array"):
+            make(np.arange(3))
+        assert make(np.float32(1)).dtype == np.float32

@@ -25,6 +25,56 @@ def test_axes(name, axis, keepdims):
     check(lambda x: getattr(jnp, name)(x, axis=axis, keepdims=keepdims), want, X)
 
 
+NAMED = "sum max min mean var std amax nansum nanmean nanvar nanstd count_nonzero ptp".split()
+
+
+@pytest.mark.parametrize("axis", ["batch", ("batch", 1), [0, "batch"], ("batch", 0, 1)], ids=str)
+@pytest.mark.parametrize("keepdims", [False, True])
+@pytest.mark.parametrize("name", NAMED)
+def test_named_axes(name, axis, keepdims):
+    """Over the axis of an enclosing vmap: each element gets the reduction over it and axes of its own."""
+    own = tuple(a for a in ((axis,) if isinstance(axis, str) else axis) if a != "batch")
+    want = getattr(np, name)(X, axis=(0, *[a + 1 for a in own]), keepdims=True)[0]
+    if not keepdims:
+        want = want.squeeze(own) if own else want
+    run = lambda f: f(lambda x: getattr(jnp, name)(x, axis=axis, keepdims=keepdims))
+    for f in (run(lambda g: nj.vmap(g, axis_name="batch")), run(lambda g: nj.jit(nj.vmap(g, axis_name="batch")))):
+        got = f(X)
+        assert got.shape == (3, *want.shape)
+        np.testing.assert_allclose(got, np.broadcast_to(want, got.shape), rtol=2e-6, atol=1e-6)
+
+
+def test_named_axes_with_masks_dtypes_and_initial_values():
+    both = lambda f, *xs: np.asarray(nj.vmap(f, axis_name="i")(*xs))[0]
+    where = np.mean(X, axis=(0, 2), where=MASK)
+    np.testing.assert_allclose(both(lambda x, m: jnp.mean(x, axis=("i", 1), where=m), X, MASK), where, rtol=1e-5)
+    np.testing.assert_allclose(both(lambda x, m: jnp.var(x, axis=("i", 1), where=m, ddof=1), X, MASK),
+                               np.var(X, axis=(0, 2), where=MASK, ddof=1), rtol=1e-5)
+    np.testing.assert_allclose(both(lambda x: jnp.sum(x, axis="i", initial=2), X), np.sum(X, 0) + 2, rtol=1e-5)
+    assert both(lambda x: jnp.sum(x > 0, axis="i", dtype=bool), X).dtype == bool
+    assert both(lambda x: jnp.mean(x, axis=("i", 0, 1), dtype=jnp.float16), X).dtype == jnp.float16
+    assert nj.vmap(lambda x: jnp.sum(x, axis="i"), axis_name="i")(INTS).dtype == jnp.int32
+    two = nj.vmap(nj.vmap(lambda x: jnp.max(x, axis=("i", "j")), axis_name="j"), axis_name="i")(X)
+    np.testing.assert_array_equal(two, np.broadcast_to(X.max((0, 1)), X.shape))
+
+
+def test_gradients_over_named_axes_are_those_over_numbered_ones():
+    normal = lambda x, axis: (x - jnp.mean(x, axis)) / jnp.sqrt(jnp.var(x, axis) + 1e-3)
+    got = nj.grad(lambda x: jnp.sum(nj.vmap(lambda r: normal(r, "i"), axis_name="i")(x) ** 3))(X)
+    np.testing.assert_allclose(got, nj.grad(lambda x: jnp.sum(normal(x, 0) ** 3))(X), rtol=1e-4, atol=1e-5)
+
+
+def test_named_axes_that_are_errors():
+    with pytest.raises(NameError, match="unbound axis name: i"):
+        jnp.sum(X, axis="i")
+    with pytest.raises(NotImplementedError, match=r"Named reductions not implemented for jnp.prod\(\).*all_gather"):
+        nj.vmap(lambda x: jnp.prod(x, axis=("i", 0)), axis_name="i")(X)
+    with pytest.raises(ValueError, match="duplicate value in 'axis'"):
+        nj.vmap(lambda x: jnp.sum(x, axis=("i", "i")), axis_name="i")(X)
+    with pytest.raises(TypeError, match="cannot be interpreted as an integer"):
+        jnp.sum(X, axis=(0, 1.5))
+
+
 @pytest.mark.parametrize("axis", [None, 0, -1])
 @pytest.mark.parametrize("name", "argmax argmin nanargmax nanargmin".split())
 def test_positions(name, axis):

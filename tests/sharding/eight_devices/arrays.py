@@ -138,7 +138,7 @@ def test_made_of_parts():
     parts = [nj.device_put(WHOLE[index], d) for d, index in sharding.devices_indices_map((8, 8)).items()]
     for x in (made, nj.make_array_from_single_device_arrays((8, 8), sharding, parts[::-1])):
         assert x.sharding == sharding and (x == WHOLE).all()
-    with pytest.raises(ValueError, match="expected one array on each of"):
+    with pytest.raises(ValueError, match=r"Expected 8 per-device arrays .* but got 7"):
         nj.make_array_from_single_device_arrays((8, 8), sharding, parts[1:])
 
 
@@ -256,7 +256,7 @@ def test_devices_have_clients_and_memories():
     assert device.client.device_count() == 8 == device.client.local_device_count() and device.client.platform == "cpu"
     assert device.client.device_from_local_hardware_id(3) == device and device.local_hardware_id == 3
     assert device.default_memory().kind == "device" and device.default_memory().addressable_by_devices() == [device]
-    with pytest.raises(ValueError, match="Could not find memory addressable by device CPU_3"):
+    with pytest.raises(ValueError, match="Could not find memory addressable by device cpu:3"):
         device.memory("pinned_host")
     x = nj.device_put(np.ones(3), device)
     assert any(y is x for y in device.live_buffers()) and device.host_id == device.task_id == 0
@@ -291,11 +291,11 @@ def test_reshard_and_the_edges_of_functions():
     assert nj.reshard({"a": x, "b": WHOLE}, NamedSharding(mesh, P(None, "x")))["b"].sharding.spec == P(None, "x")
     with nj.set_mesh(mesh):
         moved = nj.jit(lambda x: nj.reshard(x * 2, P("y")))(x)
-        assert moved.sharding.spec == P("y") and (moved == WHOLE * 2).all()
+        assert moved.sharding.spec == P("y", None) and (moved == WHOLE * 2).all()
         assert (nj.grad(lambda x: (nj.reshard(x * 2, P("y")) ** 2).sum())(x) == 8 * WHOLE).all()
         gram = nj.sharding.auto_axes(lambda a: {"gram": a @ a.T}, out_sharding={"gram": P("x")})
         for f in (gram, nj.jit(gram)):
-            assert f(x)["gram"].sharding.spec == P("x")
+            assert f(x)["gram"].sharding.spec == P("x", None)
         seen = []
         nj.sharding.auto_axes(lambda a: seen.append(nj.sharding.get_abstract_mesh().auto_axes) or a, axes="y",
                               out_sharding=P())(x)
@@ -305,7 +305,7 @@ def test_reshard_and_the_edges_of_functions():
         with pytest.raises(KeyError, match="'q' is no axis"):
             nj.sharding.auto_axes(lambda a: a, axes="q", out_sharding=P())(x)
     with nj.set_mesh(MESH):
-        assert nj.sharding.explicit_axes(lambda a: a * 2)(WHOLE, in_sharding=P("x")).sharding.spec == P("x")
+        assert nj.sharding.explicit_axes(lambda a: a * 2)(WHOLE, in_sharding=P("x")).sharding.spec == P("x", None)
         with pytest.raises(ValueError, match=r"axis name: x of type: AxisType.Auto"):
             nj.reshard(WHOLE, P("x"))
 
@@ -331,4 +331,5 @@ def test_abstract_devices():
 def test_pickled_shardings_forget_their_hashes():
     sharding = over("x")
     assert {sharding: 1}[pickle.loads(pickle.dumps(sharding))] == 1
-    assert sharding.__getstate__()["_hash"] is None is MESH.__getstate__()["_hash"]
+    assert sharding.__getstate__()["_hash"] is None
+    assert pickle.loads(pickle.dumps(MESH)) is MESH and len(MESH.__reduce__()[1]) == 3   # no hash among them

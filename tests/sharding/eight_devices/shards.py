@@ -5,7 +5,7 @@ import pytest
 import numjet as nj
 import numjet.numpy as jnp
 from numjet import lax
-from numjet.sharding import Mesh, NamedSharding, PartitionSpec as P
+from numjet.sharding import AxisType, Mesh, NamedSharding, PartitionSpec as P
 
 MESH = Mesh(np.array(nj.devices()).reshape(4, 2), ("x", "y"))
 WHOLE = np.arange(64, dtype=np.float32).reshape(8, 8)
@@ -148,6 +148,27 @@ def test_some_axes_only():
     np.testing.assert_allclose(nested(WHOLE), WHOLE[:, :4] + WHOLE[:, 4:] + np.repeat(np.arange(4), 2)[:, None])
 
 
+@pytest.mark.parametrize("size", [4, 8])
+def test_batches_are_divided_along_spmd_axis_name(size):
+    def f(a, w):
+        def shard(a, w):
+            c, _ = lax.scan(lambda c, r: (c * lax.psum(r, "y").mean() + jnp.tanh(w).sum() * 0.01, None), a * w, a)
+            return c + lax.psum(w, "y")
+        return over(shard, (P("y"), P("y")), P("y"))(a, w)
+    batch = np.stack([SMALL * k for k in range(1, size + 1)])
+    loss = lambda **options: lambda b, w: ((out := nj.vmap(f, (0, None), **options)(b, w)) ** 2).mean() + 0 * out.sum()
+    divided, plain = (nj.jit(nj.grad(loss(**o), (0, 1)))(batch, SMALL + 1) for o in ({"spmd_axis_name": "x"}, {}))
+    for found, expected in zip(divided, plain, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-3)
+    out = nj.vmap(f, (0, None), spmd_axis_name="x")(batch, SMALL)
+    assert out.sharding.spec == P("x", "y") and out.addressable_data(0).shape == (size // 4, 4, 8)
+    constrained = nj.jit(nj.vmap(lambda a: lax.with_sharding_constraint(a, NamedSharding(MESH, P("y"))), in_axes=1,
+                                 spmd_axis_name=("x",)))(np.moveaxis(batch, 0, 1))
+    assert constrained.sharding.spec == P("x", "y") and (constrained == batch).all()
+    with pytest.raises(ValueError, match="into 4 parts, which cannot be equal, as its size is 3"):
+        nj.vmap(f, (0, None), spmd_axis_name="x")(batch[:3], SMALL)
+
+
 def test_in_specs_of_the_arguments_and_the_mesh_in_use():
     with nj.set_mesh(MESH):
         f = nj.shard_map(lambda a: lax.psum(a.sum(), ("x", "y")), in_specs=P("x", "y"), out_specs=P())
@@ -218,7 +239,7 @@ def test_programs_without_results_and_ordered_prints_of_shards(capfd):
 
 
 def test_partitioned_prints_and_callbacks_get_parts(capfd):
-    sharding, seen = NamedSharding(nj.make_mesh((2,), ("x",)), P("x")), []
+    sharding, seen = NamedSharding(nj.make_mesh((2,), ("x",), (AxisType.Auto,)), P("x")), []
     x, y = nj.device_put(np.arange(4).reshape(2, 2), sharding), nj.device_put(np.arange(6, 10).reshape(2, 2), sharding)
     nj.jit(nj.vmap(lambda x, y: nj.debug.print("{} {}", x, y, partitioned=True), (0, 1)))(x, y)
     nj.debug.callback(lambda v: seen.append(v.tolist()), x * 2, partitioned=True)
@@ -227,3 +248,18 @@ def test_partitioned_prints_and_callbacks_get_parts(capfd):
     assert sorted(seen) == [[[0, 2]], [[4, 6]]]
     with pytest.raises(ValueError, match=r"ordered effects are not supported.*Leave out ordered"):
         nj.jit(lambda x: nj.debug.print("{}", x, ordered=True, partitioned=True))(x)
+
+
+@pytest.mark.parametrize("spec", [P(), P(None), P(None, None), P("x"), P("x", None), P(None, "y")])
+def test_results_show_their_specifications_as_given(spec):
+    out = over(lambda a: a, spec, spec)(WHOLE)
+    assert out.sharding.spec == spec and out.sharding.mesh == MESH
+    np.testing.assert_array_equal(out, WHOLE)
+
+
+def test_results_divided_by_an_abstract_mesh_are_over_the_mesh_in_use():
+    mesh = nj.make_mesh((4, 2), ("x", "y"), (AxisType.Auto,) * 2)
+    with nj.set_mesh(mesh):
+        abstract = NamedSharding(mesh.abstract_mesh, P("x", "y"))
+        out = nj.jit(lambda: lax.with_sharding_constraint(jnp.ones((8, 8)), abstract))()
+    assert out.sharding.is_equivalent_to(NamedSharding(mesh, P("x", "y")), 2)

@@ -3,7 +3,9 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any, TypeVar
 
-from numjet.foundation.source import hidden_prefixes as _exclude_paths, hide as register_exclusion, is_internal  # noqa: F401
+from numjet.foundation.source import (  # noqa: F401
+    UnfilteredStackTrace as UnfilteredStackTrace, hidden_prefixes as _exclude_paths, hide as register_exclusion, is_internal,
+)
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

@@ -6,5 +6,11 @@ from numjet.api.transfer import (
     local_device_count as local_device_count, local_devices as local_devices, process_count as process_count,
     process_index as process_index,
 )
+from numjet.runtime.device import devices_are_known
 
-_backends: dict[str, Any] = {}  # those of XLA that were started; numjet's own needs no start
+
+def __getattr__(name: str) -> Any:
+    """`_backends`: those whose devices were asked for, by platform, so that how many there are cannot change any more."""
+    if name != "_backends":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return {d.platform: d.client for d in devices()} if devices_are_known() else {}

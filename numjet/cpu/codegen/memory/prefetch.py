@@ -9,7 +9,7 @@ from numjet.cpu.codegen.loop_context import VectorLoop
 from numjet.cpu.codegen.memory.addresses import Addresses
 from numjet.cpu.codegen.scopes import Value
 from numjet.cpu.ir.nodes import INT64, Buffer, Expr
-from numjet.cpu.ir.traversal import postorder
+from numjet.cpu.ir.traversal import lazy_postorder
 
 LARGE = 2                # arrays of so many times the second-level cache: most of their elements come from further away
 AHEAD = 128              # iterations
@@ -27,7 +27,7 @@ def fetch_ahead(addresses: Addresses, buffer: Buffer, index: Expr) -> None:
         return
     later = w.module.exprs.var(INT64, "later")
     context.ranges.bind(later, low, high)
-    later_index = _substituted(addresses, index, loop.var, later)
+    later_index = _substituted(addresses, index, loop, later)
     if later_index is None:
         return
     w.enter_inline(set())
@@ -44,12 +44,20 @@ def fetch_ahead(addresses: Addresses, buffer: Buffer, index: Expr) -> None:
     w.leave()
 
 
-def _substituted(addresses: Addresses, index: Expr, var: Expr, later: Expr) -> Expr | None:
-    """The index with `later` in the place of `var`; None where it does not depend on memory, is long, or reads memory
-    that may be out of bounds, or be written meanwhile."""
+def _substituted(addresses: Addresses, index: Expr, loop: VectorLoop, later: Expr) -> Expr | None:
+    """The index with `later` in the place of the loop's variable, and what its iteration has computed so far computed again;
+    None where it does not depend on memory, is long, or reads memory that may be out of bounds, or be written meanwhile."""
     writer, ranges = addresses.writer, addresses.context.ranges
-    made, loads = {var.id: later}, 0
-    for top in postorder([index], made):
+    made, loads = {loop.var.id: later}, 0
+
+    def operands(e: Expr) -> tuple[Expr, ...]:
+        origin = loop.origin(e)
+        return e.args if origin is None else (origin,)
+    for top in lazy_postorder(index, made, operands):
+        origin = loop.origin(top)
+        if origin is not None:
+            made[top.id] = made[origin.id]
+            continue
         args = tuple(made[a.id] for a in top.args)
         if args == top.args:
             if top.op == "var" and writer.known[top.id].lanes > 1:

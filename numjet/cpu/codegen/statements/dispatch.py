@@ -16,7 +16,7 @@ from numjet.cpu.codegen.statements.parallel import outlined_loop
 from numjet.cpu.codegen.types import memory_type
 from numjet.cpu.ir import nodes as ir
 from numjet.cpu.ir.nodes import INT64, KERNEL_STATUS, Buffer, Expr
-from numjet.cpu.ir.types import kind
+from numjet.cpu.ir.types import kind, narrow
 
 INLINE_COPY = 64   # bytes that are moved through registers
 _EXTENSION = {"b": " zeroext", "u": " zeroext", "i": " signext"}
@@ -36,10 +36,18 @@ def block(emitter: FunctionEmitter, stmts: list[ir.Stmt]) -> None:
 def _let(emitter: FunctionEmitter, stmt: ir.Let) -> None:
     value, ranges = emitter.value(stmt.value), emitter.context.ranges
     emitter.context.affine.define(stmt.var, stmt.value)
-    if kind(stmt.var.dtype) in "iub":
+    if not narrow(stmt.var.dtype) and kind(stmt.var.dtype) in "iub":
         ranges.bind(stmt.var, *ranges.of(stmt.value))
     bound = Value(value.text, value.lanes, value.depth, literal=value.literal)
     emitter.writer.values.define(stmt.var.id, bound, emitter.writer.scope)
+    if emitter.context.vector is not None:
+        emitter.context.vector.bound[stmt.var.id] = stmt.value
+
+
+def _store(emitter: FunctionEmitter, stmt: ir.Store) -> None:
+    store(emitter.addresses, stmt)
+    if emitter.context.vector is not None:
+        emitter.context.vector.stored[stmt.buffer, stmt.index.id] = stmt.value
 
 
 def _for(emitter: FunctionEmitter, stmt: ir.For) -> None:
@@ -166,7 +174,7 @@ def _leave_unless(emitter: FunctionEmitter, ok: str, lines: list[str]) -> None:
 
 
 _STATEMENTS: dict[type, Callable[[FunctionEmitter, Any], None]] = {
-    ir.Let: _let, ir.Store: lambda emitter, stmt: store(emitter.addresses, stmt), ir.Comment: _comment,
+    ir.Let: _let, ir.Store: _store, ir.Comment: _comment,
     ir.SwapBuffers: lambda emitter, stmt: emitter.addresses.swap(stmt),
     ir.For: _for, ir.While: while_loop, ir.If: if_, ir.Switch: switch, ir.Copy: _copy, ir.Fill: _fill,
     ir.Call: _call, ir.GemmWithEpilogue: _gemm_with_epilogue, ir.Check: _check}

@@ -1,11 +1,12 @@
 """Outlined loops: parallel ones, whose iterations threads share, and those that occur repeatedly.
 
-    define internal i64 @f.part0(ptr %info, ptr %b0, ptr %b1, i64 %c0)      ; a whole loop
-    define internal i64 @f.part1(ptr %context, i64 %begin, i64 %end)        ; iterations begin ... end - 1, in order
+    define internal void @f.part0(ptr %info, ptr %b0, ptr %b1, i64 %c0)     ; a whole loop
+    define internal i64 @f.part1(ptr %info, ptr %b0)                        ; a whole loop that can be cancelled
+    define internal i64 @f.part2(ptr %context, i64 %begin, i64 %end)        ; iterations begin ... end - 1, in order
 
-`nj_parallel_until_stopped` of the native core calls the second kind for every chunk of the loop, in any thread. All of them
-return 0, or the status with which the function around has to leave before it uses what the loop should have written: a
-program can be cancelled in every parallel loop, and in loops with cancellation checks. Loops of equal structure share one
+`nj_parallel_until_stopped` of the native core calls the last kind for every chunk of the loop, in any thread. A status is 0, or
+that with which the function around has to leave before it uses what the loop should have written: a program can be cancelled
+in every parallel loop, and in loops with cancellation checks. Loops of equal structure share one
 function, so that a network of many layers costs the code generator no more than one.
 """
 from __future__ import annotations
@@ -14,8 +15,8 @@ from numjet.cpu.codegen.function import FunctionEmitter
 from numjet.cpu.codegen.scopes import Value
 from numjet.cpu.codegen.statements.captures import Captures, function_text, load_context, store_context
 from numjet.cpu.codegen.statements.outlining import Structure, outlinable
-from numjet.cpu.ir.nodes import INT64, For
-from numjet.cpu.ir.traversal import swapped, written
+from numjet.cpu.ir.nodes import INT64, For, While
+from numjet.cpu.ir.traversal import swapped, walk, written
 
 PARALLEL_FOR = "nj_parallel_until_stopped"
 
@@ -25,35 +26,49 @@ def outlined_loop(emitter: FunctionEmitter, stmt: For) -> bool:
     if emitter.context.vector is not None:
         return False
     if stmt.mode == "parallel" and not emitter.in_parallel and outlinable(stmt):
-        status = _parallel(emitter, stmt, emitter.repeated.get(id(stmt)) or Structure(stmt))
+        _leave_with(emitter, _parallel(emitter, stmt, emitter.repeated.get(id(stmt)) or Structure(stmt)))
     elif id(stmt) in emitter.repeated:
-        status = _repeated(emitter, stmt, emitter.repeated[id(stmt)])
+        _repeated(emitter, stmt, emitter.repeated[id(stmt)])
     else:
         return False
-    w = emitter.writer
-    leave, go_on = w.name("leave"), w.name("go")   # leaves this function, too, if the loop did not do all of its work
-    w.line(f"br i1 {w.put(f'icmp ne i64 {status}, 0')}, label %{leave}, label %{go_on}, !prof !0")
-    w.label(go_on)
-    w.exit_block(leave, f"ret i64 {status}")
-    w.values.invalidate(w.writes(stmt))
+    emitter.writer.values.invalidate(emitter.writer.writes(stmt))
     return True
 
 
-def _repeated(emitter: FunctionEmitter, stmt: For, structure: Structure) -> str:
-    """Calls the function of a loop; its status."""
-    captures = Captures(emitter, list(structure.buffers), structure.captured)
-    function = emitter.module.outlined((structure.key, captures.key, None),
-                                       lambda name: _whole_loop(emitter, name, stmt, captures))
+def _leave_with(emitter: FunctionEmitter, status: str) -> None:
+    """Leaves this function, too, if a loop did not do all of its work."""
+    w = emitter.writer
+    leave, go_on = w.name("leave"), w.name("go")
+    w.line(f"br i1 {w.put(f'icmp ne i64 {status}, 0')}, label %{leave}, label %{go_on}, !prof !0")
+    w.label(go_on)
+    w.exit_block(leave, f"ret i64 {status}")
+
+
+def _may_stop(stmt: For) -> bool:
+    """Whether a loop may end before it has done all of its work."""
+    return any(isinstance(s, For | While) and (s.cancellation_point is not None or isinstance(s, For) and s.mode == "parallel")
+               for s in walk([stmt]))
+
+
+def _repeated(emitter: FunctionEmitter, stmt: For, structure: Structure) -> None:
+    """Calls the function of a loop."""
+    captures, stops = Captures(emitter, list(structure.buffers), structure.captured), _may_stop(stmt)
+    function = emitter.module.outlined((structure.key, captures.key, stops),
+                                       lambda name: _whole_loop(emitter, name, stmt, captures, stops))
     arguments = ", ".join(f"{ty} {text}" for ty, text in captures.arguments())
     emitter.writer.here()
-    return emitter.writer.put(f'call i64 @"{function}"({arguments})')
+    if stops:
+        _leave_with(emitter, emitter.writer.put(f'call i64 @"{function}"({arguments})'))
+    else:
+        emitter.writer.line(f'call void @"{function}"({arguments})')
 
 
-def _whole_loop(emitter: FunctionEmitter, name: str, stmt: For, captures: Captures) -> str:
+def _whole_loop(emitter: FunctionEmitter, name: str, stmt: For, captures: Captures, stops: bool) -> str:
     nested = emitter.nested(written([stmt]))
     captures.bind(nested)
     nested.block([stmt])
-    return function_text(nested, name, ", ".join(f"{ty} %{parameter}" for ty, parameter in captures.parameters()))
+    parameters = ", ".join(f"{ty} %{parameter}" for ty, parameter in captures.parameters())
+    return function_text(nested, name, parameters, *(("i64", "ret i64 0") if stops else ("void", "ret void")))
 
 
 def _parallel(emitter: FunctionEmitter, stmt: For, structure: Structure) -> str:

@@ -5,6 +5,7 @@ graph of shared deferred arrays becomes code of linear size.
 """
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -88,6 +89,15 @@ class ArrayReads:
                     self.ir.recorder.defined(a, self.ir.block)
             stack.pop()
         return memo[key]
+
+    def evaluation(self, x: LoweredArray) -> Callable[..., Any]:
+        """How to read a deferred array of which each element is read once, by constant indices. One that nobody read yet and
+        that is made of no other deferred array needs no memo."""
+        content: Any = x.content
+        watched = self.checker is not None or self.ir.recorder is not None
+        if watched or content.memo or any(p.lazy for p in content.parents):
+            return lambda *index: self.read(x, *index)
+        return lambda *index: self.scalars.scalar(content.fn(*index))
 
     # ------------------------------------------------------------------------------------------ registers
     def read_register(self, x: LoweredArray, registers: Registers, position: Any) -> Any:

@@ -60,6 +60,14 @@ class DeferredArrays:
                             Deferred(at, flat=flat if ready else None, parents=arrays, pointwise=True,
                                      cost=cost + sum(a.cost for a in arrays)))
 
+    def in_registers(self, fn: Callable[..., Any], arrays: Sequence[LoweredArray], aval: ShapedArray) -> LoweredArray:
+        """As `elementwise`, of arrays in registers with a result that is kept there, too: each element is evaluated here, and
+        no deferred array is made for it."""
+        elems = [a.content.elems * aval.size if a.ndim < aval.ndim else a.content.elems   # type: ignore[attr-defined]
+                 for a in arrays]
+        let, scalar = self.ir.let, self.scalars.scalar
+        return LoweredArray(aval, Registers([let(scalar(fn(*xs))) for xs in zip(*elems, strict=True)], self.ir.block))
+
     def converted(self, x: LoweredArray, dtype: np.dtype) -> LoweredArray:
         """x in another dtype."""
         return x if x.dtype == dtype else self.elementwise(lambda v: self.scalars.convert(v, dtype), x, dtype=dtype)

@@ -48,7 +48,8 @@ class Materialization:
 
     def keep_in_registers(self, x: LoweredArray) -> None:
         """Evaluates all elements of a deferred array here."""
-        elems = [self.ir.let(self.reads.read(x, *i)) for i in product(*map(range, x.shape))]
+        read = self.reads.evaluation(x)
+        elems = [self.ir.let(read(*i)) for i in (product(*map(range, x.shape)) if x.size else ())]
         x.content = Registers(elems, self.ir.block)
 
     def materialize_if_costly(self, x: LoweredArray, why: str = "its elements are read several times") -> LoweredArray:

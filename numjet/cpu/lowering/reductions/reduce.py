@@ -89,7 +89,7 @@ class Reductions:
 
         def at(*outer: Any) -> Any:
             total = None
-            for inner in np.ndindex(*over):
+            for inner in np.ndindex(*over) if prod(over) else ():
                 term = element(outer, inner)
                 total = term if total is None else self.scalars.combine(terms.kind, total, term)
             return terms.start if total is None else total

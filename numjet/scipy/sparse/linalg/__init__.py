@@ -8,3 +8,5 @@ from numjet.scipy.sparse.linalg.definite import cg as cg, minres as minres
 from numjet.scipy.sparse.linalg.general import bicgstab as bicgstab, gmres as gmres
 from numjet.scipy.sparse.linalg.least_squares import LsqrResult as LsqrResult, lsqr as lsqr
 from numjet.scipy.sparse.linalg.operators import LinearOperator as LinearOperator, aslinearoperator as aslinearoperator
+from numjet.scipy.sparse.linalg.eigenvalues import eigsh as eigsh, svds as svds
+from numjet.scipy.sparse.linalg.exponentials import expm_multiply as expm_multiply

@@ -19,6 +19,10 @@ class LsqrResult(NamedTuple):
     x: the solution. istop: 0 for b = 0, 1 when A x = b is solved, 2 for least squares, 7 when iter_lim was reached. itn:
     iterations. r1norm, r2norm: norms of b - A x, and with damping. anorm: an estimate of A's Frobenius norm. arnorm: the
     norm of A^H (b - A x) - damp^2 (x - x0). xnorm: that of x.
+
+    >>> result = lsqr(2 * jnp.eye(2), jnp.ones(2))
+    >>> isinstance(result, LsqrResult), int(result.istop)
+    (True, 1)
     """
 
     x: Any

@@ -1,0 +1,1 @@
+"""Parts of jax.numpy that libraries import."""

@@ -1,0 +1,4 @@
+"""Checks of derivatives and of values, for tests."""
+from numjet.test_util import (
+    check_close as check_close, check_grads as check_grads, check_jvp as check_jvp, check_vjp as check_vjp,
+)

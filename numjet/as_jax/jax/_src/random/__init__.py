@@ -1,0 +1,1 @@
+"""Random numbers: the names of the public module."""

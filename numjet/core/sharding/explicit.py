@@ -1,0 +1,256 @@
+"""Shardings in types. Along axes of type Explicit, the type of a value says how its dimensions are divided (its *placement*),
+and a rule of each operation gives the placements of results, when a program is traced or an operation runs. Where a rule
+cannot tell, it raises ShardingTypeError.
+
+Values whose types have no placement are divided along no Explicit axis: programs without such axes have none, and pay for
+them with one look at an empty list per operation.
+"""
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from math import prod
+from typing import Any
+
+from numjet import _native
+from numjet.core import hooks
+from numjet.core.aval import ShapedArray, placements_in_use
+from numjet.core.sharding.mesh import AbstractMesh, AxisType, Mesh, current_mesh
+from numjet.core.sharding.partition_spec import UNCONSTRAINED, PartitionSpec, axes_of, parts_of
+from numjet.core.sharding.shardings import NamedSharding, Sharding
+from numjet.foundation.errors import ShardingTypeError
+
+Parts = tuple[Any, ...]  # per dimension: None, the name of an axis, or a tuple of names
+Rule = Callable[[Any, Sequence[ShapedArray], Sequence[ShapedArray], dict[str, Any]], Sequence[Parts]]
+
+
+class Placement:
+    """How the dimensions of values are divided along Explicit axes of a mesh. Interned: equal ones are the same object."""
+
+    __slots__ = ("mesh", "parts")
+
+    def __init__(self, mesh: AbstractMesh, parts: Parts):
+        self.mesh, self.parts = mesh, parts
+
+    sharding = property(lambda self: NamedSharding(self.mesh, PartitionSpec(*self.parts)))
+
+    def sizes(self, shape: tuple[int, ...]) -> Iterator[str]:
+        """The sizes of dimensions as text, with the axes along which they are divided: 8@x, 8@(x,y)."""
+        for size, part in zip(shape, self.parts, strict=True):
+            names = ",".join(map(str, parts_of(part)))
+            yield f"{size}" if part is None else f"{size}@{names}" if not isinstance(part, tuple) else f"{size}@({names})"
+
+    def of_shape(self, old: tuple[int, ...], new: tuple[int, ...]) -> Placement | None:
+        """The placement of a type of another shape, which has the same trailing dimensions, or is these; None for others."""
+        more = len(new) - len(old)
+        if more >= 0 and new[more:] == old:
+            return placement(self.mesh, (*[None] * more, *self.parts))
+        return placement(self.mesh, self.parts[-more:]) if more < 0 and old[-more:] == new else None
+
+    def __repr__(self) -> str:
+        return f"Placement({self.mesh}, {self.parts})"
+
+    def __reduce__(self) -> Any:
+        return placement, (self.mesh, self.parts)
+
+
+_placements: dict[tuple[AbstractMesh, Parts], Placement] = {}  # as many as programs spell different shardings
+
+
+def placement(mesh: AbstractMesh, parts: Sequence[Any]) -> Placement | None:
+    """The placement of dimensions divided along axes of a mesh; None if none is."""
+    found = tuple(parts)
+    if all(p is None for p in found):
+        return None
+    key = mesh, found
+    if key not in _placements:
+        _placements.setdefault(key, Placement(mesh, found))
+        if not placements_in_use:
+            placements_in_use.append(True)
+    return _placements[key]
+
+
+def explicit_parts(mesh: Mesh | AbstractMesh, spec: PartitionSpec, ndim: int) -> Parts:
+    """The Explicit axes of a specification, for each of `ndim` dimensions."""
+    kept = set(mesh.explicit_axes)
+    given = [tuple(a for a in parts_of(part) if a in kept) for part in spec]
+    return (*[None if not p else p[0] if len(p) == 1 else p for p in given], *[None] * (ndim - len(given)))
+
+
+def placement_of(sharding: Any, shape: Sequence[int]) -> Placement | None:
+    """The placement of values of a shape under a sharding. ValueError for one that does not fit the shape,
+    TypeError for what is none."""
+    if not isinstance(sharding, Sharding):
+        raise TypeError(f"the sharding of a type is a Sharding or None, got {sharding!r} of type {type(sharding).__name__}")
+    if not isinstance(sharding, NamedSharding) or not sharding.mesh.explicit_axes:
+        return None
+    check_fits(sharding, shape)
+    return placement(sharding.mesh.abstract_mesh, explicit_parts(sharding.mesh, sharding.spec, len(shape)))
+
+
+def check_fits(sharding: NamedSharding, shape: Sequence[int]) -> None:
+    """ValueError for a specification that is longer than the shape, or does not divide it evenly."""
+    spec = sharding.spec
+    if len(spec) > len(shape):
+        raise ValueError(f"Sharding {sharding} is only valid for values of rank at least {len(spec)}, but was applied to a "
+                         f"value of rank {len(shape)}")
+    for d, part in enumerate(spec):
+        count = prod(sharding.mesh.shape[a] for a in parts_of(part))
+        if part is not UNCONSTRAINED and shape[d] % count:
+            raise ValueError(f"Sharding spec {parts_of(part)} implies that array axis {d} is partitioned {count} times, but "
+                             f"does "
+                             f"not evenly divide the dimension size {shape[d]}. Got shape: {tuple(shape)} and sharding "
+                             f"{sharding}")
+
+
+def typed(aval: ShapedArray, sharding: Any) -> ShapedArray:
+    """The type of an array under a sharding (or on a device): its Explicit axes are part of it."""
+    mesh = sharding.mesh if isinstance(sharding, NamedSharding) else None
+    if mesh is None or not mesh.explicit_axes:
+        return aval if aval.placement is None else aval.update(placement=None)
+    there = placement(mesh.abstract_mesh, explicit_parts(mesh, sharding.spec, aval.ndim))
+    return aval if aval.placement is there else aval.update(placement=there)
+
+
+def type_sharding(aval: ShapedArray) -> NamedSharding:
+    """What a type shows as its sharding."""
+    if aval.placement is not None:
+        return aval.placement.sharding
+    return NamedSharding(current_mesh().abstract_mesh, PartitionSpec(*[None] * aval.ndim))
+
+
+def parts(aval: ShapedArray) -> Parts:
+    """The axes along which each dimension is divided."""
+    return (None,) * aval.ndim if aval.placement is None else aval.placement.parts
+
+
+def concrete(there: Placement, mesh: Any) -> NamedSharding:
+    """The sharding over devices that a placement means in a program over a mesh: dimensions may also be divided along its
+    other axes. mesh: a Mesh with the same axes."""
+    if not isinstance(mesh, Mesh) or mesh.shape_tuple != there.mesh.shape_tuple:
+        raise ValueError(f"The mesh of a type, {there.mesh}, has other axes than the mesh that the program runs on: {mesh}")
+    return NamedSharding(mesh_like(mesh, there.mesh.axis_types), PartitionSpec(*there.parts))
+
+
+def mesh_like(mesh: Any, types: tuple[AxisType, ...]) -> Any:
+    """The mesh with axes of these types."""
+    return mesh if mesh.axis_types == types else _retyped(mesh, types)
+
+
+@functools.lru_cache(maxsize=1024)
+def _retyped(mesh: Any, types: tuple[AxisType, ...]) -> Any:
+    return mesh.update(axis_types=types)
+
+
+def wanted(avals: Sequence[Any], mesh: Any) -> tuple[NamedSharding | None, ...]:
+    """The shardings of results over a mesh of devices, as their types say; () where these say nothing. None: the compiler
+    chooses. Where all axes are Explicit, it does not: what is divided along none is on all devices."""
+    if not mesh.are_all_axes_explicit:
+        return ()
+    return tuple(NamedSharding(mesh, PartitionSpec(*[None] * a.ndim)) if a.placement is None else concrete(a.placement, mesh)
+                 for a in avals)
+
+
+# ------------------------------------------------------------------------------------------------ types of results
+
+class _State(threading.local):
+    lenient: bool = False
+    mapped: Any = None
+
+
+_state = _State()
+
+
+def is_lenient() -> bool:
+    """Whether operations that rules write may leave to the compiler what types do not tell."""
+    return _state.lenient
+
+
+def lenient(flag: bool = True) -> _native.Scope:
+    """A block in which results that the rules cannot place are left to the compiler: operations of derivatives and batches,
+    which users did not write."""
+    return _native.Scope(_state, "lenient", flag)
+
+
+def mapped() -> Any:
+    """The axes along which the innermost batch is divided, or None."""
+    return _state.mapped
+
+
+def mapping(part: Any) -> _native.Scope:
+    """A block in which the innermost batch is divided along axes."""
+    return _native.Scope(_state, "mapped", part)
+
+
+def in_types(avals: Sequence[Any]) -> bool:
+    """Whether a type has a placement."""
+    return any(a.placement is not None for a in avals)
+
+
+def abstract(op: Any, avals: Sequence[Any], params: dict[str, Any]) -> Any:
+    """As op.abstract, with placements. ShardingTypeError where the operation's rule cannot tell that of a result."""
+    if not in_types(avals) or getattr(op, "programs", False) or getattr(op, "places", None) is not None:
+        return op.abstract(*avals, **params)  # programs have the types of their results
+    out = op.abstract(*[a.update(placement=None) for a in avals], **params)
+    outs = out if op.multiple else [out]
+    mesh = _mesh_of(op, avals)
+    found = hooks.sharding_rule(op)(op, avals, outs, params)
+    placed = [_checked(op, avals, o, mesh, p) for o, p in zip(outs, found, strict=True)]
+    return placed if op.multiple else placed[0]
+
+
+def abstract_or_auto(op: Any, avals: Sequence[Any], params: dict[str, Any]) -> tuple[Any, bool]:
+    """(the types of results, whether types say where they are). In a lenient block they need not."""
+    try:
+        return abstract(op, avals, params), True
+    except ShardingTypeError:
+        if not is_lenient():
+            raise
+    return op.abstract(*[a.update(placement=None) for a in avals], **params), False
+
+
+def _mesh_of(op: Any, avals: Sequence[Any]) -> AbstractMesh:
+    """The mesh of the operands. ValueError for operands of several, and for another one than in use."""
+    meshes = {a.placement.mesh for a in avals if a.placement is not None}
+    if len(meshes) > 1:
+        first, second = sorted(meshes, key=str)[:2]
+        raise ValueError(f"Mesh for all inputs should be equal. Got one mesh: {first} and another mesh: {second}, for "
+                         f"operands of "
+                         f"{op.name}: {', '.join(a.str_short() for a in avals)}. Move them with reshard, or by auto_axes and "
+                         "explicit_axes.")
+    there, around = meshes.pop(), current_mesh()
+    if not around.empty and around.shape_tuple != there.shape_tuple:
+        raise ValueError(f"For primitive {op.name}, context mesh {around.abstract_mesh} should match the aval mesh {there} "
+                         f"for shape "
+                         f"{next(a for a in avals if a.placement is not None)}. Call it in `with jax.set_mesh(mesh):` of that "
+                         "mesh, or without a mesh.")
+    return there
+
+
+def _checked(op: Any, avals: Sequence[Any], out: ShapedArray, mesh: AbstractMesh, found: Parts) -> ShapedArray:
+    """The type of a result, with a placement that it can have."""
+    spec = PartitionSpec(*found)
+    used = axes_of(spec)
+    if len(set(used)) < len(used):
+        shown = out.update(placement=Placement(mesh, tuple(found)))
+        raise ShardingTypeError(f"{op.name} operation with inputs: {', '.join(a.str_short() for a in avals)} produces an "
+                                f"illegally "
+                                f"sharded result: {shown.str_short()}")
+    there = placement(mesh, found)
+    if there is None:
+        return out
+    for d, part in enumerate(found):
+        count = prod(mesh.shape[a] for a in parts_of(part))
+        if out.shape[d] % count:
+            raise ShardingTypeError(f"{op.name} operation with inputs: {', '.join(a.str_short() for a in avals)} gives a "
+                                    f"result "
+                                    f"of shape {out.shape}, whose dimension {d} mesh axes {parts_of(part)} cannot divide into "
+                                    f"{count} equal parts. Move the operands with reshard.")
+    return out.update(placement=there)
+
+
+def with_types(mesh: Mesh | AbstractMesh, axes: Any, kind: AxisType) -> Any:
+    """The mesh with some axes of another type."""
+    chosen = set(axes)
+    return mesh_like(mesh, tuple(kind if n in chosen else t for n, t in zip(mesh.axis_names, mesh.axis_types, strict=True)))

@@ -1,0 +1,15 @@
+"""Rules of shardings in types and operations that change them, imported when the first type has a placement."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from numjet.core import hooks
+from numjet.foundation import lazy_import
+
+if TYPE_CHECKING:
+    from numjet.lax import sharding, sharding_rules
+else:
+    sharding = lazy_import.Module("numjet.lax.sharding")
+    sharding_rules = lazy_import.Module("numjet.lax.sharding_rules")
+
+hooks.set_explicit(lambda op: sharding_rules.rule_of(op), lambda x: sharding.left_to_compiler(x))

@@ -1,0 +1,196 @@
+"""Explicit axes: types that say how arrays are divided, compared with those that JAX gave."""
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import numjet as nj
+import numjet.numpy as jnp
+from numjet import lax
+from numjet.core.op import all_ops
+from numjet.lax.sharding_rules import RULES
+from numjet.sharding import AxisType, NamedSharding, PartitionSpec as P, auto_axes, explicit_axes, reshard  # noqa: F401
+
+MESH = nj.make_mesh((4, 2), ("x", "y"))
+ONE = nj.make_mesh((1, 1), ("x", "y"), devices=nj.devices()[:1])
+CASES = [line for line in (Path(__file__).parent / "explicit_cases.txt").read_text().splitlines() if line[0] != "#"]
+TYPED = [case.split(" -> ") for case in CASES if " -> " in case]
+WRONG = [case.split(" !! ") for case in CASES if " !! " in case]
+W = np.arange(64, dtype=np.float32).reshape(8, 8)
+
+
+def run(text, mesh, jitted):
+    """An expression over a mesh."""
+    def a(*spec, shape=(8, 8), dtype=np.float32):
+        value = (np.arange(np.prod(shape)) % 37 / 8 if dtype is np.float32 else np.arange(np.prod(shape)) % 4)
+        return nj.device_put(value.reshape(shape).astype(dtype), NamedSharding(mesh, P(*spec)))
+    names = {**globals(), "a": a, "mesh": mesh}
+    with nj.set_mesh(mesh):
+        return nj.jit(lambda: eval(text, names))() if jitted else eval(text, names)
+
+
+def types_of(values):
+    return "; ".join(str(nj.typeof(v)) for v in nj.tree.leaves(values))
+
+
+def sharding_of(x):
+    """The sharding that a type promises."""
+    there = nj.typeof(x).sharding
+    return NamedSharding(MESH, there.spec)
+
+
+@pytest.mark.parametrize("text, wanted", TYPED)
+def test_types_are_those_of_jax_and_values_those_of_one_device(text, wanted):
+    one = nj.tree.leaves(run(text, ONE, True))
+    for jitted in (True, False):
+        found = run(text, MESH, jitted)
+        assert types_of(found) == wanted
+        for x, y in zip(nj.tree.leaves(found), one, strict=True):
+            assert not x.ndim or x.sharding.is_equivalent_to(sharding_of(x), x.ndim), (x.sharding, nj.typeof(x))
+            np.testing.assert_allclose(np.asarray(x, np.complex64), np.asarray(y, np.complex64), rtol=2e-4, atol=2e-4)
+
+
+@pytest.mark.parametrize("text, wanted", WRONG)
+def test_errors_are_those_of_jax(text, wanted):
+    kind, message = wanted.split(":", 1)
+    with pytest.raises(Exception) as caught:
+        run(text, MESH, True)
+    assert kind in {cls.__name__ for cls in type(caught.value).__mro__}
+    assert message.strip() in " ".join(str(caught.value).split())
+
+
+def test_every_operation_has_a_rule_or_types_of_its_own():
+    known = {name for name, op in all_ops().items() if op.elementwise or op.programs or op.places is not None or name in RULES}
+    assert not set(all_ops()) - known - {"custom_partitioning"}  # which has no rule: users divide its functions themselves
+
+
+def test_programs_without_explicit_axes_have_no_placements():
+    auto = nj.make_mesh((4, 2), ("x", "y"), (AxisType.Auto,) * 2)
+    x = nj.device_put(W, NamedSharding(auto, P("x")))
+    assert nj.typeof(x).placement is None and str(nj.typeof(x)) == "float32[8,8]"
+    closed = nj.make_jaxpr(lambda x: jnp.sin(x) @ x.T)(x)
+    assert all(v.aval.placement is None for e in closed.jaxpr.eqns for v in e.outvars)
+
+
+def layer(x, weights):
+    up, down = weights
+    hidden = nj.nn.relu(jnp.einsum("bld,dh->blh", x, up))
+    y = jnp.einsum("blh,hd->bld", hidden, down, out_sharding=P("x", None, None))
+    return x + y, y.mean()
+
+
+def loss(p, words):
+    x = p["embed"].at[words].get(out_sharding=P("x", None, None))
+    x, _ = lax.scan(nj.checkpoint(layer), x, (p["up"], p["down"]))
+    x = x * lax.rsqrt((x ** 2).mean(-1, keepdims=True) + 1e-5)
+    log = nj.nn.log_softmax(jnp.einsum("bld,vd->blv", x, p["embed"]))
+    return -(log[:, :-1] * nj.nn.one_hot(words, 16)[:, 1:]).sum(-1).mean()
+
+
+def trained(mesh, transform):
+    """The losses of three steps, the parameters, and the types of the first step's results."""
+    with nj.set_mesh(mesh):
+        keys = nj.random.split(nj.random.key(0), 3)
+        p = {"embed": nj.random.normal(keys[0], (16, 16)) * 0.3,
+             "up": nj.random.normal(keys[1], (2, 16, 32), out_sharding=P(None, None, "y")) * 0.2,
+             "down": reshard(nj.random.normal(keys[2], (2, 32, 16)) * 0.2, P(None, "y", None))}
+        words = reshard(np.arange(64).reshape(8, 8) * 7 % 16, P("x"))
+
+        @transform
+        def step(p, words):
+            value, slopes = nj.value_and_grad(loss)(p, words)
+            return nj.tree.map(lambda x, g: x - 0.1 * g, p, slopes), value
+        values = []
+        for _ in range(3):
+            p, value = step(p, words)
+            values.append(float(value))
+    return values, p
+
+
+@pytest.mark.parametrize("transform", [nj.jit, lambda f: f], ids=["jit", "eager"])
+def test_training_with_types_over_eight_devices_is_that_over_one(transform):
+    (wanted, one), (found, p) = trained(ONE, nj.jit), trained(MESH, transform)
+    np.testing.assert_allclose(found, wanted, rtol=1e-5)
+    assert wanted[-1] < wanted[0]
+    assert {name: str(nj.typeof(x)) for name, x in p.items()} == {
+        "embed": "float32[16,16]", "up": "float32[2,16,32@y]", "down": "float32[2,32@y,16]"}
+    for name, x in p.items():
+        np.testing.assert_allclose(x, one[name], rtol=1e-3, atol=1e-5)
+
+
+def test_edges_change_types():
+    seen = []
+    with nj.set_mesh(MESH):
+        x = reshard(W, P("x", "y"))
+        f = auto_axes(lambda v: seen.append((str(nj.typeof(v)), nj.sharding.get_abstract_mesh().axis_types)) or v * 2, axes="x",
+                      out_sharding=P("x"))
+        assert str(nj.typeof(f(x))) == str(nj.typeof(nj.jit(f)(x))) == "float32[8@x,8]"
+        g = nj.shard_map(lambda v: seen.append((str(nj.typeof(v)), nj.sharding.get_abstract_mesh().axis_types)) or v,
+                         out_specs=P("x"), axis_names={"x"})
+        assert str(nj.typeof(g(x))) == "float32[8@x,8@y]"
+        slope = nj.jit(nj.grad(lambda v: (g(v) * f(v)).sum()))(reshard(W, P("x")))
+        np.testing.assert_allclose(slope, 4 * W)
+    auto, explicit, manual = AxisType.Auto, AxisType.Explicit, AxisType.Manual
+    assert seen[:2] == [("float32[8,8@y]", (auto, explicit))] * 2
+    assert seen[2] == ("float32[2,8@y]{V:x}", (manual, explicit))
+
+
+def test_without_a_mesh_in_use_arguments_say_it():
+    x = nj.device_put(W, NamedSharding(MESH, P("x")))
+    assert str(nj.typeof(x + x)) == "float32[8@x,8]" == str(nj.typeof(nj.jit(lambda v: v + jnp.zeros((8, 8)))(x)))
+    assert nj.typeof(x).sharding.spec == P("x", None) and nj.typeof(x).sharding.mesh == MESH.abstract_mesh
+    assert str(nj.typeof(auto_axes(lambda v: v.T, out_sharding=NamedSharding(MESH, P("y")))(x))) == "float32[8@y,8]"
+    with pytest.raises(ValueError, match="not under a mesh context"):
+        nj.jit(lambda v: reshard(v, P("y")))(x)
+
+
+def test_two_meshes_and_another_mesh_in_use():
+    other = nj.make_mesh((2, 4), ("x", "y"))
+    x, y = (nj.device_put(W, NamedSharding(m, P("x"))) for m in (MESH, other))
+    for f in (lambda v, w: v + w, nj.jit(lambda v, w: v + w)):
+        with pytest.raises(ValueError, match="Mesh for all inputs should be equal"):
+            f(x, y)
+    with nj.set_mesh(other), pytest.raises(ValueError, match=r"context mesh AbstractMesh.* should match the aval mesh"):
+        x * 2
+
+
+def test_axes_of_other_types_are_refused_where_only_explicit_ones_are_meant():
+    mixed = nj.make_mesh((4, 2), ("x", "y"), (AxisType.Explicit, AxisType.Auto))
+    with nj.set_mesh(mixed):
+        x = nj.device_put(W, NamedSharding(mixed, P("x", "y")))
+        assert str(nj.typeof(x)) == "float32[8@x,8]" and (x + 1).sharding.spec == P("x", "y")
+        assert nj.jit(lambda v: lax.with_sharding_constraint(v, P(None, "y")))(x).sharding.spec == P("x", "y")
+        with pytest.raises(ValueError, match="can only refer to Auto axes"):
+            lax.with_sharding_constraint(x, P("x", "y"))
+        with pytest.raises(ValueError, match=r"axis name: y of type: AxisType\.Auto"):
+            reshard(x, P("y"))
+
+
+def test_arguments_that_are_divided_otherwise_are_refused_by_shard_map():
+    with nj.set_mesh(MESH):
+        x = reshard(W, P("x", "y"))
+        with pytest.raises(ValueError, match=r"in_specs passed to shard_map: P\('x', None\) does not match the specs"):
+            nj.shard_map(lambda v: v, in_specs=P("x"), out_specs=P("x"))(x)
+        assert nj.shard_map(lambda v: v, in_specs=P("x"), out_specs=P("x"))(W).sharding.spec == P("x")
+
+
+def test_batches_stay_divided():
+    with nj.set_mesh(MESH):
+        x = reshard(W, P("x"))
+        per = nj.vmap(nj.grad(lambda w, v: (jnp.tanh(v @ w) ** 2).sum()), in_axes=(None, 0))(reshard(W, P(None, "y")), x)
+        assert str(nj.typeof(per)) == "float32[8@x,8,8@y]"
+        plain = nj.vmap(nj.grad(lambda w, v: (jnp.tanh(v @ w) ** 2).sum()), in_axes=(None, 0))(W, W)
+        np.testing.assert_allclose(per, plain, rtol=1e-4, atol=1e-5)
+        assert str(nj.typeof(nj.vmap(lambda v: reshard(v, P("y")), out_axes=1)(x))) == "float32[8@y,8@x]"
+
+
+def test_types_of_structs():
+    struct = nj.ShapeDtypeStruct((8, 8), np.float32, sharding=NamedSharding(MESH, P("x")))
+    found = nj.eval_shape(lambda v: v.T, struct)
+    assert found.sharding.spec == P(None, "x") and "spec=P(None, 'x')" in repr(found)
+    text = nj.jit(lambda v: v.T * 2).lower(struct).as_text()
+    assert text.count("sdy.sharding_constraint") >= 1
+
+
+def test_vmap_passes_what_is_no_array_where_types_have_shardings():
+    assert nj.vmap(lambda x, how: x * 2 if how == "twice" else x, (0, None))(jnp.arange(3), "twice").tolist() == [0, 2, 4]
