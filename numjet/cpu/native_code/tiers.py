@@ -119,6 +119,8 @@ class _Worker:
     def put(self, job: _SecondTier) -> None:
         """Adds a job."""
         with self.changed:
+            if not self.jobs:
+                self.most = _LEAST_REVIEWED   # a long queue of the past says nothing about this one
             self.jobs.append(job)
             if len(self.jobs) > self.most:
                 running, *others = self.jobs
