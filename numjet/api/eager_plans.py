@@ -315,6 +315,9 @@ class _Writer:
             loop = _inner_loop(op, params, values, out)
             if loop is not None:
                 return "loop", ins, avals, loop
+            reduction = _reduction(op, params, values[0], out) if op.reduces is not None else None
+            if reduction is not None:
+                return "reduce", ins, avals, reduction
             product = _product(op, params, values, out) if op.name == "dot_general" else None
             if product is not None:
                 return "product", ins, avals, product
@@ -374,6 +377,24 @@ def _step_of_ufunc(ufunc: Any, values: list[np.ndarray], out: np.ndarray) -> tup
         return "select", None
     types = f"{''.join(v.dtype.char for v in values)}->{out.dtype.char}"
     return ("loop", (ufunc, ufunc.types.index(types))) if types in ufunc.types else None
+
+
+def _reduction(op: Op, params: dict[str, Any], value: np.ndarray, out: np.ndarray) -> tuple[Any, ...] | None:
+    """The ufunc that reduces an array along neighbouring axes: the number of its inner loop, the bytes of the value that it
+    begins with (None: the first element), and how many parts, of how many rows, of how many elements there are."""
+    plan = getattr(op.eager, "reduction", None)
+    found = plan(value.dtype) if plan and set(params) == {"axes"} and value.size and value.flags.c_contiguous else None
+    axes = sorted(params["axes"]) if found else []
+    if found is None or not axes or axes != list(range(axes[0], axes[0] + len(axes))) or out.dtype != value.dtype:
+        return None
+    ufunc, initial = found
+    types = f"{value.dtype.char}{value.dtype.char}->{value.dtype.char}"
+    if types not in ufunc.types:
+        return None
+    first = None if initial is None else np.asarray(initial).astype(value.dtype).tobytes()
+    shape = value.shape
+    return (ufunc, ufunc.types.index(types), first, prod(shape[:axes[0]]), prod(shape[a] for a in axes),
+            prod(shape[axes[-1] + 1:]))
 
 
 def _broadcast_strides(value: np.ndarray, out: np.ndarray, dimensions: Sequence[int]) -> tuple[int, ...]:

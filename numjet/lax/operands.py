@@ -100,6 +100,21 @@ def with_loops(plan: Callable[..., LoopPlan | None]) -> Callable[[Callable[..., 
     return mark
 
 
+ReductionPlan = Callable[[np.dtype], "tuple[np.ufunc, Any] | None"]   # see with_reduction
+
+
+def with_reduction(plan: ReductionPlan) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Marks a NumPy function of `axes` as the reduction by a ufunc, whose inner loop native code may run
+    (`api/eager_plans.py`).
+
+    plan(dtype) gives the ufunc and the value that it begins with, None for the first element; None: it is not so for the dtype.
+    """
+    def mark(eager: Callable[..., Any]) -> Callable[..., Any]:
+        eager.reduction = plan  # type: ignore[attr-defined]
+        return eager
+    return mark
+
+
 def one_loop(ufunc: np.ufunc) -> Callable[..., LoopPlan | None]:
     """The plan of a function that is one ufunc of real operands."""
     return lambda *dtypes, **params: [(ufunc, *range(len(dtypes)))] if dtypes[0].kind != "c" else None

@@ -1,11 +1,12 @@
-// The steps of a tape. A loop is an inner loop of a NumPy ufunc, run on whole contiguous arrays as the ufunc itself would; other
-// steps share or copy parts of an operand's memory, select between two operands, or call a function of NumPy arrays. So a tape
-// gives the bits that evaluating its operations one by one gives.
+// The steps of a tape. A loop or a reduction is an inner loop of a NumPy ufunc, run on whole contiguous arrays as the ufunc would;
+// other steps share or copy parts of an operand's memory, select between two operands, or call a function of NumPy arrays. So a
+// tape gives the bits that evaluating its operations one by one gives.
 #include "dispatch/eager/tape.h"
 
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <string>
 
 #include "array/from_python.h"
 #include "dispatch/eager/conversion.h"
@@ -26,7 +27,7 @@ namespace {
 
 constexpr int64_t kLongProduct = 1 << 15;  // multiply-adds from which other Python threads may run meanwhile
 
-enum class StepKind : uint8_t { Loop, Share, Part, Join, Select, Product, Convert, Call };
+enum class StepKind : uint8_t { Loop, Share, Part, Join, Select, Product, Convert, Reduce, Call };
 constexpr size_t kMostOperands = 4;
 
 struct Step {
@@ -41,11 +42,14 @@ struct Step {
   // Product: of an (m, k) and a (k, n) matrix, whose strides are in elements.
   int64_t code = 0, m = 0, n = 0, k = 0, left[2] = {}, right[2] = {};
   size_t blocks = 1;  // Join: how many runs of bytes of each operand alternate in the result
+  // Reduce: the loop joins the rows of each part, and begins with a value of these bytes, or with the first row.
+  npy_intp parts = 1, rows = 1, length = 1;
+  std::string initial;
   Conversion conversion = nullptr;
   // Part: where the elements of the result are in the operand.
   npy_intp offset = 0;
   std::vector<npy_intp> part_strides;
-  // Call: function(*arrays, **parameters); Loop: the ufunc.
+  // Call: function(*arrays, **parameters); Loop, Reduce: the ufunc.
   PyRef function, names;
   std::vector<PyRef> parameters;
 };
@@ -230,6 +234,35 @@ ArrayRef run_join(const Step& step, const Values& values, PyObject* device) {
   return out;
 }
 
+// Calls the inner loop as the ufunc's `reduce` does for contiguous arrays: along rows of one element by one call with a result
+// that stands still, else row by row.
+ArrayRef run_reduce(const Step& step, const Values& values, PyObject* device) {
+  ArrayRef out = array_empty(step.outs[0], device, false);
+  if (!out) return out;
+  const npy_intp item = step.outs[0]->itemsize, row = step.length * item;
+  char* in = values[step.ins[0]]->buffer->data;
+  char* result = out->buffer->data;
+  for (npy_intp part = 0; part < step.parts; ++part, in += step.rows * row, result += row) {
+    const npy_intp begin = step.initial.empty() ? 1 : 0;
+    if (begin) std::memcpy(result, in, size_t(row));
+    else for (npy_intp k = 0; k < step.length; ++k) std::memcpy(result + k * item, step.initial.data(), size_t(item));
+    if (step.length == 1) {
+      char* data[3] = {result, in + begin * item, result};
+      npy_intp count = step.rows - begin;
+      const npy_intp strides[3] = {0, item, 0};
+      if (count) step.loop(data, &count, strides, step.data);
+      continue;
+    }
+    for (npy_intp k = begin; k < step.rows; ++k) {
+      char* data[3] = {result, in + k * row, result};
+      npy_intp count = step.length;
+      const npy_intp strides[3] = {item, item, item};
+      step.loop(data, &count, strides, step.data);
+    }
+  }
+  return out;
+}
+
 ArrayRef run_convert(const Step& step, const Values& values, PyObject* device) {
   ArrayRef out = array_empty(step.outs[0], device, false);
   if (out) step.conversion(values[step.ins[0]]->buffer->data, out->buffer->data, step.outs[0]->size);
@@ -305,6 +338,7 @@ int run_step(const Step& step, Values& values, PyObject* device) {
     case StepKind::Join: out = run_join(step, values, device); break;
     case StepKind::Product: out = run_product(step, values, device); break;
     case StepKind::Convert: out = run_convert(step, values, device); break;
+    case StepKind::Reduce: out = run_reduce(step, values, device); break;
     default: out = array_share(values[step.ins[0]], step.outs[0], device, false);
   }
   if (!out) return -1;
@@ -378,31 +412,56 @@ bool set_strides(Step& step, const Infos& infos, size_t operands) {
   return true;
 }
 
-// loop: (ufunc, number of its inner loop)
-bool read_loop(Step& step, PyObject* more, const Infos& infos) {
-  PyObject* object;
-  int number;
-  if (!PyArg_ParseTuple(more, "Oi:Tape", &object, &number)) return false;
+// Sets the inner loop of a ufunc, for operands of these dtypes and a result of the last one.
+bool set_loop(Step& step, PyObject* object, int number, const std::vector<const AvalInfo*>& operands) {
   if (reinterpret_cast<PyObject*>(Py_TYPE(object)) != ufunc_type.get()) {
     PyErr_Format(PyExc_TypeError, "Tape: expected a ufunc, got %R", object);
     return false;
   }
   auto* ufunc = reinterpret_cast<PyUFuncObject*>(object);
-  if (number < 0 || number >= ufunc->ntypes || ufunc->nout != 1 || !set_strides(step, infos, size_t(ufunc->nin))) {
-    if (!PyErr_Occurred()) PyErr_Format(PyExc_ValueError, "Tape: %R has no inner loop %d", object, number);
+  if (number < 0 || number >= ufunc->ntypes || ufunc->nout != 1 || size_t(ufunc->nargs) != operands.size()) {
+    PyErr_Format(PyExc_ValueError, "Tape: %R has no inner loop %d for %zu operands", object, number, operands.size() - 1);
     return false;
   }
   const char* types = ufunc->types + number * ufunc->nargs;
-  for (int k = 0; k < ufunc->nargs; ++k) {
-    const AvalInfo* info = k < ufunc->nin ? infos[step.ins[size_t(k)]] : step.outs[0].get();
-    if (types[k] == info->dtype->type_num && info->dtype->type_num != NPY_OBJECT) continue;
-    PyErr_Format(PyExc_TypeError, "Tape: inner loop %d of %R is not for %s", number, object, describe(info).c_str());
+  for (size_t k = 0; k < operands.size(); ++k) {
+    const int type = operands[k]->dtype->type_num;
+    if (types[k] == type && type != NPY_OBJECT) continue;
+    PyErr_Format(PyExc_TypeError, "Tape: inner loop %d of %R is not for %s", number, object, describe(operands[k]).c_str());
     return false;
   }
   step.loop = ufunc->functions[number];
   step.data = ufunc->data ? const_cast<void*>(static_cast<const void*>(ufunc->data[number])) : nullptr;
   step.function = PyRef::share(object);
   return step.loop != nullptr;
+}
+
+// loop: (ufunc, number of its inner loop)
+bool read_loop(Step& step, PyObject* more, const Infos& infos) {
+  PyObject* object;
+  int number;
+  if (!PyArg_ParseTuple(more, "Oi:Tape", &object, &number) || !set_strides(step, infos, step.ins.size())) return false;
+  std::vector<const AvalInfo*> operands;
+  for (uint32_t in : step.ins) operands.push_back(infos[in]);
+  operands.push_back(step.outs[0]);
+  return set_loop(step, object, number, operands);
+}
+
+// reduce: (ufunc, number of its inner loop, bytes of the first value or None, parts, rows in each, elements in a row)
+bool read_reduce(Step& step, PyObject* more, const Infos& infos) {
+  PyObject *object, *initial;
+  int number;
+  if (!PyArg_ParseTuple(more, "OiOnnn:Tape", &object, &number, &initial, &step.parts, &step.rows, &step.length)) return false;
+  const AvalInfo* out = step.outs[0];
+  if (initial != Py_None) {
+    if (!PyBytes_Check(initial)) return PyErr_Format(PyExc_TypeError, "Tape: expected bytes, got %R", initial), false;
+    step.initial.assign(PyBytes_AS_STRING(initial), size_t(PyBytes_GET_SIZE(initial)));
+  }
+  const bool good = step.ins.size() == 1 && step.parts > 0 && step.rows > 0 && step.length > 0 &&
+                    step.parts * step.length == out->size && step.parts * step.rows * step.length == infos[step.ins[0]]->size &&
+                    (step.initial.empty() || step.initial.size() == size_t(out->itemsize));
+  if (!good) return PyErr_SetString(PyExc_ValueError, "Tape: a reduction that does not fit its operand and its result"), false;
+  return set_loop(step, object, number, {out, infos[step.ins[0]], out});
 }
 
 bool read_select(Step& step, const Infos& infos) {
@@ -523,6 +582,7 @@ bool read_step(PyObject* item, TapePlan& plan, Infos& infos) {
   else if (name == "part") step.kind = StepKind::Part, good = read_part(step, more, infos);
   else if (name == "join") step.kind = StepKind::Join, good = read_join(step, more, infos);
   else if (name == "product") step.kind = StepKind::Product, good = read_product(step, more, infos);
+  else if (name == "reduce") step.kind = StepKind::Reduce, good = read_reduce(step, more, infos);
   else if (name == "convert") step.kind = StepKind::Convert, good = read_convert(step, infos);
   else if (name == "call") good = read_call(step, more), plan.calls = true;
   else PyErr_Format(PyExc_ValueError, "Tape: no kind of step is called '%s'", kind), good = false;
@@ -629,7 +689,7 @@ PyObject* run(PyObject* self, PyObject* leaves) {
 
 PyObject* kinds(PyObject* self, PyObject*) {
   const std::vector<Step>& steps = as_tape(self)->plan->steps;
-  static const char* const names[] = {"loop", "share", "part", "join", "select", "product", "convert", "call"};
+  static const char* const names[] = {"loop", "share", "part", "join", "select", "product", "convert", "reduce", "call"};
   return new_tuple(steps.size(), [&](size_t k) { return PyUnicode_FromString(names[size_t(steps[k].kind)]); });
 }
 

@@ -24,6 +24,7 @@ from numjet.lax.elementwise.arithmetic import div_p, mul_p
 from numjet.lax.elementwise.compare import eq_p
 from numjet.lax.elementwise.convert import cast
 from numjet.lax.indexing.slicing import slice_along
+from numjet.lax.operands import with_reduction
 from numjet.lax.rewrites import no_axes
 from numjet.lax.shape.join import concatenate_p, pad_p
 from numjet.lax.shape.rearrange import broadcast_in_dim_p, divided, reshape_p, squeeze_p
@@ -130,6 +131,7 @@ def _bind(op: Op, operand: Any, axes: Any) -> Any:
 # -------------------------------------------------------------------------------------------- sum, product
 
 def _arithmetic_eager(ufunc: np.ufunc) -> Callable[..., np.ndarray]:
+    @with_reduction(lambda dtype: (ufunc, ufunc.identity) if accumulator(dtype) is dtype else None)
     def eager(x: np.ndarray, *, axes: Ints) -> np.ndarray:
         wide = accumulator(x.dtype)
         if wide is x.dtype:
@@ -239,6 +241,12 @@ _PLAIN_FLOATS = frozenset((np.dtype(np.float32), np.dtype(np.float64)))
 
 
 def _extreme_eager(ufunc: np.ufunc, kind: str) -> Callable[..., np.ndarray]:
+    def plan(dtype: np.dtype) -> tuple[np.ufunc, Any] | None:
+        if accumulator(dtype) is not dtype:
+            return None
+        return ufunc, None if dtype in _PLAIN_FLOATS else IDENTITIES[kind](dtype)
+
+    @with_reduction(plan)
     def eager(x: np.ndarray, *, axes: Ints) -> np.ndarray:
         if x.size and x.dtype in _PLAIN_FLOATS:
             return np.asarray(ufunc.reduce(x, axis=axes))
@@ -344,6 +352,11 @@ def reduce_min(operand: Any, axes: Any) -> Any:
 # -------------------------------------------------------------------------------------------- and, or, xor
 
 def _bitwise_eager(bitwise: np.ufunc, logical: np.ufunc) -> Callable[..., np.ndarray]:
+    def plan(dtype: np.dtype) -> tuple[np.ufunc, Any] | None:
+        ufunc = logical if dtype.kind == "b" else bitwise
+        return (ufunc, ufunc.identity) if accumulator(dtype) is dtype else None
+
+    @with_reduction(plan)
     def eager(x: np.ndarray, *, axes: Ints) -> np.ndarray:
         wide = accumulator(x.dtype)
         ufunc = logical if x.dtype.kind == "b" else bitwise
