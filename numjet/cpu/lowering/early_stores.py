@@ -25,6 +25,7 @@ LARGE_BUFFER = TYPICAL.l2 // 4  # bytes from which it matters that a deferred ar
 MOST_KEPT = 6         # buffers of that size that a deferred array may keep
 DEEP = 24             # nested deferred arrays that move data, from which one is stored: Python's stack, and index arithmetic
 HEAVY = 12.0          # operations per element of what vectors do better, as exponentials
+SIDE_BY_SIDE = 4.0    # the same where scalars wait for each other in turn: a division takes as long as a store and a load
 CHEAP = 2.0           # an array that costs no more may be repeated by a broadcast: arithmetic against a load
 SEARCHED = 12.0       # operations that find elements of a joined or padded array again, from which it is stored
 SEARCHED_ELSEWHERE = 64.0   # the same for small arrays, whose loops take longer to begin, and for those that caches do not hold
@@ -136,9 +137,10 @@ def _is_found_again(eqn: JaxprEqn, a: LoweredArray, uses: int) -> bool:
 
 
 def _is_read_one_by_one(eqn: JaxprEqn, a: LoweredArray) -> bool:
-    """Whether heavy elements are read one by one, which takes longer than computing them side by side and storing them."""
+    """Whether elements that are not cheap are read one by one, which takes longer than to compute them side by side and store
+    them."""
     scatters = SCATTERS <= eqn.primitive.traits and not eqn.params["unique_indices"]
-    return scatters and a.cost >= HEAVY and any(p.content.own_cost >= HEAVY for p in a.reachable())
+    return scatters and a.cost >= SIDE_BY_SIDE and any(p.content.own_cost >= SIDE_BY_SIDE for p in a.reachable())
 
 
 def _fills_window(eqn: JaxprEqn) -> bool:

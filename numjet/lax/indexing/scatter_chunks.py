@@ -18,7 +18,7 @@ from numjet.lax.templates import kind_of
 
 MOST_CHUNKS = 16
 UPDATES_PER_ELEMENT = 4  # in a chunk, from which a result of its own pays
-CHUNKED_FROM = 2 ** 18   # elements of updates
+CHUNKED_FROM = 2 ** 15   # elements of updates
 BLOCK = 512              # updates whose positions are computed ahead, side by side
 WRITTEN_OUT = 8          # updates in a row, without a loop around
 NEAR_BYTES = 16384       # of the copies of a chunk's result: neighbouring updates go to different ones, so that none waits
