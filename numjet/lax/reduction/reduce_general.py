@@ -159,9 +159,9 @@ def reduce(operands: Any, init_values: Any, computation: Callable[[Any, Any], An
                          f"got {structure} and {init_structure}")
     axes = tuple(map(operator.index, dimensions))
     avals = [aval_of(x) for x in xs]
-    inits = [typed_init(i, a) for i, a in zip(inits, avals, strict=True)]
     jaxpr = trace_computation("reduce", computation, structure, [ShapedArray((), a.dtype, a.weak_type) for a in avals])
     monoid = monoid_of(jaxpr)
+    inits = [typed_init(i, a, monoid) for i, a in zip(inits, avals, strict=True)]
     if monoid == "add":
         check_half_sum(xs[0], axes)
     if monoid is not None and not any(aval_of(i).ndim for i in inits) and aval_of(inits[0]).dtype == avals[0].dtype:
@@ -170,11 +170,25 @@ def reduce(operands: Any, init_values: Any, computation: Callable[[Any, Any], An
     return tree.tree_unflatten(structure, outs)
 
 
-def typed_init(init: Any, aval: ShapedArray) -> Any:
-    """A Python scalar gets the dtype of its operand."""
-    if type(init) in (bool, int, float, complex):
-        return Literal(np.asarray(init).astype(aval.dtype)[()], ShapedArray((), aval.dtype, True))
-    return init
+def typed_init(init: Any, aval: ShapedArray, monoid: str | None) -> Any:
+    """The initial value in the dtype of its operand: a Python number of no higher kind, or the identity of a monoid (of any
+    dtype). Others stay as they are, so that records refuse them: a rounded value would be another one.
+    """
+    if monoid is not None and is_identity(monoid, init, aval.dtype):
+        value = np.asarray(IDENTITIES[monoid](aval.dtype))
+    elif type(init) in (bool, int, float, complex) and _fits(init, aval.dtype):
+        value = np.asarray(init)
+    else:
+        return init
+    return Literal(value.astype(aval.dtype)[()], ShapedArray((), aval.dtype, True))
+
+
+def _fits(number: complex, dtype: np.dtype) -> bool:
+    kind = dtypes.kind(dtype)
+    if kind in "iu":
+        info = np.iinfo(dtype)
+        return isinstance(number, int) and info.min <= number <= info.max
+    return isinstance(number, {"b": bool, "f": (int, float), "c": (int, float, complex)}[kind])
 
 
 def trace_computation(name: str, computation: Callable[..., Any], structure: Any, avals: Sequence[ShapedArray]) -> Jaxpr:
@@ -230,4 +244,6 @@ def is_identity(name: str, init: Any, dtype: np.dtype) -> bool:
     if isinstance(init, Tracer):
         return False
     value = init.val if isinstance(init, Literal) else np.asarray(init)
-    return bool(value == np.asarray(IDENTITIES[name](dtype)).astype(dtype))
+    identity = np.asarray(IDENTITIES[name](dtype)).astype(dtype)
+    infinity = {"max": -np.inf, "min": np.inf}.get(name) if dtypes.kind(dtype) in "biu" else None
+    return value.ndim == 0 and bool((value == identity) | (infinity is not None and value == infinity))

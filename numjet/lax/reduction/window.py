@@ -315,9 +315,9 @@ def reduce_window(operand: Any, init_value: Any, computation: Callable[[Any, Any
     avals = [aval_of(x) for x in xs]
     params = window_params("reduce_window", avals[0].shape, window_dimensions, window_strides, padding, base_dilation,
                            window_dilation)
-    inits = [typed_init(i, a) for i, a in zip(inits, avals, strict=True)]
     jaxpr = trace_computation("reduce_window", computation, structure, [ShapedArray((), a.dtype, a.weak_type) for a in avals])
     name = monoid_of(jaxpr)
+    inits = [typed_init(i, a, name) for i, a in zip(inits, avals, strict=True)]
     if name in _RECORDS and _is_identity(name, inits[0], avals[0].dtype):
         return tree.tree_unflatten(structure, [_RECORDS[name].bind(xs[0], **params)])
     return tree.tree_unflatten(structure, reduce_window_p.bind(*xs, *inits, jaxpr=jaxpr, consts=(), **params))

@@ -189,6 +189,10 @@ def test_derivatives_and_batches_of_a_general_reduction():
     (lambda: lax.reduce(X, 0.0, lambda a, b: (a, b), (0,)), ValueError, "same tree structure as the operands"),
     (lambda: lax.reduce(X, 0.0, lax.add, (0, 0)), ValueError, "duplicate value"),
     (lambda: lax.reduce(X, 0.0, lax.add, (5,)), ValueError, "out-of-bounds"),
+    *[(lambda run=run: run(), TypeError, "same dtypes as their initial values") for run in (
+        lambda: lax.reduce(np.arange(3), 2.5, lax.add, (0,)), lambda: lax.reduce(X, np.int32(2), lax.add, (0,)),
+        lambda: lax.reduce(np.arange(3, dtype=np.uint8), -1, lax.max, (0,)),
+        lambda: lax.reduce_window(np.arange(3), 0.5, lax.add, (2,)))],
     (lambda: lax.reduce(X, np.int32(0), lax.sub, (0,)), TypeError, "same dtypes as their initial values"),
     (lambda: lax.reduce((X, X), 0.0, lax.sub, (0,)), ValueError, "same tree structure"),
     (lambda: lax.reduce(X, 0.0, lambda a, b: lax.add(a, lax.reduce_sum(lax.broadcast(b, (2,)), (0,))), (0,)),
@@ -203,3 +207,11 @@ def test_a_computation_cannot_use_arrays_from_outside():
     table = lax.transpose(X, (1, 0))
     with pytest.raises(NotImplementedError, match="from outside"):
         lax.reduce(X, 0.0, lambda a, b: lax.add(lax.add(a, b), lax.reduce_sum(table, (0, 1))), (0,))
+
+
+def test_the_identity_of_a_monoid_may_have_any_dtype():
+    x = np.array([3, 1, 2], np.int32)
+    assert lax.reduce(x, -np.inf, lax.max, (0,)) == lax.reduce(x, np.float32(-np.inf), lax.max, (0,)) == 3
+    assert lax.reduce(x, 0.0, lax.add, (0,)) == lax.reduce(x.astype(np.float16), np.int8(0), lax.add, (0,)) == 6
+    found = lax.reduce_window(x, np.float32(np.inf), lax.min, (2,))
+    assert found.dtype == np.int32 and found.tolist() == [1, 1]
