@@ -112,3 +112,9 @@ def test_quantiles_of_the_normal_distribution_are_right_to_a_few_ulps():
             want = oracle.ndtri(x.astype(np.float64))
             gap = np.abs(np.asarray(nj.jit(special.ndtri)(x)) - want)
             assert (gap <= 8 * np.finfo(dtype).eps * np.abs(want)).all()
+
+
+def test_boxcox_of_complex_numbers():
+    x = np.array([1j, 2 + 1j], np.complex64)
+    np.testing.assert_allclose(special.boxcox(x, 0.5), (x ** 0.5 - 1) / 0.5, rtol=1e-6)
+    np.testing.assert_allclose(special.boxcox1p(x - 1, 0.0), np.log(x), rtol=1e-6)

@@ -64,6 +64,12 @@ def test_owens_t():
         np.testing.assert_allclose(special.owens_t(*grid), oracle.owens_t(*grid), rtol=1e-14)
 
 
+def test_owens_t_of_halves_is_float32():
+    half = special.owens_t(np.array([1.0], np.float16), np.float16(0.5))
+    np.testing.assert_array_equal(half, special.owens_t(np.array([1.0], np.float32), np.float32(0.5)))
+    assert half.dtype == np.float32
+
+
 @pytest.mark.parametrize("name", ["erfcx", "dawsn", "fresnel", "sici", "loggamma", "wofz"])
 def test_special_points(name):
     edges = np.array([0.0, -0.0, np.inf, -np.inf, np.nan])

@@ -162,6 +162,12 @@ def test_rankdata(method, axis):
     np.testing.assert_array_equal(nj.jit(lambda v: stats.rankdata(v, method, axis=axis))(a), want)
 
 
+def test_ranks_of_halves_are_default_floats():
+    found = stats.rankdata(np.arange(3000, dtype=np.float16) > 1500, "ordinal")
+    assert found.dtype == stats.rankdata(np.array([], np.float16)).dtype == np.array(found).dtype
+    assert found.dtype.itemsize >= 4 and float(found.max()) == 3000
+
+
 def test_rankdata_of_special_arrays():
     np.testing.assert_array_equal(stats.rankdata(jnp.array([[1, NAN], [2, 2.0]]), axis=1), [[NAN, NAN], [1.5, 1.5]])
     assert stats.rankdata(jnp.zeros((2, 0, 3)), axis=0).shape == (2, 0, 3) and stats.rankdata(jnp.array(3)).tolist() == [1]

@@ -29,7 +29,7 @@ from numjet.numpy.indexing.nonzero import nonzero
 from numjet.numpy.indexing.where import choose_by
 from numjet.numpy.shaping.grids import coordinates
 from numjet.numpy.shaping.joining import concatenate
-from numjet.numpy.ufuncs.arithmetic import remainder
+from numjet.numpy.ufuncs.arithmetic import floor_divide, remainder
 
 _INT32 = np.dtype(np.int32)
 
@@ -201,22 +201,24 @@ def _bounded(index: Any, size: int, mode: str) -> Any:
 def unravel_index(indices: Any, shape: Any) -> tuple[Any, ...]:
     """The indices in an array of `shape`, one array per axis, of positions in the flattened array.
 
-    Negative positions count from the end; those out of bounds are clipped. The sizes may be traced.
+    Negative positions count from the end; those out of bounds are clipped. The sizes may be traced. Positions may be floats,
+    whose fraction the last index keeps.
 
     >>> import numjet.numpy as jnp
     >>> [i.tolist() for i in unravel_index(jnp.array([1, 3]), (2, 3))]
     [[0, 1], [1, 0]]
     """
     indices = array_arg("unravel_index", indices)
-    if dtypes.kind(indices.dtype) not in "iu":
-        raise TypeError(f"unravel_index: indices must be integers, got {indices.dtype.name}")
-    wanted = indices.dtype
-    if wanted.itemsize < _INT32.itemsize:  # sizes need not fit into narrow indices
-        indices = convert.convert_element_type(indices, _INT32)
+    if dtypes.kind(indices.dtype) == "c":
+        raise TypeError(f"unravel_index: indices must be real numbers, got {indices.dtype.name}")
+    truth = dtypes.kind(indices.dtype) == "b"
+    wanted, weak = (_INT32, True) if truth else (indices.dtype, aval_of(indices).weak_type)
+    if indices.dtype.itemsize < _INT32.itemsize:  # sizes need not fit into narrow indices
+        indices = convert.convert_element_type(indices, np.float32 if dtypes.kind(wanted) == "f" else _INT32)
     sizes, size = _sizes_as_numbers(shape, indices.dtype)
     one = convert.size_constant(1, indices.dtype)
     last = arithmetic.sub(compare.max(size, one), one)
-    if dtypes.kind(indices.dtype) == "i":
+    if dtypes.kind(indices.dtype) in "if":
         zero = convert.size_constant(0, indices.dtype)
         indices = choose_by("unravel_index", compare.lt(indices, zero), arithmetic.add(indices, size), indices)
         indices = compare.clamp(zero, indices, last)
@@ -225,8 +227,8 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Any, ...]:
     out: list[Any] = []
     for n in reversed(sizes[1:]):
         out.append(arithmetic.rem(indices, compare.max(n, one)))
-        indices = arithmetic.div(indices, compare.max(n, one))
-    return tuple(convert.convert_element_type(i, wanted) for i in [indices, *reversed(out)][:len(sizes)])
+        indices = floor_divide(indices, compare.max(n, one))
+    return tuple(convert.convert_dtype(i, wanted, weak) for i in [indices, *reversed(out)][:len(sizes)])
 
 
 def _sizes_as_numbers(shape: Any, dtype: np.dtype) -> tuple[list[Any], Any]:

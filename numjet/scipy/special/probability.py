@@ -81,12 +81,12 @@ def logit(x: Any) -> Any:
 
 
 def boxcox(x: Any, lmbda: Any) -> Any:
-    """(x**lmbda - 1) / lmbda, log(x) for lmbda = 0.
+    """(x**lmbda - 1) / lmbda, log(x) for lmbda = 0; of complex numbers, too.
 
     >>> float(boxcox(3.0, 1.0))
     2.0
     """
-    x, lmbda = floats("boxcox", x, lmbda)
+    x, lmbda = promote_args_inexact("boxcox", x, lmbda)
     return _boxcox(jnp.log(x), lmbda)
 
 
@@ -96,7 +96,7 @@ def boxcox1p(x: Any, lmbda: Any) -> Any:
     >>> float(boxcox1p(2.0, 1.0))
     2.0
     """
-    x, lmbda = floats("boxcox1p", x, lmbda)
+    x, lmbda = promote_args_inexact("boxcox1p", x, lmbda)
     return _boxcox(jnp.log1p(x), lmbda)
 
 

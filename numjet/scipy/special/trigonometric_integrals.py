@@ -128,12 +128,11 @@ def _owens_t_jvp(primals: Any, tangents: Any) -> Any:
 def owens_t(h: Any, a: Any) -> Any:
     """Owen's T: the probability that a standard normal variable exceeds h and another is between 0 and a times it.
 
-    D. B. Owen, "Tables for computing bivariate normal probabilities" (Ann. Math. Stat. 27, 1956).
+    Halves give float32. D. B. Owen, "Tables for computing bivariate normal probabilities" (Ann. Math. Stat. 27, 1956).
 
     >>> round(float(owens_t(0.0, 1.0)), 4)
     0.125
     """
     h, a = floats("owens_t", h, a)
-    if h.dtype.itemsize == 2:
-        return _owens_t(h.astype(np.float32), a.astype(np.float32)).astype(h.dtype)
-    return _owens_t(h, a)
+    wide = np.float32 if h.dtype.itemsize == 2 else h.dtype
+    return _owens_t(h.astype(wide), a.astype(wide))

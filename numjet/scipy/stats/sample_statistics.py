@@ -3,6 +3,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 import numjet.numpy as jnp
 from numjet.foundation import dtypes
 from numjet.lax.reduction.cumulative import cummax, cummin
@@ -82,7 +84,7 @@ def _mode(a: Any) -> tuple[Any, Any]:
 
 
 def rankdata(a: Any, method: str = "average", *, axis: int | None = None, nan_policy: str = "propagate") -> Any:
-    """Ranks from 1 on along an axis (None: of all elements, as a vector), as floats; NaN along with any NaN.
+    """Ranks from 1 on along an axis (None: of all elements, as a vector), as default floats; NaN along with any NaN.
 
     method, for equal elements: "average", "min" or "max" of their ranks, "dense": "min" without gaps, "ordinal": in order.
     ValueError for other methods; NotImplementedError for a nan_policy other than "propagate".
@@ -99,7 +101,7 @@ def rankdata(a: Any, method: str = "average", *, axis: int | None = None, nan_po
         a, axis = a.reshape(-1), 0
     axis = _axis_of(axis, a.ndim)
     a = jnp.moveaxis(a, axis, -1)
-    dtype = dtypes.to_inexact_dtype(a.dtype)
+    dtype = dtypes.canonicalize_dtype(np.float64)  # halves do not hold the ranks of long vectors
     ranks = jnp.zeros(a.shape, dtype) if not a.size else _ranks(a, method).astype(dtype)
     ranks = jnp.where(jnp.any(jnp.isnan(a), axis=-1, keepdims=True), jnp.nan, ranks)
     return jnp.moveaxis(ranks, -1, axis)

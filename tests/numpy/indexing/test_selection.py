@@ -183,6 +183,9 @@ def test_index_grids() -> None:
     assert_same(jnp.ravel_multi_index(index, (2, 3, 4), order="F"), np.ravel_multi_index(index, (2, 3, 4), order="F"))
     assert_same(list(nj.jit(jnp.unravel_index)(np.array([5, -1]), (2, 3))), [np.array([1, 1]), np.array([2, 2])], dtype=False)
     assert_same(jnp.unravel_index(np.uint8(250), (2, 300))[1], np.uint8(250))
+    assert_same(list(jnp.unravel_index(np.array([4.5, -1.0], np.float16), (2, 3))),
+                [np.array([1.0, 1.0], np.float16), np.array([1.5, 2.0], np.float16)])
+    assert all(i.weak_type for i in (*jnp.unravel_index(5, (2, 3)), *jnp.unravel_index(np.array([True]), (2, 3))))
     assert_same(jnp.r_[1:4, 0, V], np.r_[1:4, 0, V])
     for text in ("0,4,-2", "0,4,-3", "0,4,1"):
         assert_same(jnp.r_[text, V, V], np.r_[text, V, V])
