@@ -108,6 +108,7 @@ def test_batches():
 
 V = np.arange(1.0, 4)
 SPECIAL = [("toeplitz", (V,)), ("toeplitz", (V, V[:2])), ("hankel", (V,)), ("hankel", (V, V[:2])), ("circulant", (V,)),
+           ("circulant", (V[0],)),
            ("companion", (V,)), ("hilbert", (4,)), ("dft", (5,)), ("dft", (3, "n")), ("block_diag", (np.eye(2), V, 5.0))]
 
 

@@ -22,7 +22,7 @@ from numjet.numpy.indexing.where import choose_by, truth
 from numjet.numpy.reduction import reductions
 from numjet.numpy.reduction.cumulative import without_nan
 from numjet.numpy.reduction.reductions import Axis
-from numjet.numpy.reduction.statistics import computing_dtype, inexact_dtype
+from numjet.numpy.reduction.statistics import computing_dtype, inexact_dtype, spread_dtype
 from numjet.numpy.ufuncs.logic import isnan, logical_not
 
 
@@ -153,7 +153,7 @@ def nanvar(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, ddof:
     """
     check_out("nanvar", out)
     a = array_arg("nanvar", a)
-    wanted = dtypes.to_floating_dtype(inexact_dtype("nanvar", dtype, a))
+    wanted = spread_dtype("nanvar", dtype, a)
     wide = computing_dtype(dtypes.common_dtype(dtypes.to_inexact_dtype(a.dtype), wanted))
     present = _present("nanvar", a, where)
     center = nanmean(a, axis, wide, None, True, where) if mean is None else as_dtype(operand("nanvar", mean), wide)

@@ -112,6 +112,19 @@ def _variance(name: str, a: Any, axes: tuple[int, ...], names: tuple[str, ...], 
     return choose_by(name, compare.gt_p.bind(left, literal(0.0, real)), ratio, literal(float("nan"), real))
 
 
+def spread_dtype(name: str, dtype: Any, a: Any) -> np.dtype:
+    """The dtype of a variance: the one asked for, else the real one of the array. ValueError where it cannot be."""
+    found = inexact_dtype(name, dtype, a)
+    if dtype is None:
+        return dtypes.to_floating_dtype(found)
+    if not dtypes.issubdtype(dtypes.as_dtype(dtype), np.inexact):
+        raise ValueError(f"jnp.{name}: dtype must be floating or complex, got {dtype!r}")
+    if a.dtype in _COMPLEX and found not in _COMPLEX:
+        raise ValueError(f"jnp.{name} does not support real dtypes for complex arrays, got {dtype!r}: take the real "
+                         "part of the result instead")
+    return found
+
+
 def _spread(name: str, a: Any, axis: Axis, dtype: Any, out: None, ddof: Any, keepdims: bool, where: Any, mean: Any,
             correction: Any, root: bool) -> Any:
     check_out(name, out)
@@ -121,9 +134,7 @@ def _spread(name: str, a: Any, axis: Axis, dtype: Any, out: None, ddof: Any, kee
         if found is not None:
             return found
     a = array_arg(name, a)
-    wanted = dtypes.to_floating_dtype(inexact_dtype(name, dtype, a))
-    if dtype is not None and not dtypes.issubdtype(dtypes.as_dtype(dtype), np.inexact):
-        raise ValueError(f"jnp.{name}: dtype must be floating or complex, got {dtype!r}")
+    wanted = spread_dtype(name, dtype, a)
     axes, names = split_names(axis, a.ndim)
     result = _variance(name, a, axes, names, wanted, ddof, where, mean)
     result = strong_array(as_dtype(arithmetic.sqrt_p.bind(result) if root else result, wanted))
@@ -136,7 +147,7 @@ def var(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, ddof: An
     """The variance along `axis`: mean squared distance from the mean, with count - ddof in place of count.
 
     mean: the means when they are known, with reduced axes of size 1. correction: another name of ddof. NaN where
-    count <= ddof. Other arguments as of `mean`; the result is real.
+    count <= ddof. Other arguments as of `mean`; the result is real unless dtype is complex.
 
     >>> import numjet.numpy as jnp
     >>> var(jnp.array([1.0, 3.0]))

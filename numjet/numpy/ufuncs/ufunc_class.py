@@ -212,7 +212,11 @@ def _fold(op: ufunc, a: Any, axis: Any, dtype: Any, keepdims: bool, initial: Any
 
 
 def _one_by_one(op: ufunc, a: Any, indices: Any, b: Any) -> Any:
-    """a.at[indices] with repeated indices in order; indices are positions in the flattened array."""
+    """a.at[indices] with repeated indices in order; indices are positions in the flattened array. In the dtype of results."""
+    b = None if b is None else array_arg("at", b, 2)
+    element = create.full((), 1, a.dtype)
+    result = op._call(element) if b is None else op._call(element, b if not b.ndim else create.full((), 1, b.dtype))
+    a = as_dtype(a, aval_of(result).dtype)
     positions = getitem(rearrange.reshape(create.iota(dtypes.canonicalize_dtype(np.int64), a.size), a.shape), indices)
     flat, index_array = rearrange.reshape(a, (a.size,)), rearrange.reshape(positions, (positions.size,))
 
@@ -221,7 +225,7 @@ def _one_by_one(op: ufunc, a: Any, indices: Any, b: Any) -> Any:
         new = op._call(old) if b is None else op._call(old, item[1])
         return scatter_update(x, item[0], as_dtype(new, x.dtype), "set"), None
 
-    values = None if b is None else rearrange.reshape(broadcast_to(array_arg("at", b, 2), positions.shape), (positions.size,))
+    values = None if b is None else rearrange.reshape(broadcast_to(b, positions.shape), (positions.size,))
     out, _ = scan(step, flat, (index_array, values))
     return rearrange.reshape(out, a.shape)
 

@@ -12,7 +12,7 @@ from numjet.lax.elementwise.arithmetic import add_p, mul_p, sub_p
 from numjet.lax.elementwise.bits import stop_gradient
 from numjet.lax.reduction import cumulative
 from numjet.lax.reduction.reduce import reduce_and_p, reduce_or_p, reduce_xor_p
-from numjet.numpy.core.promotion import as_dtype, literal, operand, operand_inexact, operands
+from numjet.numpy.core.promotion import as_dtype, literal, operand, operand_inexact, operands, strong_array, typed_operands
 from numjet.numpy.indexing.subscript import scatter_update
 from numjet.numpy.indexing.where import choose_by, truth
 from numjet.numpy.reduction import cumulative as running, reductions
@@ -25,8 +25,18 @@ _LN2 = float(np.log(2.0))
 
 
 def _update(kind: str) -> Any:
+    of_bools = {"add": "max", "mul": "min"}.get(kind, kind)
+
     def at(a: Any, indices: Any, b: Any) -> Any:
-        return scatter_update(a, indices, b, kind)
+        truths = a.dtype == operand("at", b).aval.dtype == np.bool_
+        return scatter_update(a, indices, b, of_bools if truths else kind)
+    return at
+
+
+def _update_extremum(kind: str) -> Any:
+    """In the common dtype of array and values: there is no cut value that an extremum would be right for."""
+    def at(a: Any, indices: Any, b: Any) -> Any:
+        return scatter_update(strong_array(typed_operands(kind, a, b)[0]), indices, b, kind)
     return at
 
 
@@ -102,9 +112,9 @@ subtract = _made(arithmetic.subtract, 2, at=_update("subtract"))
 multiply = _made(arithmetic.multiply, 2, identity=1, reduce=reductions.prod,
                  accumulate=_accumulating("multiply", cumulative.cumprod), at=_update("mul"))
 negative = _made(arithmetic.negative, 1)
-maximum = _made(logic.maximum, 2, reduce=_extremum(reductions.max), at=_update("max"),
+maximum = _made(logic.maximum, 2, reduce=_extremum(reductions.max), at=_update_extremum("max"),
                 accumulate=_accumulating("maximum", cumulative.cummax, np.dtype))
-minimum = _made(logic.minimum, 2, reduce=_extremum(reductions.min), at=_update("min"),
+minimum = _made(logic.minimum, 2, reduce=_extremum(reductions.min), at=_update_extremum("min"),
                 accumulate=_accumulating("minimum", cumulative.cummin, np.dtype))
 logaddexp = _made(special.logaddexp, 2, identity=-np.inf, reduce=_log_of_sum(1.0),
                   accumulate=_accumulating("logaddexp", cumulative.cumlogsumexp, dtypes.to_inexact_dtype))

@@ -90,7 +90,7 @@ def circulant(c: Any) -> Any:
     [[1, 3, 2], [2, 1, 3], [3, 2, 1]]
     """
     check_arraylike("scipy.linalg.circulant", c)
-    (c,) = promote_args("scipy.linalg.circulant", c)
+    c = atleast_1d(*promote_args("scipy.linalg.circulant", c))
     n = c.shape[-1]
     return _by_index(c, (np.arange(n)[:, None] - np.arange(n)[None, :]) % n)
 

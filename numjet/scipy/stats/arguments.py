@@ -5,10 +5,25 @@ import math
 from typing import Any
 
 import numjet.numpy as jnp
+from numjet import lax
 from numjet.numpy.core.promotion import promote_args_inexact
 
 LOG_2 = math.log(2.0)
+_WEAKLY_TYPED = frozenset(("binom", "expon", "gennorm", "gumbel_l", "gumbel_r", "multivariate_normal", "poisson", "uniform",
+                           "vonmises", "wrapcauchy"))
 LOG_2PI = math.log(2.0 * math.pi)
+
+
+def float_args(name: str, *args: Any) -> list[Any]:
+    """Arguments in one inexact dtype; weakly typed arrays only for some distributions, as JAX's formulas have it.
+
+    >>> [x.weak_type for x in (*float_args("norm.pdf", 1, 2.0), *float_args("norm.pdf", jnp.array([1]), 2.0))]
+    [True, True, False, False]
+    """
+    found = promote_args_inexact(name, *args)
+    if any(x.ndim for x in found) and name.partition(".")[0] not in _WEAKLY_TYPED:
+        return [lax.convert_element_type(x, x.dtype) for x in found]
+    return found
 
 
 def standard(name: str, x: Any, *rest: Any) -> list[Any]:
@@ -18,7 +33,7 @@ def standard(name: str, x: Any, *rest: Any) -> list[Any]:
     >>> [float(v) for v in standard("norm.pdf", 3, 1, 2)]
     [1.0, 1.0, 2.0]
     """
-    x, *params, loc, scale = promote_args_inexact(name, x, *rest)
+    x, *params, loc, scale = float_args(name, x, *rest)
     scale = where_valid(scale > 0, scale)
     return [(x - loc) / scale, *params, loc, scale]
 

@@ -6,9 +6,8 @@ from typing import Any
 
 import numjet.numpy as jnp
 from numjet import random
-from numjet.numpy.core.promotion import promote_args_inexact
 from numjet.scipy.special.probability import xlog1py, xlogy
-from numjet.scipy.stats.arguments import where_inside, where_valid
+from numjet.scipy.stats.arguments import float_args, where_inside, where_valid
 from numjet.scipy.stats.publish import exp_of
 from numjet.scipy.stats.variables import Variable, counts, probability
 
@@ -19,7 +18,7 @@ def logpmf(k: Any, p: Any, loc: Any = 0) -> Any:
     >>> round(float(logpmf(1, 0.25)), 3)
     -1.386
     """
-    k, p, loc = promote_args_inexact("bernoulli.logpmf", k, p, loc)
+    k, p, loc = float_args("bernoulli.logpmf", k, p, loc)
     x = where_valid((p >= 0) & (p <= 1), k - loc)
     x, set_outside = where_inside((x < 0) | (x > 1), 0.0, x, -math.inf)
     return set_outside(xlogy(x, p) + xlog1py(1 - x, -p))
@@ -34,7 +33,7 @@ def cdf(k: Any, p: Any) -> Any:
     >>> round(float(cdf(0, 0.25)), 3)
     0.75
     """
-    k, p = promote_args_inexact("bernoulli.cdf", k, p)
+    k, p = float_args("bernoulli.cdf", k, p)
     invalid = jnp.isnan(k) | jnp.isnan(p) | (p < 0) | (p > 1)
     return jnp.where(invalid, jnp.nan, jnp.where(k < 0, 0.0, jnp.where(k < 1, 1 - p, 1.0)))
 
@@ -45,7 +44,7 @@ def ppf(q: Any, p: Any) -> Any:
     >>> float(ppf(0.8, 0.25))
     1.0
     """
-    q, p = promote_args_inexact("bernoulli.ppf", q, p)
+    q, p = float_args("bernoulli.ppf", q, p)
     valid = (q >= 0) & (q <= 1) & (p >= 0) & (p <= 1)
     return jnp.where(valid, jnp.where(q <= 1 - p, 0.0, 1.0), jnp.nan).astype(q.dtype)
 

@@ -6,11 +6,10 @@ from typing import Any
 
 import numjet.numpy as jnp
 from numjet import random
-from numjet.numpy.core.promotion import promote_args_inexact
 from numjet.scipy.special.gamma_family import betainc, betaln, digamma
 from numjet.scipy.special.probability import xlog1py, xlogy
 from numjet.scipy.special.quantiles import betainccinv, betaincinv
-from numjet.scipy.stats.arguments import standard, where_inside, where_valid
+from numjet.scipy.stats.arguments import float_args, standard, where_inside, where_valid
 from numjet.scipy.stats.publish import exp_of
 from numjet.scipy.stats.tails import log_betainc
 from numjet.scipy.stats.variables import Variable, positive
@@ -83,7 +82,7 @@ def ppf(q: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     >>> round(float(ppf(0.75, 2.0, 3.0, 0.5, 2.0)), 3)
     1.587
     """
-    q, a, b, loc, scale = promote_args_inexact("beta.ppf", q, a, b, loc, scale)
+    q, a, b, loc, scale = float_args("beta.ppf", q, a, b, loc, scale)
     return loc + where_valid(scale > 0, scale) * betaincinv(a, b, q)
 
 
@@ -93,7 +92,7 @@ def isf(q: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     >>> round(float(isf(0.75, 2.0, 3.0, 0.5, 2.0)), 3)
     0.986
     """
-    q, a, b, loc, scale = promote_args_inexact("beta.isf", q, a, b, loc, scale)
+    q, a, b, loc, scale = float_args("beta.isf", q, a, b, loc, scale)
     return loc + where_valid(scale > 0, scale) * betainccinv(a, b, q)
 
 _variable = Variable(__name__, ("a", "b"), (2.0, 3.0), positive)

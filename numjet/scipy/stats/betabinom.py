@@ -5,9 +5,8 @@ import math
 from typing import Any
 
 import numjet.numpy as jnp
-from numjet.numpy.core.promotion import promote_args_inexact
 from numjet.scipy.special.gamma_family import betaln
-from numjet.scipy.stats.arguments import where_inside, where_valid
+from numjet.scipy.stats.arguments import float_args, where_inside, where_valid
 from numjet.scipy.stats.publish import exp_of
 
 
@@ -19,7 +18,7 @@ def logpmf(k: Any, n: Any, a: Any, b: Any, loc: Any = 0) -> Any:
     >>> round(float(logpmf(2, 5, 2.0, 3.0)), 3)
     -1.435
     """
-    k, n, a, b, loc = promote_args_inexact("betabinom.logpmf", k, n, a, b, loc)
+    k, n, a, b, loc = float_args("betabinom.logpmf", k, n, a, b, loc)
     x = where_valid((n >= 0) & (a > 0) & (b > 0), jnp.floor(k - loc))
     x, set_outside = where_inside((x < 0) | (x > n), 0.0, x, -math.inf)
     choices = -jnp.log1p(n) - betaln(n - x + 1, x + 1)

@@ -6,10 +6,9 @@ from typing import Any
 
 import numjet.numpy as jnp
 from numjet import random
-from numjet.numpy.core.promotion import promote_args_inexact
 from numjet.scipy.special.gamma_family import betaln
 from numjet.scipy.special.probability import xlog1py, xlogy
-from numjet.scipy.stats.arguments import where_inside, where_valid
+from numjet.scipy.stats.arguments import float_args, where_inside, where_valid
 from numjet.scipy.stats.publish import exp_of
 from numjet.scipy.stats.variables import Variable, counts, probability
 
@@ -20,7 +19,7 @@ def logpmf(k: Any, n: Any, p: Any, loc: Any = 0) -> Any:
     >>> round(float(logpmf(2, 5, 0.25)), 3)
     -1.333
     """
-    k, n, p, loc = promote_args_inexact("binom.logpmf", k, n, p, loc)
+    k, n, p, loc = float_args("binom.logpmf", k, n, p, loc)
     x = where_valid((n >= 0) & (p >= 0) & (p <= 1), k - loc)
     x, set_outside = where_inside((x < 0) | (x > n), 0.0, x, -math.inf)
     choices = -jnp.log1p(n) - betaln(n - x + 1, x + 1)

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from numjet import random
-from numjet.numpy.core.promotion import promote_args_inexact
 from numjet.scipy.special.gamma_family import digamma, gammaln
 from numjet.scipy.stats import gamma
+from numjet.scipy.stats.arguments import float_args
 from numjet.scipy.stats.publish import example_of, publish
 from numjet.scipy.stats.variables import Variable, positive
 
@@ -18,7 +18,7 @@ def _by_gamma(function: Callable[..., Any], value: float) -> Callable[..., Any]:
     name = function.__name__
 
     def of_chi2(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
-        x, df, loc, scale = promote_args_inexact(f"chi2.{name}", x, df, loc, scale)
+        x, df, loc, scale = float_args(f"chi2.{name}", x, df, loc, scale)
         return function(x, df / 2, loc, 2 * scale)
     return publish(of_chi2, __name__, name, example_of(function), value)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 from typing import Any
 
 import numjet.numpy as jnp
-from numjet.numpy.core.promotion import promote_args_inexact
 from numjet.scipy.special.gamma_family import gammaln
 from numjet.scipy.special.probability import xlogy
+from numjet.scipy.stats.arguments import float_args
 
 _TOLERANCE = 1e-6       # of the sum of a point, which is 1
 
@@ -21,7 +21,7 @@ def logpdf(x: Any, alpha: Any) -> Any:
     >>> round(float(logpdf(jnp.array([0.25, 0.75]), jnp.array([2.0, 3.0]))), 3)
     0.523
     """
-    x, alpha = promote_args_inexact("dirichlet.logpdf", x, alpha)
+    x, alpha = float_args("dirichlet.logpdf", x, alpha)
     if alpha.ndim != 1:
         raise ValueError(f"`alpha` must be one-dimensional; got alpha.shape={alpha.shape}")
     if x.ndim == 0 or x.shape[0] not in (alpha.shape[0], alpha.shape[0] - 1):

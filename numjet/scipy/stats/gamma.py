@@ -6,11 +6,10 @@ from typing import Any
 
 import numjet.numpy as jnp
 from numjet import random
-from numjet.numpy.core.promotion import promote_args_inexact
 from numjet.scipy.special.gamma_family import digamma, gammainc, gammaincc, gammaln
 from numjet.scipy.special.probability import xlogy
 from numjet.scipy.special.quantiles import gammainccinv, gammaincinv
-from numjet.scipy.stats.arguments import standard, where_inside, where_valid
+from numjet.scipy.stats.arguments import float_args, standard, where_inside, where_valid
 from numjet.scipy.stats.publish import exp_of
 from numjet.scipy.stats.tails import log_gammainc, log_gammaincc
 from numjet.scipy.stats.variables import Variable, positive
@@ -84,7 +83,7 @@ def ppf(q: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Any:
     >>> round(float(ppf(0.75, 2.0, 0.5, 2.0)), 3)
     5.885
     """
-    q, a, loc, scale = promote_args_inexact("gamma.ppf", q, a, loc, scale)
+    q, a, loc, scale = float_args("gamma.ppf", q, a, loc, scale)
     return loc + where_valid(scale > 0, scale) * gammaincinv(a, q)
 
 
@@ -94,7 +93,7 @@ def isf(q: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Any:
     >>> round(float(isf(0.75, 2.0, 0.5, 2.0)), 3)
     2.423
     """
-    q, a, loc, scale = promote_args_inexact("gamma.isf", q, a, loc, scale)
+    q, a, loc, scale = float_args("gamma.isf", q, a, loc, scale)
     return loc + where_valid(scale > 0, scale) * gammainccinv(a, q)
 
 _variable = Variable(__name__, ("a",), (2.0,), positive)

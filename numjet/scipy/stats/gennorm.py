@@ -4,9 +4,8 @@ from __future__ import annotations
 from typing import Any
 
 import numjet.numpy as jnp
-from numjet.numpy.core.promotion import promote_args_inexact
 from numjet.scipy.special.gamma_family import gammaincc, gammaln
-from numjet.scipy.stats.arguments import LOG_2, where_valid
+from numjet.scipy.stats.arguments import LOG_2, float_args, where_valid
 from numjet.scipy.stats.publish import exp_of
 
 
@@ -16,7 +15,7 @@ def logpdf(x: Any, beta: Any) -> Any:
     >>> round(float(logpdf(1.0, 1.5)), 3)
     -1.591
     """
-    x, beta = promote_args_inexact("gennorm.logpdf", x, beta)
+    x, beta = float_args("gennorm.logpdf", x, beta)
     beta = where_valid(beta > 0, beta)
     return jnp.log(beta) - LOG_2 - gammaln(1 / beta) - jnp.abs(x) ** beta
 
@@ -30,7 +29,7 @@ def cdf(x: Any, beta: Any) -> Any:
     >>> round(float(cdf(1.0, 1.5)), 3)
     0.888
     """
-    x, beta = promote_args_inexact("gennorm.cdf", x, beta)
+    x, beta = float_args("gennorm.cdf", x, beta)
     beta = where_valid(beta > 0, beta)
     centre = jnp.abs(x) ** beta == 0      # where the power underflows, the density is constant
     tail = 0.5 * gammaincc(1 / beta, jnp.where(centre, 1.0, jnp.abs(x)) ** beta)

@@ -6,9 +6,8 @@ from typing import Any
 
 import numjet.numpy as jnp
 from numjet import random
-from numjet.numpy.core.promotion import promote_args_inexact
 from numjet.scipy.special.probability import xlog1py, xlogy
-from numjet.scipy.stats.arguments import where_inside, where_valid
+from numjet.scipy.stats.arguments import float_args, where_inside, where_valid
 from numjet.scipy.stats.publish import exp_of
 from numjet.scipy.stats.variables import Variable, counts
 
@@ -19,7 +18,7 @@ def logpmf(k: Any, p: Any, loc: Any = 0) -> Any:
     >>> round(float(logpmf(2, 0.25)), 3)
     -1.674
     """
-    k, p, loc = promote_args_inexact("geom.logpmf", k, p, loc)
+    k, p, loc = float_args("geom.logpmf", k, p, loc)
     x = where_valid((p > 0) & (p <= 1), k - loc)
     x, set_outside = where_inside(x <= 0, 1.0, x, -math.inf)
     return set_outside(xlog1py(x - 1, -p) + jnp.log(p))

@@ -6,8 +6,7 @@ from typing import Any
 
 import numjet.numpy as jnp
 from numjet import random
-from numjet.numpy.core.promotion import promote_args_inexact
-from numjet.scipy.stats.arguments import log1mexp, where_inside, where_valid
+from numjet.scipy.stats.arguments import float_args, log1mexp, where_inside, where_valid
 from numjet.scipy.stats.publish import LocationScale, exp_of, on_probabilities
 from numjet.scipy.stats.variables import EULER, Variable
 
@@ -49,7 +48,7 @@ def ppf(p: Any, loc: Any = 0, scale: Any = 1) -> Any:
     >>> round(float(ppf(0.75, 0.5, 2.0)), 3)
     2.992
     """
-    p, loc, scale = promote_args_inexact("gumbel_r.ppf", p, loc, scale)
+    p, loc, scale = float_args("gumbel_r.ppf", p, loc, scale)
     return loc - where_valid(scale > 0, scale) * on_probabilities(lambda p: jnp.log(-jnp.log(p)))(p)
 
 _variable = Variable(__name__)

@@ -6,9 +6,8 @@ from typing import Any
 
 import numjet.numpy as jnp
 from numjet import random
-from numjet.numpy.core.promotion import promote_args_inexact
 from numjet.scipy.special.probability import expit, logit
-from numjet.scipy.stats.arguments import where_valid
+from numjet.scipy.stats.arguments import float_args, where_valid
 from numjet.scipy.stats.publish import LocationScale, exp_of
 from numjet.scipy.stats.variables import Variable
 
@@ -31,7 +30,7 @@ def ppf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     >>> round(float(ppf(0.75, 0.5, 2.0)), 3)
     2.697
     """
-    x, loc, scale = promote_args_inexact("logistic.ppf", x, loc, scale)
+    x, loc, scale = float_args("logistic.ppf", x, loc, scale)
     return loc + where_valid(scale > 0, scale) * logit(x)
 
 
@@ -41,7 +40,7 @@ def isf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     >>> round(float(isf(0.75, 0.5, 2.0)), 3)
     -1.697
     """
-    x, loc, scale = promote_args_inexact("logistic.isf", x, loc, scale)
+    x, loc, scale = float_args("logistic.isf", x, loc, scale)
     return loc - where_valid(scale > 0, scale) * logit(x)
 
 _variable = Variable(__name__)

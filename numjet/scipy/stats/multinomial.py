@@ -5,9 +5,10 @@ from typing import Any
 
 import numjet.numpy as jnp
 from numjet.foundation import dtypes
-from numjet.numpy.core.promotion import array_arg, promote_args_inexact
+from numjet.numpy.core.promotion import array_arg
 from numjet.scipy.special.gamma_family import gammaln
 from numjet.scipy.special.probability import xlogy
+from numjet.scipy.stats.arguments import float_args
 
 
 def logpmf(x: Any, n: Any, p: Any) -> Any:
@@ -25,7 +26,7 @@ def logpmf(x: Any, n: Any, p: Any) -> Any:
         raise ValueError(f"x and n must be of integer type; got x.dtype={counts.dtype}, n.dtype={trials.dtype}. "
                          "Convert whole numbers with x.astype(int).")
     outside = (jnp.sum(counts, axis=-1) != trials) | jnp.any(counts < 0, axis=-1)
-    p, = promote_args_inexact("multinomial.logpmf", p)
+    p, = float_args("multinomial.logpmf", p)
     safe, size = jnp.maximum(counts, 0).astype(p.dtype), trials.astype(p.dtype)
     out = gammaln(size + 1) + jnp.sum(xlogy(safe, p) - gammaln(safe + 1), axis=-1)
     return jnp.where(outside, -jnp.inf, out)

@@ -5,8 +5,7 @@ from typing import Any
 
 import numjet.numpy as jnp
 from numjet.lax.linalg.triangular import cholesky, triangular_solve
-from numjet.numpy.core.promotion import promote_args_inexact
-from numjet.scipy.stats.arguments import LOG_2PI
+from numjet.scipy.stats.arguments import LOG_2PI, float_args
 
 
 def logpdf(x: Any, mean: Any, cov: Any, allow_singular: None = None) -> Any:
@@ -22,7 +21,7 @@ def logpdf(x: Any, mean: Any, cov: Any, allow_singular: None = None) -> Any:
     if allow_singular is not None:
         raise NotImplementedError("allow_singular argument of multivariate_normal.logpdf: only positive definite covariances "
                                   "are supported; leave it out")
-    x, mean, cov = promote_args_inexact("multivariate_normal.logpdf", x, mean, cov)
+    x, mean, cov = float_args("multivariate_normal.logpdf", x, mean, cov)
     if not mean.ndim:
         return -0.5 * (jnp.square(x - mean) / cov + LOG_2PI + jnp.log(cov))
     size = mean.shape[-1]

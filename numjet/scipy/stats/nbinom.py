@@ -6,10 +6,9 @@ from typing import Any
 
 import numjet.numpy as jnp
 from numjet import random
-from numjet.numpy.core.promotion import promote_args_inexact
 from numjet.scipy.special.gamma_family import betaln
 from numjet.scipy.special.probability import xlog1py, xlogy
-from numjet.scipy.stats.arguments import where_inside, where_valid
+from numjet.scipy.stats.arguments import float_args, where_inside, where_valid
 from numjet.scipy.stats.publish import exp_of
 from numjet.scipy.stats.variables import Variable
 
@@ -20,7 +19,7 @@ def logpmf(k: Any, n: Any, p: Any, loc: Any = 0) -> Any:
     >>> round(float(logpmf(2, 3, 0.25)), 3)
     -2.942
     """
-    k, n, p, loc = promote_args_inexact("nbinom.logpmf", k, n, p, loc)
+    k, n, p, loc = float_args("nbinom.logpmf", k, n, p, loc)
     x = where_valid((n > 0) & (p > 0) & (p <= 1), k - loc)
     x, set_outside = where_inside(x < 0, 0.0, x, -math.inf)
     choices = -jnp.log(n + x) - betaln(n, x + 1)

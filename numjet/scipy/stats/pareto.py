@@ -6,8 +6,7 @@ from typing import Any
 
 import numjet.numpy as jnp
 from numjet import random
-from numjet.numpy.core.promotion import promote_args_inexact
-from numjet.scipy.stats.arguments import log1mexp, standard, where_inside, where_valid
+from numjet.scipy.stats.arguments import float_args, log1mexp, standard, where_inside, where_valid
 from numjet.scipy.stats.publish import exp_of, on_probabilities
 from numjet.scipy.stats.variables import INFINITE, Variable, positive
 
@@ -81,7 +80,7 @@ def ppf(q: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     >>> round(float(ppf(0.75, 2.0, 0.5, 2.0)), 3)
     4.5
     """
-    q, b, loc, scale = promote_args_inexact("pareto.ppf", q, b, loc, scale)
+    q, b, loc, scale = float_args("pareto.ppf", q, b, loc, scale)
     scale = where_valid((scale > 0) & (b > 0), scale)
     return loc + scale * on_probabilities(lambda q: jnp.exp(-jnp.log1p(-q) / b))(q)
 

@@ -8,10 +8,9 @@ import numjet.numpy as jnp
 from numjet import random
 from numjet.control.loops.while_loop import fori_loop
 from numjet.foundation import dtypes
-from numjet.numpy.core.promotion import promote_args_inexact
 from numjet.scipy.special.gamma_family import gammaincc, gammaln
 from numjet.scipy.special.probability import xlogy
-from numjet.scipy.stats.arguments import LOG_2PI, where_inside, where_valid
+from numjet.scipy.stats.arguments import LOG_2PI, float_args, where_inside, where_valid
 from numjet.scipy.stats.publish import exp_of
 from numjet.scipy.stats.variables import Variable, counts
 
@@ -28,7 +27,7 @@ def logpmf(k: Any, mu: Any, loc: Any = 0) -> Any:
     >>> round(float(logpmf(2, 3.0)), 3)
     -1.496
     """
-    k, mu, loc = promote_args_inexact("poisson.logpmf", k, mu, loc)
+    k, mu, loc = float_args("poisson.logpmf", k, mu, loc)
     x = where_valid(mu >= 0, k - loc)
     x, set_outside = where_inside((x < 0) | (x > jnp.floor(x)), 0.0, x, -math.inf)
     return set_outside(xlogy(x, mu) - gammaln(x + 1) - mu)
@@ -43,7 +42,7 @@ def cdf(k: Any, mu: Any, loc: Any = 0) -> Any:
     >>> round(float(cdf(2, 3.0)), 3)
     0.423
     """
-    k, mu, loc = promote_args_inexact("poisson.cdf", k, mu, loc)
+    k, mu, loc = float_args("poisson.cdf", k, mu, loc)
     x = where_valid(mu >= 0, k - loc)
     x, set_below = where_inside(x < 0, 0.0, x, 0.0)
     return set_below(gammaincc(jnp.floor(x) + 1, mu))
@@ -73,7 +72,7 @@ def entropy(mu: Any, loc: Any = 0) -> Any:
     >>> round(float(entropy(3.0)), 3)
     1.931
     """
-    mu, loc = promote_args_inexact("poisson.entropy", mu, loc)
+    mu, loc = float_args("poisson.entropy", mu, loc)
     start = _LARGE if mu.dtype == dtypes.float64 else _LARGE_32
     large, positive = mu > start, mu > 0
     small = _summed_entropy(jnp.where(positive & ~large, mu, 1.0))

@@ -12,8 +12,7 @@ from collections.abc import Callable
 from typing import Any, ParamSpec, Protocol
 
 import numjet.numpy as jnp
-from numjet.numpy.core.promotion import promote_args_inexact
-from numjet.scipy.stats.arguments import standard, where_valid
+from numjet.scipy.stats.arguments import float_args, standard, where_valid
 
 P = ParamSpec("P")
 Formula = Callable[[Any], Any]
@@ -124,6 +123,6 @@ class LocationScale:
         title = self._title(name)
 
         def function(q: Any, loc: Any = 0, scale: Any = 1) -> Any:
-            q, loc, scale = promote_args_inexact(title, q, loc, scale)
+            q, loc, scale = float_args(title, q, loc, scale)
             return loc + where_valid(scale > 0, scale) * formula(q)
         return publish(function, self._module, name, "(0.75, 0.5, 2.0)", value)

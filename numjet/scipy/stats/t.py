@@ -6,10 +6,9 @@ from typing import Any
 
 import numjet.numpy as jnp
 from numjet import random
-from numjet.numpy.core.promotion import promote_args_inexact
 from numjet.scipy.special.distribution_functions import stdtr, stdtrit
 from numjet.scipy.special.gamma_family import betaln, digamma
-from numjet.scipy.stats.arguments import LOG_2PI, log1p_square, standard, where_valid
+from numjet.scipy.stats.arguments import LOG_2PI, float_args, log1p_square, standard, where_valid
 from numjet.scipy.stats.publish import exp_of
 from numjet.scipy.stats.variables import INFINITE, Variable, positive
 
@@ -56,7 +55,7 @@ def ppf(q: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
     >>> round(float(ppf(0.75, 3.0, 0.5, 2.0)), 3)
     2.03
     """
-    q, df, loc, scale = promote_args_inexact("t.ppf", q, df, loc, scale)
+    q, df, loc, scale = float_args("t.ppf", q, df, loc, scale)
     return loc + where_valid(scale > 0, scale) * stdtrit(df, q)
 
 
@@ -66,7 +65,7 @@ def isf(q: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
     >>> round(float(isf(0.75, 3.0, 0.5, 2.0)), 3)
     -1.03
     """
-    q, df, loc, scale = promote_args_inexact("t.isf", q, df, loc, scale)
+    q, df, loc, scale = float_args("t.isf", q, df, loc, scale)
     return loc + where_valid(scale > 0, scale) * -stdtrit(df, q)
 
 _variable = Variable(__name__, ("df",), (3.0,), positive)

@@ -4,9 +4,8 @@ from __future__ import annotations
 from typing import Any
 
 import numjet.numpy as jnp
-from numjet.numpy.core.promotion import promote_args_inexact
 from numjet.scipy.special.integrals import i0e
-from numjet.scipy.stats.arguments import LOG_2PI
+from numjet.scipy.stats.arguments import LOG_2PI, float_args
 from numjet.scipy.stats.publish import exp_of
 
 
@@ -16,7 +15,7 @@ def logpdf(x: Any, kappa: Any) -> Any:
     >>> round(float(logpdf(1.0, 2.0)), 3)
     -1.581
     """
-    x, kappa = promote_args_inexact("vonmises.logpdf", x, kappa)
+    x, kappa = float_args("vonmises.logpdf", x, kappa)
     cosine_less_1 = -2 * jnp.square(jnp.sin(0.5 * x))
     out = kappa * cosine_less_1 - LOG_2PI - jnp.log(i0e(kappa))
     return jnp.where(kappa >= 0, out, jnp.nan)

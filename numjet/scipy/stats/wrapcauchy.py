@@ -5,8 +5,7 @@ import math
 from typing import Any
 
 import numjet.numpy as jnp
-from numjet.numpy.core.promotion import promote_args_inexact
-from numjet.scipy.stats.arguments import LOG_2PI, where_inside, where_valid
+from numjet.scipy.stats.arguments import LOG_2PI, float_args, where_inside, where_valid
 from numjet.scipy.stats.publish import exp_of
 
 
@@ -16,7 +15,7 @@ def logpdf(x: Any, c: Any) -> Any:
     >>> round(float(logpdf(1.0, 0.5)), 3)
     -1.783
     """
-    x, c = promote_args_inexact("wrapcauchy.logpdf", x, c)
+    x, c = float_args("wrapcauchy.logpdf", x, c)
     x = where_valid((c > 0) & (c < 1), x)
     x, set_outside = where_inside((x < 0) | (x > 2 * math.pi), 1.0, x, -math.inf)
     # 1 + c^2 - 2 c cos(x), without cancellation

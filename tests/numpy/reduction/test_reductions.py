@@ -239,3 +239,13 @@ def test_programs_are_small():
     assert [e.primitive.name for e in nj.make_jaxpr(jnp.mean)(X).eqns] == ["reduce_sum", "div"]
     names = [e.primitive.name for e in nj.make_jaxpr(jnp.var)(X).eqns]
     assert names == ["reduce_sum", "div", "sub", "square", "reduce_sum", "div"]
+
+
+@pytest.mark.parametrize("name", ["var", "std", "nanvar", "nanstd"])
+def test_spreads_have_the_dtype_asked_for(name):
+    spread, x = getattr(jnp, name), np.array([1.0, 2.0, 4.0], np.float32)
+    found = spread(x, dtype=complex)
+    np.testing.assert_allclose(found, getattr(np, name)(x), rtol=1e-6)
+    assert found.dtype.kind == "c"
+    with pytest.raises(ValueError, match="real dtypes for complex arrays"):
+        spread(x + 1j, dtype=np.float32)

@@ -277,3 +277,15 @@ def test_nan_to_num_replaces_what_it_put_there():
     lowest, highest = np.finfo(np.float32).min, np.finfo(np.float32).max
     assert jnp.nan_to_num(x, nan=-np.inf).tolist() == [lowest, highest, lowest, 1]
     assert nj.jit(lambda x: jnp.nan_to_num(x, nan=np.inf, posinf=-np.inf, neginf=3.0))(x).tolist() == [3, 3, 3, 1]
+
+
+@pytest.mark.parametrize("name, a, b, want", [
+    ("maximum", np.array([1, 2], np.int8), 300, [300, 300]), ("minimum", np.array([1, 2]), 0.5, [0.5, 0.5]),
+    ("logaddexp", np.array([1, 2]), 2, np.logaddexp([1, 2], 2)), ("add", np.array([True, False]), True, [True, True]),
+    ("multiply", np.array([True, False]), True, [True, False])])
+def test_at_gives_the_dtype_of_the_function(name, a, b, want):
+    want = np.asarray(want)
+    b = np.int32(b) if name == "maximum" else b
+    found = getattr(jnp, name).at(a, np.array([0, 1]), b, inplace=False)
+    np.testing.assert_allclose(found, want, rtol=1e-6)
+    assert found.dtype.kind == want.dtype.kind and not found.weak_type
