@@ -40,7 +40,6 @@ from numjet.lax.elementwise.bits import stop_gradient
 from numjet.lax.elementwise.bitwise import and_p, not_p, or_p
 from numjet.lax.elementwise.compare import eq_p, gt_p, lt_p, min_p, ne_p, select_n_p
 from numjet.lax.elementwise.convert import cast
-from numjet.lax.indexing.dimension_numbers import GatherScatterMode
 from numjet.lax.indexing.dynamic_slicing import dynamic_index_in_dim
 from numjet.lax.reduction.reduce import reduce_min_p, reduce_or_p
 from numjet.lax.shape.create import iota
@@ -397,7 +396,7 @@ def _window_limits(eqn: JaxprEqn) -> tuple[list[int], list[int]] | None:
     if op.name in ("dynamic_slice", "dynamic_update_slice"):
         sizes = params["slice_sizes"] if op.name == "dynamic_slice" else eqn.invars[1].aval.shape
         return list(range(len(shape))), [n - s for n, s in zip(shape, sizes, strict=True)]
-    if params["mode"] is GatherScatterMode.CLIP or not prod(eqn.invars[1].aval.shape):
+    if not prod(eqn.invars[1].aval.shape):  # indices that are moved into bounds count, too: a batched dynamic_slice is such
         return None
     numbers = params["dimension_numbers"]
     if op.name == "gather":

@@ -16,6 +16,10 @@ def positive(x):
     return jnp.sqrt(x)
 
 
+def checked_loop(x):
+    return lax.while_loop(lambda x: x < 0, positive, x)
+
+
 FAILED = "must be positive, got -{} (`check` failed)"
 XS = jnp.array([1.0, -2.0, -3.0])
 WRAPS = {"plain": lambda f: f, "jit": nj.jit, "checkpoint": nj.checkpoint, "jit of jit": lambda f: nj.jit(nj.jit(f))}
@@ -179,9 +183,44 @@ ERRORS = {
     "no function": (lambda: c.checkify(3), TypeError, "callable"),
     "unknown errors": (lambda: c.checkify(positive, errors=[ValueError]), ValueError, "unknown errors"),
     "no error": (lambda: c.check_error(3), TypeError, "takes an Error"),
-    "batched branches": (lambda: c.checkify(nj.vmap(lambda x: lax.cond(x > 0, jnp.sin, positive, x)))(XS), NotImplementedError,
-                         "side effects"),
+    "a loop in batched branches": (
+        lambda: c.checkify(nj.vmap(lambda x: lax.cond(x > 0, jnp.sin, checked_loop, x)))(XS), NotImplementedError,
+        "checks inside of the operation while"),
 }
+
+
+BRANCHES = {
+    "a call": positive,
+    "a jit": nj.jit(positive),
+    "a branch": lambda x: lax.cond(x < 5, positive, lambda x: x, x),
+    "a scan": lambda x: lax.scan(lambda s, y: (s + positive(x * y), s), 0.0, jnp.ones(2))[0],
+}
+
+
+@pytest.mark.parametrize("case", BRANCHES)
+def test_checks_of_batched_branches_count_where_they_are_taken(case):
+    f = nj.vmap(lambda taken, x: lax.cond(taken, BRANCHES[case], lambda x: x, x))
+    assert message(f, XS > 0, XS) is None
+    assert message(f, XS > -2.5, XS) == FAILED.format("2.0")
+    assert message(nj.vmap(lambda taken: lax.cond(taken, BRANCHES[case], lambda x: x, -2.0)), XS < 0) == FAILED.format("2.0")
+
+
+def test_the_condition_of_a_loop_comes_before_the_next_step():
+    def holds(i):
+        c.check(i < 3, "condition {}", i)
+        return i < 5
+
+    def step(i):
+        c.check(i < 2, "step {}", i)
+        return 2 * i + 1
+
+    assert message(lambda i: lax.while_loop(holds, step, i), 0) == "condition 3 (`check` failed)"
+
+
+def test_indices_of_a_batch():
+    xs = jnp.arange(3.0)
+    for f in (lambda i: xs[i], lambda i: lax.dynamic_update_slice(xs, jnp.ones(1), (i,))):
+        assert "index 4 is out of bounds" in message(nj.vmap(f), jnp.array([1, 4]), errors=c.index_checks)
 
 
 @pytest.mark.parametrize("case", ERRORS)

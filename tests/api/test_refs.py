@@ -184,6 +184,8 @@ def test_the_condition_of_a_loop_may_read():
     ask = lambda i: (asked.__setitem__(..., asked[...] + 1), i < 3)[1]
     assert int(nj.jit(lambda: lax.while_loop(ask, lambda i: i + 1, 0))()) == 3 and int(asked[...]) == 4
     assert int(lax.while_loop(ask, lambda i: i + 1, 5)) == 5 and int(asked[...]) == 5
+    count = lambda i: (asked.__setitem__(..., asked[...] + 10), i + 1)[1]
+    assert int(nj.jit(lambda: lax.while_loop(ask, count, 0))()) == 3 and int(asked[...]) == 39  # condition and step write it
 
 
 def test_scan_over_references(compiled):

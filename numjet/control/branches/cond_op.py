@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from numjet.control.branches.masked_checks import masked_checks
 from numjet.control.branches.residuals import share_residuals
 from numjet.control.call.jaxpr_transforms import (
     Derived,
@@ -23,6 +24,7 @@ from numjet.control.call.jaxpr_transforms import (
     union,
     with_zeros,
 )
+from numjet.control.checks.check_op import CHECK
 from numjet.core import effects
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import Atom, ClosedJaxpr, JaxprEqn, Literal, Var
@@ -176,20 +178,25 @@ def _batch_as_select(
     size: int, args: Sequence[Any], dims: Sequence[int | None], branches: Branches, axis_name: Any
 ) -> tuple[list[Any], list[int | None]]:
     """With an index per element, all branches run and each element takes its own branch's results."""
-    refused = holds_effects(branches=branches) - {effects.DEBUG} - effects.REPEATABLE  # these may happen for each branch
+    # printing and the like may happen for each branch; checks count only in the branch that an element takes
+    refused = holds_effects(branches=branches) - {effects.DEBUG, effects.ORDERED_DEBUG, CHECK} - effects.REPEATABLE
     if refused:
         raise NotImplementedError(
             "IO effect not supported in vmap-of-cond: with a predicate per element all branches run, so branches with "
-            f"side effects other than unordered debugging are not supported: {set(refused)}"
+            f"side effects other than debugging and checks are not supported: {set(refused)}"
         )
     index, *operands = in_front(args, dims)
     index = clamp_p.bind(np.int32(0), index, np.int32(len(branches) - 1))
     batched = tuple(d is not None for d in dims[1:])
     results = []
     for i, branch in enumerate(branches):
-        made = batch_program(branch, size, batched, True, axis_name)
         chosen = eq_p.bind(index, np.int32(i))
         own = [_only_where(chosen, a) if f else a for a, f in zip(operands, batched, strict=True)]
+        if CHECK in branch.effects:
+            made = batch_program(masked_checks(branch), size, (True, *batched), True, axis_name)
+            own = [chosen, *own]
+        else:
+            made = batch_program(branch, size, batched, True, axis_name)
         results.append(eval_closed(made.jaxpr, *made.consts, *own))
     outs = [_choose(index, cases) for cases in zip(*results, strict=True)]
     return outs, [0] * len(outs)

@@ -43,10 +43,6 @@ class Threaded:
         call.__name__ = getattr(fun, "__name__", "call")
         return cached_with(fun, call)
 
-    def writes(self, fun: Callable[..., Any]) -> bool:
-        """Whether a function writes references."""
-        return any(r.fun is fun and any(t.written for t in r.touched) for r in self.replays)
-
     def _traced(self, fun: Callable[..., Any], args: Sequence[Any]) -> Replay | None:
         leaves, in_tree = tree.tree_flatten(tuple(args))
         avals = tuple(map(aval_of, leaves))

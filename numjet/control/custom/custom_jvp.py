@@ -28,10 +28,11 @@ from numjet.control.custom.custom_calls import (
 from numjet.core.op import Zero
 from numjet.core.refs import Ref
 from numjet.core.snapshots import frozen, frozen_leaves
-from numjet.core.trace import EVAL, aval_of, current_trace
+from numjet.core.trace import EVAL, Tracer, aval_of, current_trace
 from numjet.foundation import source, tree
 from numjet.foundation.util import function_name, split_list
 from numjet.lax.elementwise.arithmetic import add
+from numjet.lax.elementwise.bits import stop_gradient
 from numjet.lax.tangent import zeros_like_aval
 
 Rule = Callable[[Sequence[Any], Sequence[Any]], tuple[list[Any], list[Any]]]
@@ -127,10 +128,17 @@ class custom_jvp(FunctionWithRules):
             raise AttributeError(f"No JVP defined for custom_jvp function {name} using defjvp.")
         args = positional("custom_jvp", self.fun, args, kwargs)
         fixed, free, positions = split_nondiff("custom_jvp", args, self.nondiff_argnums)
+        fixed = [_constant(x) for x in fixed]
         flat_fun = FlatFunction(with_fixed(self.fun, fixed, positions), free, "custom_jvp")
         rule = _FlatRule(self, fixed, flat_fun)
         outs = apply_custom_jvp(flat_fun, rule, name, self.symbolic_zeros, operands(free))
         return tree.tree_unflatten(flat_fun.out_tree, outs)
+
+
+def _constant(x: Any) -> Any:
+    """An argument that is not differentiated: where it is traced, it has no derivative."""
+    traced = any(isinstance(leaf, Tracer) for leaf in tree.tree_leaves(x))
+    return tree.tree_map(lambda leaf: stop_gradient(leaf) if isinstance(leaf, Tracer) else leaf, x) if traced else x
 
 
 class FlatFunction:

@@ -81,12 +81,13 @@ def _rotated(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], ini
 
 def _threaded(refs: Threaded, cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any) -> Any:
     """The loop with the values of mutable references in its carry; results as `thread` wants them."""
-    if refs.writes(cond_fun):
-        raise _ConditionWrites
     pure_cond, pure_body = refs.pure(cond_fun), refs.pure(body_fun)
 
     def not_done(carry: tuple[Any, Any]) -> Any:
-        return pure_cond(carry[1], carry[0])[0]
+        holds, values = pure_cond(carry[1], carry[0])
+        if any(new is not old for new, old in zip(values, carry[1], strict=True)):
+            raise _ConditionWrites  # whether or not the body, which is traced first, uses the references, too
+        return holds
 
     def body(carry: tuple[Any, Any]) -> tuple[Any, Any]:
         return pure_body(carry[1], carry[0])

@@ -138,6 +138,16 @@ def test_nondiff_arguments_by_number_and_by_name():
         assert float(staged(lambda x, g=g: g(lax.sin, x, 3), A)(A)[0]) == pytest.approx(np.sin(0.5))
 
 
+def test_nondiff_arguments_that_are_differentiated_have_derivative_zero():
+    @functools.partial(custom_jvp, nondiff_argnums=(0,))
+    def g(k, x):
+        return lax.mul(k["k"], x)
+
+    g.defjvp(lambda k, p, t: (g(k, *p), lax.mul(t[0], F32(7))))
+    assert float(grad(lambda k: g({"k": k}, F32(3)))(A)[0]) == 0
+    assert float(grad(lambda k: g({"k": k}, k))(A)[0]) == 7
+
+
 def test_integer_arguments_have_float0_tangents():
     seen = []
     g = custom_jvp(lambda n, x: lax.mul(x, F32(2)))

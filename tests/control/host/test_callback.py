@@ -412,3 +412,14 @@ def test_numbers_below_a_byte_in_programs(dtype):
     back, made, twice = g(x, np.float32([1, 0]))
     assert back.tolist() == x[::-1].astype(np.float32).tolist() and made.dtype == twice.dtype == x.dtype
     np.testing.assert_array_equal(twice, np.concatenate([x, x]))
+
+
+def test_ordered_debugging_in_branches_of_a_batch_happens_for_each_branch() -> None:
+    seen: list[Any] = []
+
+    def noting(name: str) -> Any:
+        return lambda x: (nj.debug.callback(lambda v: seen.append((name, float(v))), x, ordered=True), x)[1]
+
+    nj.vmap(lambda x: lax.cond(x > 0, noting("yes"), noting("no"), x))(jnp.arange(2.0))
+    nj.effects_barrier()
+    assert seen == [("no", 0.0), ("no", 1.0), ("yes", 0.0), ("yes", 1.0)]
