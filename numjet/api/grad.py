@@ -40,7 +40,7 @@ from numjet.foundation.tree import (
     tree_unflatten,
 )
 from numjet.foundation.util import function_name, replace_at
-from numjet.lax.tangent import instantiate
+from numjet.lax.tangent import instantiate, zeros_like_aval
 from numjet.lax.templates import call
 from numjet.runtime.dispatch import as_array
 from numjet.transforms.jvp import jvp_flat
@@ -94,11 +94,11 @@ def value_and_grad(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, ha
     @functools.wraps(fun, assigned=("__module__", "__name__", "__qualname__", "__doc__", "__annotations__"), updated=())
     @source.api_boundary
     def value_and_grad_fun(*args: Any, **kwargs: Any) -> Any:
-        picked = _pick(fun, nums, args)
+        picked = _pick(nums, args)
         leaves, in_tree = tree_flatten(picked)
         leaves = as_values(leaves, lambda: path_names(fun, args, kwargs), "grad")
         for leaf in leaves:
-            _check_input("holomorphic_grad" if holomorphic else "grad", aval_of(leaf), holomorphic, allow_int)
+            _check_input("grad", aval_of(leaf), holomorphic, allow_int)
         aux = Auxiliary()
 
         def flat(*xs: Any) -> list[Any]:
@@ -119,10 +119,14 @@ def value_and_grad(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, ha
     return value_and_grad_fun
 
 
-def _pick(fun: Callable[..., Any], nums: tuple[int, ...], args: Sequence[Any]) -> tuple[Any, ...]:
+def _pick(nums: tuple[int, ...], args: Sequence[Any], of_jacobian: bool = False) -> tuple[Any, ...]:
+    """The arguments of these numbers."""
     for n in nums:
-        if not -len(args) <= n < len(args):
-            raise TypeError(f"differentiating with respect to argnums={n} requires at least {n + 1 if n >= 0 else -n} "
+        if n < -len(args) or of_jacobian and n >= len(args):
+            raise ValueError("Positional argument indices of arguments to differentiate must have value greater than or equal "
+                             f"to -len(args) and less than len(args), but got value {n} for len(args) == {len(args)}.")
+        if n >= len(args):
+            raise TypeError(f"differentiating with respect to argnums={n} requires at least {n + 1} "
                             f"positional arguments to be passed by the caller, but got only {len(args)} positional arguments.")
     return tuple(args[n] for n in nums)
 
@@ -161,14 +165,16 @@ def _check_input(name: str, aval: ShapedArray, holomorphic: bool, allow_int: boo
         raise TypeError(f"{name} requires real- or complex-valued inputs, but got {dtypes.short_name(aval.dtype)}.")
 
 
+_FOR_COMPLEX = ("For holomorphic differentiation, pass holomorphic=True. For differentiation of non-holomorphic functions "
+                "involving complex outputs, use jax.vjp directly.")
+
+
 def _check_output(aval: ShapedArray, holomorphic: bool) -> None:
     kind = dtypes.kind(aval.dtype)
     if holomorphic and kind != "c":
         raise TypeError(f"grad with holomorphic=True requires outputs with complex dtype, but got {aval.dtype.name}.")
     if not holomorphic and kind != "f":
-        hint = "For differentiation of functions with integer outputs, use jax.vjp directly." if kind != "c" else \
-               "For holomorphic differentiation, pass holomorphic=True. For differentiation of non-holomorphic functions " \
-               "involving complex outputs, use jax.vjp directly."
+        hint = "For differentiation of functions with integer outputs, use jax.vjp directly." if kind != "c" else _FOR_COMPLEX
         raise TypeError("grad requires real-valued outputs (output dtype that is a sub-dtype of np.floating), "
                         f"but got {aval.dtype.name}. {hint}")
 
@@ -522,7 +528,7 @@ def jacfwd(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: b
     @functools.wraps(fun, assigned=("__module__", "__name__", "__qualname__", "__doc__", "__annotations__"), updated=())
     @source.api_boundary
     def jacfun(*args: Any, **kwargs: Any) -> Any:
-        picked = _pick(fun, nums, args)
+        picked = _pick(nums, args, of_jacobian=True)
         for leaf in tree_leaves(picked):
             _check_jacobian_input("jacfwd", aval_of(leaf), holomorphic)
         partial = lambda *xs: fun(*replace_at(args, nums, xs), **kwargs)
@@ -532,7 +538,7 @@ def jacfwd(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: b
         for leaf in tree_leaves(y):
             _check_jacobian_output("jacfwd", aval_of(leaf), holomorphic)
         example = picked[0] if isinstance(argnums, int) else picked
-        result = tree_map(lambda j: _unravel(example, j, -1), jac)
+        result = tree_map(lambda j, out: _unravel(example, _numbers(j, out), -1), jac, y)
         return (result, outs[2]) if has_aux else result
     return jacfun
 
@@ -546,7 +552,7 @@ def jacrev(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: b
     @functools.wraps(fun, assigned=("__module__", "__name__", "__qualname__", "__doc__", "__annotations__"), updated=())
     @source.api_boundary
     def jacfun(*args: Any, **kwargs: Any) -> Any:
-        picked = _pick(fun, nums, args)
+        picked = _pick(nums, args, of_jacobian=True)
         for leaf in tree_leaves(picked):
             _check_input("jacrev", aval_of(leaf), holomorphic, allow_int)
         partial = lambda *xs: fun(*replace_at(args, nums, xs), **kwargs)
@@ -555,6 +561,7 @@ def jacrev(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: b
         for leaf in tree_leaves(y):
             _check_jacobian_output("jacrev", aval_of(leaf), holomorphic)
         jac = vmap(pull)(_basis(y))
+        jac = tree_map(_numbers, jac, picked)
         jac = jac[0] if isinstance(argnums, int) else tuple(jac)
         rows = tree_map(lambda j: _unravel(y, j, 0), jac)
         example = picked[0] if isinstance(argnums, int) else picked
@@ -589,8 +596,21 @@ def _check_jacobian_input(name: str, aval: ShapedArray, holomorphic: bool) -> No
 
 def _check_jacobian_output(name: str, aval: ShapedArray, holomorphic: bool) -> None:
     kind = dtypes.kind(aval.dtype)
-    if holomorphic and kind != "c" or not holomorphic and kind != "f" and name == "jacrev":
-        raise TypeError(f"{name} requires {'complex' if holomorphic else 'real'}-valued outputs, but got {aval.dtype.name}.")
+    if holomorphic and kind != "c":
+        raise TypeError(f"{name} with holomorphic=True requires outputs with complex dtype, but got {aval.dtype.name}.")
+    if not holomorphic and kind != "f" and name == "jacrev":
+        hint = "For differentiation of functions with integer outputs, use jax.vjp directly." if kind != "c" else _FOR_COMPLEX
+        raise TypeError("jacrev requires real-valued outputs (output dtype that is a sub-dtype of np.floating), but got "
+                        f"{aval.dtype.name}. {hint}")
+
+
+def _numbers(j: Any, like: Any) -> Any:
+    """A derivative by or of integers, which is zero, in their dtype."""
+    aval = aval_of(j)
+    if aval.dtype != dtypes.float0:
+        return j
+    own = aval_of(like)
+    return zeros_like_aval(ShapedArray(aval.shape, own.dtype, own.weak_type))
 
 
 def _basis(tree: Any) -> Any:

@@ -324,3 +324,17 @@ def test_no_leak_is_found_in_vjp_of_checkpoint():
     with nj.checking_leaks():
         y, pull = nj.jit(lambda x: nj.vjp(nj.checkpoint(lambda x: nj.nn.relu(1.0 * x)), x))(2.0)
     assert y == 2 and pull(1.0)[0] == 1
+
+
+def test_jacobians_by_and_of_integers_are_zeros_of_their_dtype():
+    of = nj.jacfwd(lambda x: (x.astype(int), x))(jnp.arange(2.0))[0]
+    assert of.dtype == np.int32 and of.tolist() == [[0, 0], [0, 0]]
+    by, rows = nj.jacrev(lambda n, x: n * x, (0, 1), allow_int=True)(jnp.arange(2), 3.0)
+    assert by.dtype == np.int32 and by.shape == (2, 2) and not by.any() and rows.tolist() == [0, 1]
+
+
+def test_zeros_like_tangents_of_integers():
+    tangents = nj.grad(lambda n, x: n * x, (0, 1), allow_int=True)(2, 3.0)
+    for zeros in (jnp.zeros_like, lambda x: lax.full_like(x, 0), lambda x: lax.full(np.shape(x), 0, x.dtype)):
+        found = nj.tree.map(zeros, tangents)
+        assert [x.dtype for x in found] == [nj.float0, np.float32]

@@ -26,8 +26,8 @@ _INT32 = np.dtype(np.int32)
 
 
 @source.api_boundary
-def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any, operand: Any = _missing,
-         linear: Any = None) -> Any:
+def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any,
+         operand: Any = _missing) -> Any:
     """true_fun(*operands) where `pred` holds, else false_fun(*operands); only one of them runs.
 
     (Under vmap with a predicate per element both run, and each element takes its own result.) With a known predicate, only
@@ -38,7 +38,6 @@ def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any],
       true_fun, false_fun: functions of the operands, whose results have equal structures and types.
       operands: pytrees of arrays. `operand=x` is an older way to give a single one, and so is
         `cond(pred, true_operand, true_fun, false_operand, false_fun)`, with an operand for each function.
-      linear: accepted for compatibility; has no effect.
 
     Raises:
       TypeError: the predicate is not a scalar; the functions disagree on the structure or types of the result.

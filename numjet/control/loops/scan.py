@@ -159,6 +159,9 @@ def _root(f: Callable[..., Any], in_tree: Any) -> str:
 
 
 def _check_unroll(unroll: Any) -> None:
+    if isinstance(unroll, Tracer):
+        raise errors.ConcretizationTypeError(
+            unroll, "The `unroll` argument to `scan` expects a concrete `int` or `bool` value.")
     if not isinstance(unroll, bool) and (not isinstance(unroll, (int, np.integer)) or unroll < 0):
         raise ValueError(f"`unroll` must be a `bool` or a non-negative `int`, got {unroll!r}.")
 
@@ -175,7 +178,9 @@ def scan_length(xs_flat: Sequence[Any], xs_tree: Any, length: Any) -> int:
         if any(n != length for n in sizes):
             raise ValueError(f"scan got `length` argument of {length} which disagrees with leading axis sizes "
                              f"{sorted(set(sizes))}: {_shapes(xs_flat, xs_tree)}.")
-        return max(length, 0)
+        if length < 0:
+            raise ValueError(f"scan got a negative `length`: {length}.")
+        return length
     if len(set(sizes)) > 1:
         raise ValueError("scan got values with different leading axis sizes: "
                          f"{', '.join(map(str, sizes))}. The shapes are {_shapes(xs_flat, xs_tree)}.")

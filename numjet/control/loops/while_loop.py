@@ -115,7 +115,7 @@ def _root(body_fun: Callable[..., Any]) -> str:
 
 
 def _check_condition(cond_fun: Callable[..., Any], cond: Body) -> None:
-    if not tree.treedef_is_leaf(cond.out_tree):
+    if cond.out_tree.num_leaves != 1 or not tree.treedef_is_leaf(cond.out_tree):
         raise TypeError(f"cond_fun must return a boolean scalar, but got pytree {cond.out_tree}.")
     (aval,) = cond.jaxpr.out_avals
     if aval.shape != () or aval.dtype != np.bool_:
@@ -142,8 +142,8 @@ def fori_loop(
 
     Args:
       lower, upper: integer scalars; no steps when upper <= lower.
-      body_fun: (i, value) -> next value, of the same structure, shapes and dtypes. With known bounds i is weakly typed,
-        as a Python int is; otherwise it has the dtype of the bounds.
+      body_fun: (i, value) -> next value, of the same structure, shapes and dtypes. With known bounds, or with a Python
+        int as `lower`, i is weakly typed, as a Python int is; otherwise it has the dtype of the bounds.
       init_val: pytree of arrays.
       unroll: steps per turn of the compiled loop, for known bounds only.
 
@@ -220,7 +220,8 @@ def _dynamic_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], i
     def not_done(loop_carry: tuple[Any, Any, Any]) -> Any:
         return lt(loop_carry[0], loop_carry[1])
 
-    return while_loop(not_done, cached_with(body_fun, body), (_bound(lower, aval), _bound(upper, aval), init_val))[2]
+    start = aval_of(lower) if aval_of(lower).dtype == aval.dtype else aval  # from a Python int i counts as weakly typed
+    return while_loop(not_done, cached_with(body_fun, body), (_bound(lower, start), _bound(upper, aval), init_val))[2]
 
 
 def _bound(x: Any, aval: ShapedArray) -> Any:

@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 
 from numjet.core.aval import ShapedArray
-from numjet.core.named_axes import checked_axes, named_size, unbound
+from numjet.core.named_axes import checked_axes, named_axes, named_size, unbound
 from numjet.core.op import LINEAR, ZERO, Missing, Op, lookup
 from numjet.core.stage import Varying
 from numjet.core.trace import Tracer, aval_of
 from numjet.core.traits import EXACT
 from numjet.foundation import dtypes, tree
+from numjet.lax.axes import as_axes
 from numjet.lax.collective import hlo
 from numjet.lax.elementwise.arithmetic import add_p, div_p, mul_p
 from numjet.lax.elementwise.convert import cast
@@ -150,7 +151,8 @@ axis_index_p: Op = Op(
 def psum(x: Any, axis_name: Names, *, axis_index_groups: Any = None) -> Any:
     """The sum of a pytree over the elements that vmap(axis_name=...) maps over; every element gets it.
 
-    axis_name: a name, or a tuple of names for the sum over several axes. axis_index_groups: lists of indices, each index
+    axis_name: a name, or a tuple of names for the sum over several axes; numbers that are no names are axes of the arrays
+    themselves, which are summed and dropped. axis_index_groups: lists of indices, each index
     in one of them; then each element gets the sum over its group. Leaves that are no tracers are multiplied by the size:
     psum(1, name) is the size of the axis, an int. Bools are counted.
 
@@ -160,6 +162,7 @@ def psum(x: Any, axis_name: Names, *, axis_index_groups: Any = None) -> Any:
     >>> nj.vmap(lambda x: psum(x, "i"), axis_name="i")(np.float32([1, 2])).tolist()
     [3.0, 3.0]
     """
+    positions, axis_name = _positions(axis_name)
     size, groups = prod(sizes_of(axis_name)), checked_groups("psum", axis_name, axis_index_groups, equal=False)
     if groups is not None and len({len(g) for g in groups}) == 1:
         size = len(groups[0])
@@ -168,6 +171,7 @@ def psum(x: Any, axis_name: Names, *, axis_index_groups: Any = None) -> Any:
     def total(leaf: Any) -> Any:
         if kind_of(aval_of(leaf).dtype) == "b":
             leaf = cast(leaf, INT32)
+        leaf = _reduced("reduce_sum", leaf, positions)
         if same and not isinstance(leaf, Tracer):
             return leaf * size
         return _bound(psum_p, leaf, axis_name, groups)
@@ -188,9 +192,22 @@ def pmean(x: Any, axis_name: Names, *, axis_index_groups: Any = None) -> Any:
 
 
 def _extreme(op: Op, x: Any, axis_name: Names, axis_index_groups: Any) -> Any:
+    positions, axis_name = _positions(axis_name)
     sizes_of(axis_name)
     groups = checked_groups(op.name, axis_name, axis_index_groups, equal=False)
-    return tree.tree_map(lambda leaf: _bound(op, leaf, axis_name, groups), x)
+    reduction = op.name.replace("p", "reduce_", 1)
+    return tree.tree_map(lambda leaf: _bound(op, _reduced(reduction, leaf, positions), axis_name, groups), x)
+
+
+def _positions(axis_name: Names) -> tuple[tuple[int, ...], Names]:
+    """(numbers of axes of the arrays themselves, names of mapped axes) among the axes of a reduction."""
+    named = {name for name, _ in named_axes()}
+    found = tuple(n for n in axis_names(axis_name) if isinstance(n, int) and n not in named)
+    return found, tuple(n for n in axis_names(axis_name) if n not in found) if found else axis_name
+
+
+def _reduced(reduction: str, x: Any, positions: Sequence[int]) -> Any:
+    return call(reduction, x, axes=as_axes(positions, aval_of(x).ndim, reduction)) if positions else x
 
 
 def _bound(op: Op, x: Any, axis_name: Names, groups: Groups) -> Any:

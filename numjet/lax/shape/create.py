@@ -47,6 +47,8 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None
                         f"{aval_of(fill_value).shape}.")
     weak = dtype is None and dtypes.is_weakly_typed(fill_value)
     wanted = aval_of(fill_value).dtype if dtype is None else dtypes.check_user_dtype(dtype, "full")
+    if wanted == dtypes.float0:
+        return np.zeros(shape, wanted)
     return _divided("full", _fill(shape, convert_dtype(fill_value, wanted, weak)), sharding)
 
 
@@ -89,6 +91,8 @@ def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Any = None, sha
     if type(fill_value) is not int and aval_of(fill_value).shape:
         raise TypeError(f"full_like takes a scalar fill_value, got fill_value.shape {aval_of(fill_value).shape}.")
     wanted = aval.dtype if dtype is None else dtypes.check_user_dtype(dtype, "full_like")
+    if wanted == dtypes.float0:
+        return np.zeros(shape, wanted)
     made = _fill(shape, convert_dtype(fill_value, wanted, weak))
     return _beside(made, x) if sharding is None else _divided("full_like", made, sharding)
 

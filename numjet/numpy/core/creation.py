@@ -140,6 +140,8 @@ def _like(name: str, a: Any, value: Any, dtype: Any, shape: Any, device: Any, ou
     target = tuple(a.shape) if shape is None else _shape_of(name, shape)
     if dtypes.is_key(wanted):
         return _full_of_keys(name, value, wanted, target)
+    if wanted == dtypes.float0:
+        return np.zeros(target, wanted)  # a tangent of integers, which has no values
     filled = promotion.as_named_dtype(name, value, wanted, bool(weak))
     return to_device(name, on_device_of(_spread(name, filled, target), a), device, out_sharding)
 

@@ -7,6 +7,7 @@ import functools
 import numpy as np
 import pytest
 
+import numjet as nj
 import numjet.numpy as jnp
 from numjet import lax
 from numjet.control import map as lax_map, scan
@@ -79,8 +80,14 @@ def test_length_zero_returns_the_carry_and_empty_results():
     assert float(last) == 7 and ys.shape == (0,) and ys.dtype == np.float32
 
 
-def test_a_negative_length_runs_no_steps():
-    assert float(scan(lambda c, _: (lax.add(c, c), None), np.float32(7), None, length=-3)[0]) == 7
+def test_a_negative_length_is_refused():
+    with pytest.raises(ValueError, match="negative `length`: -3"):
+        scan(lambda c, _: (c, None), np.float32(7), None, length=-3)
+
+
+def test_a_traced_unroll_is_refused():
+    with pytest.raises(errors.ConcretizationTypeError, match="`unroll` argument to `scan`"):
+        nj.jit(lambda n: scan(lambda c, _: (c, None), np.float32(7), None, length=3, unroll=n))(2)
 
 
 def test_weakly_typed_initial_values_take_the_dtype_of_the_loop():

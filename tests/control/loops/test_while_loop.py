@@ -68,6 +68,17 @@ def test_fori_loop_is_a_scan_for_known_bounds_and_a_while_loop_otherwise():
     assert "while" in names(program(power, I32(0), F32(0)), inner=False)
 
 
+def test_the_index_of_fori_loop_is_weakly_typed_from_a_python_int():
+    total = lambda lower: nj.jit(lambda n: fori_loop(lower, n, lambda i, x: x + i, 0))(I32(3))
+    assert total(0).weak_type and not total(I32(0)).weak_type and int(total(0)) == 3
+    assert nj.vmap(lambda n: fori_loop(0, n, lambda i, x: x + i, 0))(np.arange(3, dtype=I32)).weak_type
+
+
+def test_a_condition_on_a_value_without_arrays():
+    with pytest.raises(TypeError, match=r"cond_fun must return a boolean scalar, but got pytree PyTreeDef\(None\)"):
+        while_loop(lambda c: c, lambda c: c, None)
+
+
 def test_the_index_of_fori_loop_is_weakly_typed_for_known_bounds():
     seen = []
     fori_loop(np.uint8(0), np.uint8(2), lambda i, c: seen.append(i.aval) or c, F32(0))

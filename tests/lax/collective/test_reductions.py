@@ -56,3 +56,12 @@ def test_means_of_integers_have_the_dtype_of_functions(dtype):
         want = {"int64": "float64", "uint64": "float64", "float16": "float16"}.get(dtype, "float32")
         assert [x.dtype.name for x in found] == [want, want]
         assert all((x == 1).all() for x in found)
+
+
+def test_numbers_among_the_axes_are_axes_of_the_arrays():
+    x = jnp.arange(6.0).reshape(3, 2)
+    over = lambda f: nj.vmap(f, axis_name="i")(x).tolist()
+    assert over(lambda x: lax.psum(x, 0)) == [1, 5, 9] and over(lambda x: lax.pmin(x, -1)) == [0, 2, 4]
+    assert over(lambda x: lax.psum(x, (0, "i"))) == [15] * 3 and over(lambda x: lax.pmax(x, ("i", 0))) == [5] * 3
+    assert lax.psum(x, (0, 1)) == 15
+    assert nj.vmap(lambda x: lax.psum(x, 7), axis_name=7)(x).tolist() == [[6, 9]] * 3  # a name that is a number
