@@ -130,6 +130,11 @@ def register_mapped(kind: type, whole: Callable[[Any, int], Any], element: Calla
     _mapped_types[kind] = _MappedType(whole, element, batch)
 
 
+def unregister_mapped(kind: type) -> None:
+    """Makes a type one of pytrees of arrays again."""
+    del _mapped_types[kind]
+
+
 def _is_mapped(x: Any) -> bool:
     return type(x) in _mapped_types
 

@@ -29,6 +29,8 @@ ELSEWHERE = {"jax.experimental.hijax": "numjet.as_jax.hijax"}  # whose package i
 _PRIMITIVES = "numjet.extend.core.primitives"
 NAMES_ELSEWHERE = {  # names of numjet's modules that only JAX's users know
     "jax.experimental.cur_qdd": "numjet.as_jax.hijax",
+    "jax.experimental.ode.api_util": "numjet.as_jax.ode",
+    "jax.experimental.ode.ravel_first_arg": "numjet.as_jax.ode",
     **{f"jax.lax.{name}_p": _PRIMITIVES for name in (
         "approx_top_k", "create_token", "device_put", "ragged_all_to_all", "select_and_scatter")},
     "jax.random.random_gamma_p": _PRIMITIVES,

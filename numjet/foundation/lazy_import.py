@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 from numjet.foundation import locks
@@ -26,6 +27,26 @@ class Module:
         return found
 
 
+class Facade(ModuleType):
+    """A package that imports names when they are first asked for. Its `__dict__`, which `from package import *` and libraries
+    that wrap all functions read, has them all."""
+
+    @property
+    def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
+        own = _own_names(self)
+        for name in _exported(_sources[self.__name__]) - own.keys():
+            getattr(self, name)
+        return own
+
+
+_own_names: Callable[[ModuleType], dict[str, Any]] = vars(ModuleType)["__dict__"].__get__
+_sources: dict[str, str] = {}  # by facade, the module whose names it exports
+
+
+def _exported(module: str) -> set[str]:
+    return {name for name in dir(locks.import_module(module)) if name[0] != "_"}
+
+
 def names(facade: str, module: str, modules: frozenset[str] = frozenset(), only: frozenset[str] | None = None
           ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """`__getattr__` and `__dir__` by which the package `facade` exports the public names of `module` and its own `modules`.
@@ -34,6 +55,8 @@ def names(facade: str, module: str, modules: frozenset[str] = frozenset(), only:
     are given as `only`, so that asking for another does not import `module`.
     """
     more = Module(module)
+    _sources[facade] = module
+    sys.modules[facade].__class__ = Facade
 
     def __getattr__(name: str) -> Any:
         if name in modules:
@@ -46,8 +69,7 @@ def names(facade: str, module: str, modules: frozenset[str] = frozenset(), only:
         return found
 
     def __dir__() -> list[str]:
-        exported = {name for name in dir(locks.import_module(module)) if name[0] != "_"}
-        return sorted(exported | vars(sys.modules[facade]).keys() | modules)
+        return sorted(_exported(module) | _own_names(sys.modules[facade]).keys() | modules)
     return __getattr__, __dir__
 
 

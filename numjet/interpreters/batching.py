@@ -11,6 +11,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, NoReturn
 
+from numjet.api.vmap import register_mapped, unregister_mapped
 from numjet.core.op import Op
 from numjet.core.primitive import Primitive
 from numjet.core.trace import aval_of
@@ -181,14 +182,23 @@ def _no_mesh(mesh_axis: Any) -> None:
 
 
 def register_vmappable(data_type: type, spec_type: type, axis_size_type: type, to_elt: Any, from_elt: Any,
-                       make_iota: Any) -> NoReturn:
-    """Refused: vmap maps over axes of arrays. Register the type as a pytree of arrays instead."""
-    raise NotImplementedError(f"register_vmappable: vmap maps over axes of arrays only; register {data_type} as a pytree "
-                              "(numjet.tree_util.register_pytree_node)")
+                       make_iota: Any) -> None:
+    """Declares a type that brings its own way to be mapped over, as libraries do when they are imported. vmap maps over axes
+    of arrays only, and raises NotImplementedError where it is to map over a value of the type."""
+    def refuse(x: Any, *axes: Any) -> NoReturn:
+        raise NotImplementedError(f"vmap over a value of {data_type}, which is registered by register_vmappable: vmap maps "
+                                  "over axes of arrays only; register the type as a pytree (numjet.tree_util.register_pytree_node) "
+                                  "and nothing else")
+    vmappable.add(data_type)
+    register_mapped(data_type, refuse, refuse, refuse)
 
 
-def unregister_vmappable(data_type: type) -> NoReturn:
-    """Refused, as register_vmappable."""
-    raise KeyError(data_type)
+def unregister_vmappable(data_type: type) -> None:
+    """Takes the declaration back. Raises KeyError without one."""
+    vmappable.remove(data_type)
+    unregister_mapped(data_type)
+
+
+vmappable: set[type] = set()
 
 

@@ -440,3 +440,24 @@ def test_symbolic_zeros_are_nodes_without_children():
     assert nj.tree.leaves((zero, ad.UndefinedPrimal(zero.aval), 1)) == [1]
     out, kept = nj.vmap(lambda x: (2 * x, zero))(np.arange(3.0))
     assert out.tolist() == [0, 2, 4] and type(kept) is ad.Zero and kept.aval is zero.aval
+
+
+def test_types_with_their_own_way_to_be_mapped_over_are_declared_and_refused_by_vmap():
+    @nj.tree_util.register_pytree_node_class
+    class Box(list):
+        def tree_flatten(self):
+            return tuple(self), None
+
+        @classmethod
+        def tree_unflatten(cls, _, children):
+            return cls(children)
+    keep: Any = lambda cont, *args: args[-2]
+    batching.register_vmappable(Box, int, int, keep, keep, None)
+    double: Fun = nj.vmap(lambda box: 2 * box[0])
+    with pytest.raises(NotImplementedError, match=r"vmap over a value of .*Box.*register_vmappable"):
+        double(Box([X]))
+    assert nj.vmap(lambda box, x: box[0] + x, in_axes=(None, 0))(Box([1.0]), X).shape == (3,)
+    batching.unregister_vmappable(Box)
+    assert double(Box([X])).shape == (3,)
+    with pytest.raises(KeyError):
+        batching.unregister_vmappable(Box)

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import enum
 import threading
 import weakref
@@ -58,6 +59,10 @@ class _Axes:
         """Whether there are axes, all of them Manual."""
         return set(self.axis_types) == {AxisType.Manual}
 
+    _any_axis_auto = property(lambda self: AxisType.Auto in self.axis_types)
+    _any_axis_explicit = property(lambda self: AxisType.Explicit in self.axis_types)
+    _any_axis_manual = property(lambda self: AxisType.Manual in self.axis_types)
+
     def _axes_of(self, kind: AxisType) -> tuple[Any, ...]:
         return tuple(n for n, t in zip(self.axis_names, self.axis_types, strict=True) if t is kind)
 
@@ -86,7 +91,7 @@ def _of_devices(name: str) -> Any:
     return property(get, doc="ValueError: an abstract mesh has no devices.")
 
 
-class Mesh(_Axes):
+class Mesh(_Axes, contextlib.ContextDecorator):
     """An array of devices with named axes.
 
     Args:

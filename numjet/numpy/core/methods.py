@@ -1,6 +1,7 @@
 """The methods and properties of arrays and tracers: x.sum(), x.at, x.real, ..."""
 from __future__ import annotations
 
+import operator
 import warnings
 from types import ModuleType
 from typing import Any
@@ -14,7 +15,7 @@ from numjet.core.aval import ShapedArray
 from numjet.core.sharding.layouts import Format, Layout
 from numjet.core.trace import Array, ArrayBase, Tracer
 from numjet.foundation import lazy_import, source
-from numjet.numpy.core import arrays, shape_methods, taped, views
+from numjet.numpy.core import arrays, shape_methods, taped, traced, views
 from numjet.numpy.core.operators import CONTAINS, OPERATORS
 from numjet.numpy.indexing import where
 from numjet.numpy.indexing.update import IndexUpdateHelper
@@ -89,6 +90,11 @@ def _addressable_data(self: Any, index: int) -> Any:
     return parts[index]
 
 
+def _item(self: Any, *args: Any) -> Any:
+    """An element as a Python number: the only one, or the one at an index."""
+    return self.item(*args)
+
+
 def _numpy_dtype(self: Any) -> Any:
     """What NumPy asks when an array stands where a dtype belongs: the dtype, with a DeprecationWarning."""
     warnings.warn("Implicit conversion of an array to a dtype is deprecated; rather than dtype=arr use dtype=arr.dtype. In the "
@@ -143,9 +149,11 @@ def _protocols(namespace: ModuleType) -> dict[str, Any]:
 def _class_attributes(methods: dict[str, Any]) -> dict[str, Any]:
     """What libraries read from the class `numjet.Array`, which all arrays and tracers are instances of by isinstance: methods
     and properties that work on any of them."""
-    properties = {name: value for name, value in vars(Tracer).items() if isinstance(value, property)}
-    return {name: value for name, value in (properties | methods).items() if name == "at" or callable(value)
-            or isinstance(value, property)}
+    properties = {name: value for name, value in vars(Tracer).items()
+                  if isinstance(value, property) and name not in traced.ATTRIBUTES}
+    named = {name: property(operator.attrgetter(name)) for name in ("committed", "device")}
+    return {name: value for name, value in (named | properties | methods | {"item": _item}).items()
+            if name == "at" or callable(value) or isinstance(value, property)}
 
 
 def install(namespace: ModuleType) -> None:
@@ -161,5 +169,5 @@ def install(namespace: ModuleType) -> None:
     named = {**METHODS, **shape_methods.METHODS, **_protocols(namespace),
              "__array_namespace__": _namespace(namespace)}
     hooks.set_methods({name: taped.method(name, fn, found) for name, fn in (named | OF_ARRAYS).items()}, Array)
-    hooks.set_methods(operators | named, Tracer)
+    hooks.set_methods(traced.ATTRIBUTES | operators | named, Tracer)
     hooks.set_methods(_class_attributes(operators | named | OF_ARRAYS), ArrayBase)

@@ -16,7 +16,7 @@ _SIGNATURE = rf"^(?:{_DIMS}(?:,{_DIMS})*)?->{_DIMS}(?:,{_DIMS})*$"
 Dims = tuple[str, ...]
 
 
-def _parse(signature: str) -> tuple[list[Dims], list[Dims]]:
+def parse(signature: str) -> tuple[list[Dims], list[Dims]]:
     """Names of the axes of arguments and results in `(n,m),(m)->(n)`."""
     text = signature.replace(" ", "")
     if not re.match(_SIGNATURE, text):
@@ -25,7 +25,7 @@ def _parse(signature: str) -> tuple[list[Dims], list[Dims]]:
     return sides[0], sides[1]
 
 
-def _bind_sizes(sizes: dict[str, int], found: tuple[int, ...], names: Dims, hint: str) -> None:
+def bind_sizes(sizes: dict[str, int], found: tuple[int, ...], names: Dims, hint: str) -> None:
     if len(found) < len(names):
         raise ValueError(f"input with shape {found} does not have enough dimensions for all core dimensions {names} {hint}")
     for name, n in zip(names, found[len(found) - len(names):], strict=True):
@@ -35,7 +35,7 @@ def _bind_sizes(sizes: dict[str, int], found: tuple[int, ...], names: Dims, hint
             raise ValueError(f"inconsistent size for core dimension {name!r}: {n} vs {sizes[name]} {hint}")
 
 
-def _checked(fn: Callable[..., Any], sizes: dict[str, int], names: list[Dims], hint: str) -> Callable[..., Any]:
+def checked(fn: Callable[..., Any], sizes: dict[str, int], names: list[Dims], hint: str) -> Callable[..., Any]:
     """fn, with the shapes of its results compared with the signature."""
     def wrapped(*args: Any) -> Any:
         out = fn(*args)
@@ -49,7 +49,7 @@ def _checked(fn: Callable[..., Any], sizes: dict[str, int], names: list[Dims], h
             x = array_arg("vectorize", x)
             if len(x.shape) != len(dims):
                 raise ValueError(f"output shape {x.shape} does not match core dimensions {dims} {hint}")
-            _bind_sizes(known, x.shape, dims, hint)
+            bind_sizes(known, x.shape, dims, hint)
         return out
     return wrapped
 
@@ -87,7 +87,7 @@ def vectorize(pyfunc: Callable[..., Any], *, excluded: Collection[int | str] = f
         raise ValueError(f"jnp.vectorize: excluded={excluded!r} contains negative numbers")
     without = frozenset(excluded)
     hint = f"on vectorized function with excluded={set(without) or '{}'} and signature={signature!r}"
-    parsed = None if signature is None else _parse(signature)
+    parsed = None if signature is None else parse(signature)
 
     @functools.wraps(pyfunc, assigned=("__module__", "__name__", "__qualname__", "__doc__", "__annotations__"), updated=())
     def wrapped(*args: Any, **kwargs: Any) -> Any:
@@ -99,8 +99,8 @@ def vectorize(pyfunc: Callable[..., Any], *, excluded: Collection[int | str] = f
             raise TypeError(f"wrong number of positional arguments: expected {len(inputs)}, got {len(arrays)} {hint}")
         sizes: dict[str, int] = {}
         for x, dims in zip(arrays, inputs, strict=True):
-            _bind_sizes(sizes, x.shape, dims, hint)
-        core = fn if parsed is None else _checked(fn, sizes, parsed[1], hint)
+            bind_sizes(sizes, x.shape, dims, hint)
+        core = fn if parsed is None else checked(fn, sizes, parsed[1], hint)
         return _over_batch(core, arrays, [len(d) for d in inputs])
     return wrapped
 

@@ -285,3 +285,16 @@ def test_the_class_of_arrays_has_the_methods():
     assert nj.jit(lambda x: nj.Array.max(x) + nj.Array.real.fget(x)[0])(x) == 6
     missing = {name for name in dir(type(x)) if not name.startswith("_") and not hasattr(nj.Array, name)}
     assert "all" not in missing and hash(nj.Array) and not isinstance(1, nj.Array)
+
+
+@pytest.mark.parametrize("transformation", [nj.jit, nj.grad, lambda f: lambda x: nj.vmap(f)(jnp.ones(2))])
+def test_traced_values_refuse_what_arrays_tell_of_their_place(transformation):
+    """By the error that libraries catch where they ask."""
+    def f(x):
+        for ask in (lambda: x.devices(), lambda: x.is_deleted(), lambda: x.committed, lambda: x.is_fully_addressable,
+                    lambda: x.addressable_shards, lambda: x.__dlpack__()):
+            with pytest.raises(nj.errors.ConcretizationTypeError, match="on traced array with shape f32"):
+                ask()
+        assert not hasattr(x, "device") and not hasattr(x, "sharding")
+        return x
+    transformation(f)(1.0)
