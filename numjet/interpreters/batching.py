@@ -187,8 +187,8 @@ def register_vmappable(data_type: type, spec_type: type, axis_size_type: type, t
     of arrays only, and raises NotImplementedError where it is to map over a value of the type."""
     def refuse(x: Any, *axes: Any) -> NoReturn:
         raise NotImplementedError(f"vmap over a value of {data_type}, which is registered by register_vmappable: vmap maps "
-                                  "over axes of arrays only; register the type as a pytree (numjet.tree_util.register_pytree_node) "
-                                  "and nothing else")
+                                  "over axes of arrays only; register the type as a pytree "
+                                  "(numjet.tree_util.register_pytree_node) and nothing else")
     vmappable.add(data_type)
     register_mapped(data_type, refuse, refuse, refuse)
 
