@@ -119,7 +119,7 @@ def struct(aval: ShapedArray) -> ShapeDtypeStruct:
 
 
 def make_jaxpr(fun: Callable[..., Any], static_argnums: int | Sequence[int] = (), axis_env: Any = None,
-               return_shape: bool = False, abstracted_axes: Any = None) -> Callable[..., Any]:
+               return_shape: bool = False) -> Callable[..., Any]:
     """The function that, given example arguments, returns the jaxpr of `fun` (a ClosedJaxpr, which prints as text).
 
     axis_env: pairs (name, size) of axes that collectives in `fun` may name, as if vmap mapped over them.
@@ -130,7 +130,6 @@ def make_jaxpr(fun: Callable[..., Any], static_argnums: int | Sequence[int] = ()
     { lambda ; a:f32[]. let b:f32[] = add a 1.0:f32[] in (b,) }
     """
     check_callable(fun)
-    del abstracted_axes
     static, _ = resolve_static(fun, static_argnums, None)
 
     @functools.wraps(fun, assigned=("__module__", "__name__", "__qualname__"), updated=())

@@ -100,9 +100,10 @@ class ShapedArray(AbstractValue):
     def itemsize(self) -> int:
         return self.dtype.itemsize
 
-    def str_short(self) -> str:
-        """The text in jaxprs, `f32[2,3]`; weak types are not marked, as in JAX."""
-        return f"{dtypes.short_name(self.dtype)}[{self._sizes_text()}]{self._varying_text()}"
+    def str_short(self, short_dtypes: bool = True) -> str:
+        """The text in jaxprs, `f32[2,3]`, or `float32[2,3]`; weak types are not marked, as in JAX."""
+        name = dtypes.short_name(self.dtype) if short_dtypes else dtypes.long_name(self.dtype)
+        return f"{name}[{self._sizes_text()}]{self._varying_text()}"
 
     def _sizes_text(self) -> str:
         """`8@x,3`: the sizes of dimensions, with the axes along which they are divided."""

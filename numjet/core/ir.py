@@ -174,9 +174,17 @@ class Jaxpr:
 
     in_aval_qdds = final_aval_qdds = property(lambda self: self.in_avals)  # types do not change
 
-    def pretty_print(self, *, source_info: bool = False, **_: Any) -> str:
-        """The program as text; source_info: with the user's lines. Other settings of JAX's printer are hints."""
-        return printer(self, sources=source_info)
+    def pretty_print(self, *, source_info: bool = False, print_shapes: bool = True, custom_pp_eqn_rules: bool = True,
+                     name_stack: bool = False, width: int = 80, use_color: bool = False) -> str:
+        """The program as text.
+
+        source_info: with the user's line behind every equation; name_stack: with the names of the scopes around it.
+        print_shapes: with the types of variables. custom_pp_eqn_rules: operations' own ways to print. use_color: not supported.
+        """
+        if use_color:
+            raise NotImplementedError("pretty_print(use_color=True): jaxprs print without colors; notebooks show them in color")
+        return printer(self, sources=source_info, stacks=name_stack, shapes=print_shapes, rules=custom_pp_eqn_rules,
+                       width=width)
 
     def __str__(self) -> str:
         return printer(self)
@@ -212,9 +220,9 @@ class ClosedJaxpr:
         """The program f(jaxpr) with the same constants."""
         return ClosedJaxpr(f(self.jaxpr), self.consts)
 
-    def pretty_print(self, *, source_info: bool = False, **_: Any) -> str:
+    def pretty_print(self, **options: Any) -> str:
         """As Jaxpr.pretty_print."""
-        return self.jaxpr.pretty_print(source_info=source_info)
+        return self.jaxpr.pretty_print(**options)
 
     def replace(self, jaxpr: Jaxpr | None = None, consts: Sequence[Any] | None = None) -> ClosedJaxpr:
         return ClosedJaxpr(jaxpr or self.jaxpr, self.consts if consts is None else consts)
@@ -237,7 +245,7 @@ def join_effects(eqns: Iterable[JaxprEqn]) -> Effects:
     return found
 
 
-def default_printer(jaxpr: Jaxpr, *, sources: bool = False) -> str:
+def default_printer(jaxpr: Jaxpr, **options: Any) -> str:
     return f"<jaxpr of {len(jaxpr.eqns)} equations>"
 
 

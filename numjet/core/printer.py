@@ -63,10 +63,38 @@ def printing_rule(op: Any) -> PrintingRule:
     return op.printing or PLAIN
 
 
+class Style(Record):
+    """What is printed. sources: the user's line behind every equation; stacks: the names of the scopes around it, behind
+    that. shapes: types of variables. rules: operations' printing rules apply."""
+    sources: bool = False
+    stacks: bool = False
+    shapes: bool = True
+    rules: bool = True
+
+    def rule(self, op: Any) -> PrintingRule:
+        """How an operation's parameters print."""
+        return printing_rule(op) if self.rules else PLAIN
+
+    def typed(self, name: str, aval: ShapedArray) -> str:
+        """A name with its type."""
+        return f"{name}:{aval.str_short()}" if self.shapes else name
+
+    def note(self, eqn: JaxprEqn) -> str:
+        """The comment behind an equation."""
+        where = source.summarize(eqn.source) if self.sources and eqn.source is not None else ""
+        stack = str(eqn.source_info.name_stack) if self.stacks else ""
+        found = " ".join(filter(None, (where, f"[{stack}]" if stack else "")))
+        return f"  # {found}" if found else ""
+
+
+DEFAULT_STYLE = Style()
+
+
 class Names:
     """Names of variables, in the order in which they appear: a, b, ... z, ba, bb, ...; and of shared programs."""
 
-    def __init__(self) -> None:
+    def __init__(self, style: Style = DEFAULT_STYLE) -> None:
+        self.style = style
         self.names: dict[Var, str] = {}
         self.programs: dict[int, str] = {}
         self.count = 0
@@ -95,16 +123,16 @@ def letters(n: int) -> str:
             return out
 
 
-def jaxpr_text(jaxpr: Jaxpr | ClosedJaxpr, *, sources: bool = False, width: int = WIDTH) -> str:
-    """A jaxpr as text. sources: with the user's line behind every equation."""
-    inner, names = program_of(jaxpr), Names()
-    heads = [shared_doc(j, name, names, sources) for j, name in _shared(inner, names)]
-    return pretty.render(concat((*heads, jaxpr_doc(inner, names, sources))), width)
+def jaxpr_text(jaxpr: Jaxpr | ClosedJaxpr, *, width: int = WIDTH, **style: bool) -> str:
+    """A jaxpr as text, with the fields of `Style` as options."""
+    inner, names = program_of(jaxpr), Names(Style(**style))
+    heads = [shared_doc(j, name, names) for j, name in _shared(inner, names)]
+    return pretty.render(concat((*heads, jaxpr_doc(inner, names))), width)
 
 
 def equation_text(eqn: JaxprEqn, width: int = WIDTH) -> str:
     """One equation as text, with names of its own."""
-    return pretty.render(eqn_doc(eqn, Names(), use_counts(Jaxpr([], [], eqn.outvars, [])), False), width)
+    return pretty.render(eqn_doc(eqn, Names(), use_counts(Jaxpr([], [], eqn.outvars, []))), width)
 
 
 def program_of(jaxpr: Jaxpr | ClosedJaxpr) -> Jaxpr:
@@ -120,7 +148,7 @@ def _shared(jaxpr: Jaxpr, names: Names) -> list[tuple[Jaxpr, str]]:
 
     def visit(program: Jaxpr) -> None:
         for eqn in program.eqns:
-            called = printing_rule(eqn.primitive).called
+            called = names.style.rule(eqn.primitive).called
             for inner in subjaxprs(eqn.params):
                 counts[id(inner)] += 1
                 if counts[id(inner)] == 1:
@@ -141,23 +169,23 @@ def _clean(name: str) -> str:
     return "".join(c for c in name if c.isalnum() or c == "_") or "program"
 
 
-def shared_doc(jaxpr: Jaxpr, name: str, names: Names, sources: bool) -> Doc:
-    return concat((text(f"let {name} = "), jaxpr_doc(jaxpr, names, sources), text(" in"), line()))
+def shared_doc(jaxpr: Jaxpr, name: str, names: Names) -> Doc:
+    return concat((text(f"let {name} = "), jaxpr_doc(jaxpr, names), text(" in"), line()))
 
 
 # ------------------------------------------------------------------------------------------------ programs
 
-def jaxpr_doc(jaxpr: Jaxpr, names: Names, sources: bool = False) -> Doc:
+def jaxpr_doc(jaxpr: Jaxpr, names: Names) -> Doc:
     """The document of a jaxpr."""
     head = concat((text("{ lambda "), binders(jaxpr.constvars, names), text("; "), binders(jaxpr.invars, names),
                    text(". let")))
     read = use_counts(jaxpr)
-    eqns = [eqn_doc(e, names, read, sources) for e in jaxpr.eqns]
+    eqns = [eqn_doc(e, names, read) for e in jaxpr.eqns]
     results = text("in (" + ", ".join(atom(a, names) for a in jaxpr.outvars) + ("," if len(jaxpr.outvars) == 1 else "")
                    + ") }")
     if not eqns:
         return concat((head, text("  "), results))
-    if len(eqns) == 1:
+    if len(eqns) == 1 and not names.style.note(jaxpr.eqns[0]):
         return group(concat((head, nest(4, concat((brk(), eqns[0]))), nest(2, concat((brk(), results))))))
     body = nest(4, concat([part for e in eqns for part in (line(), e)]))
     return concat((head, body, nest(2, concat((line(), results)))))
@@ -165,7 +193,7 @@ def jaxpr_doc(jaxpr: Jaxpr, names: Names, sources: bool = False) -> Doc:
 
 def binders(variables: Sequence[Var], names: Names) -> Doc:
     """Variables with their types, as many on a line as fit."""
-    items = [text(f"{names[v]}:{v.aval.str_short()}") for v in variables]
+    items = [text(names.style.typed(names[v], v.aval)) for v in variables]
     return nest(4, concat([x if n == 0 else group(concat((brk(), x))) for n, x in enumerate(items)]))
 
 
@@ -188,21 +216,20 @@ def literal_text(a: Literal) -> str:
     return str(value.tolist())
 
 
-def eqn_doc(eqn: JaxprEqn, names: Names, read: Any, sources: bool) -> Doc:
+def eqn_doc(eqn: JaxprEqn, names: Names, read: Any) -> Doc:
     """One equation: results = operation[parameters] operands."""
-    outs = " ".join("_" + ":" + v.aval.str_short() if isinstance(v, DropVar) or v not in read
-                    else f"{names[v]}:{v.aval.str_short()}" for v in eqn.outvars)
+    outs = " ".join(names.style.typed("_" if isinstance(v, DropVar) or v not in read else names[v], v.aval)
+                    for v in eqn.outvars)
     operands = "".join(" " + atom(a, names) for a in eqn.invars)
-    where = f"  # {source.summarize(eqn.source)}" if sources and eqn.source is not None else ""
     return concat((text(f"{outs} = {eqn.primitive.name}" if outs else eqn.primitive.name), params_doc(eqn, names),
-                   text((operands or " ") + where)))
+                   text((operands or " ") + names.style.note(eqn))))
 
 
 # ------------------------------------------------------------------------------------------------ parameters
 
 def params_doc(eqn: JaxprEqn, names: Names) -> Doc:
     """The parameters that follow neither from types nor from defaults, in brackets."""
-    how = printing_rule(eqn.primitive)
+    how = names.style.rule(eqn.primitive)
     kept = {k: v for k, v in eqn.params.items() if k not in how.implied or not _left_out(how, eqn, k, v)}
     order = [*(k for k in how.first if k in kept), *(k for k in sorted(kept) if k not in how.first)]
     if not order:

@@ -28,6 +28,7 @@ class DebugInfo(Record):
     line: int = 0
     arg_names: tuple[str, ...] = ()
 
+    func_name = property(lambda self: self.name)
     traced_for = property(lambda self: self.kind)
     func_src_info = property(lambda self: self.where())
     result_paths = None

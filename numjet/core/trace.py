@@ -233,6 +233,11 @@ class Tracer:
     def __deepcopy__(self, memo: Any) -> Any:
         return self
 
+    def __reduce__(self) -> Any:
+        raise errors.ConcretizationTypeError(
+            self, "The error occurred in the __reduce__ method, which may indicate an attempt to serialize/pickle a traced "
+            "value.")
+
 
 def _scalar(tracer: Tracer, name: str) -> np.ndarray:
     """The value for the conversion `name` to a Python scalar."""

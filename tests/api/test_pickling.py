@@ -108,3 +108,9 @@ def test_wrong_use_of_compiled_functions(data):
         damaged[rng.randrange(len(blob))] ^= 1 << rng.randrange(8)
         with pytest.raises(ValueError, match="deserialize_and_load"):
             load(bytes(damaged), in_tree, out_tree)
+
+
+def test_traced_values_are_not_pickled():
+    for transform in (nj.jit, nj.grad):
+        with pytest.raises(nj.errors.ConcretizationTypeError, match="__reduce__"):
+            transform(pickle.dumps)(1.0)

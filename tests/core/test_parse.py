@@ -120,6 +120,33 @@ def test_lines_of_users_are_skipped_when_reading():
     assert str(parse_jaxpr(text)) == str(closed)
 
 
+def test_names_of_scopes_stand_behind_equations():
+    def g(x):
+        with nj.named_scope("outer"), nj.named_scope("inner"):
+            y = lax.sin(x)
+        return nj.named_call(lax.cos, name="called")(nj.jit(nj.named_scope("of jit")(lax.tan))(y))
+
+    closed = nj.make_jaxpr(g)(1.0)
+    for program in (closed, closed.jaxpr):
+        assert program.pretty_print(name_stack=True) == """\
+{ lambda ; a:f32[]. let
+    b:f32[] = sin a  # [outer/inner]
+    c:f32[] = jit[
+      name=tan
+      jaxpr={ lambda ; b:f32[]. let
+          c:f32[] = tan b  # [of jit]
+        in (c,) }
+    ] b
+    d:f32[] = cos c  # [called]
+  in (d,) }"""
+    assert closed.pretty_print(print_shapes=False).splitlines()[1] == "    b = sin a"
+    text = closed.pretty_print(name_stack=True, source_info=True)
+    assert "# test_parse.py:" in text and "[of jit]" in text and str(parse_jaxpr(text)) == str(closed)
+    assert "jaxpr={" in closed.pretty_print(custom_pp_eqn_rules=False, width=1000)
+    with pytest.raises(NotImplementedError, match="use_color"):
+        closed.pretty_print(use_color=True)
+
+
 def test_weak_types_are_what_operations_give():
     closed = nj.make_jaxpr(lambda x: lax.fori_loop(0, 3, lambda i, c: c + i, x))(1.0)
     round_trip(closed)

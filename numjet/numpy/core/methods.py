@@ -16,7 +16,7 @@ from numjet.core.sharding.layouts import Format, Layout
 from numjet.core.trace import Array, ArrayBase, Tracer
 from numjet.foundation import lazy_import, source
 from numjet.numpy.core import arrays, shape_methods, taped, traced, views
-from numjet.numpy.core.operators import CONTAINS, OPERATORS
+from numjet.numpy.core.operators import OPERATORS, SEQUENCES
 from numjet.numpy.indexing import where
 from numjet.numpy.indexing.update import IndexUpdateHelper
 from numjet.numpy.reduction import cumulative, reductions, statistics
@@ -103,7 +103,7 @@ def _numpy_dtype(self: Any) -> Any:
 
 
 METHODS: dict[str, Any] = {
-    **CONTAINS,
+    **SEQUENCES,
     "at": property(IndexUpdateHelper, doc="Updates: x.at[idx].set(y), .add(y), ..., each a new array."),
     "sum": reductions.sum, "prod": reductions.prod, "max": reductions.max, "min": reductions.min, "any": reductions.any,
     "all": reductions.all, "argmax": reductions.argmax, "argmin": reductions.argmin, "ptp": reductions.ptp,

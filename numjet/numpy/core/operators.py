@@ -29,6 +29,18 @@ def _binary(fn: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     return method
 
 
+def _comparison(symbol: str, fn: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """As _binary, for == and !=, which Python answers by identity where both sides refuse: containers raise TypeError."""
+    binary = _binary(fn)
+
+    def method(self: Any, other: Any) -> Any:
+        if isinstance(other, (list, tuple, set, dict)):
+            raise TypeError(f"unsupported operand type(s) for {symbol}: 'ArrayImpl' and {type(other).__name__!r}: compare with "
+                            "jnp.asarray(...) of it")
+        return binary(self, other)
+    return method
+
+
 def _reflected(fn: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     def method(self: Any, other: Any) -> Any:
         if type(other) in _KNOWN or is_array_like(other):
@@ -52,8 +64,11 @@ _BOTH_SIDES: dict[str, Callable[[Any, Any], Any]] = {
     "and": logic.bitwise_and, "or": logic.bitwise_or, "xor": logic.bitwise_xor,
     "lshift": logic.left_shift, "rshift": logic.right_shift,
 }
-_COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
-    "eq": _also_of_float0(logic.equal, np.equal), "ne": _also_of_float0(logic.not_equal, np.not_equal),
+_EQUALITIES: dict[str, Callable[[Any, Any], Any]] = {
+    "eq": _comparison("==", _also_of_float0(logic.equal, np.equal)),
+    "ne": _comparison("!=", _also_of_float0(logic.not_equal, np.not_equal)),
+}
+_ORDER: dict[str, Callable[[Any, Any], Any]] = {
     "lt": logic.less, "le": logic.less_equal, "gt": logic.greater, "ge": logic.greater_equal,
 }
 
@@ -62,6 +77,10 @@ def _iterate(self: Any) -> Iterator[Any]:
     if self.ndim == 0:
         raise TypeError("iteration over a 0-d array")
     return (getitem(self, i) for i in range(self.shape[0]))
+
+
+def _reversed(self: Any) -> Iterator[Any]:
+    return (getitem(self, i) for i in reversed(range(len(self))))
 
 
 def _getitem(self: Any, idx: Any) -> Any:
@@ -94,9 +113,10 @@ def _contains(self: Any, item: Any) -> bool:
 
 
 OPERATORS: dict[str, Callable[..., Any]] = {
-    **{f"__{name}__": _binary(fn) for name, fn in (_BOTH_SIDES | _COMPARISONS).items()},
+    **{f"__{name}__": _binary(fn) for name, fn in (_BOTH_SIDES | _ORDER).items()},
+    **{f"__{name}__": fn for name, fn in _EQUALITIES.items()},
     **{f"__r{name}__": _reflected(fn) for name, fn in _BOTH_SIDES.items()},
     "__neg__": arithmetic.negative, "__pos__": arithmetic.positive, "__abs__": arithmetic.absolute, "__invert__": logic.invert,
     "__getitem__": _getitem, "__setitem__": _refuse_setitem, "__iter__": _iterate, "__round__": _round,
 }
-CONTAINS = {"__contains__": _contains}
+SEQUENCES = {"__contains__": _contains, "__reversed__": _reversed}

@@ -70,6 +70,21 @@ def test_other_classes_get_their_turn():
             jnp.ones(2) + wrong
 
 
+@pytest.mark.parametrize("wrap", [lambda f: f, nj.jit])
+@pytest.mark.parametrize("other", [[1, 2], (1, 2), {1, 2}, {1: 2}])
+def test_containers_are_not_compared_by_identity(wrap, other):
+    for symbol, compare in (("==", lambda x: x == other), ("!=", lambda x: x != other)):
+        with pytest.raises(TypeError, match=rf"unsupported operand type\(s\) for {symbol}"):
+            wrap(compare)(jnp.ones(2))
+
+
+def test_reversed():
+    assert [int(x) for x in reversed(jnp.arange(3))] == [2, 1, 0]
+    assert nj.jit(lambda x: list(reversed(x)))(jnp.arange(2)) == [1, 0]
+    with pytest.raises(TypeError):
+        reversed(jnp.array(3))[0]
+
+
 def test_arrays_are_immutable():
     x = jnp.zeros(3)
     with pytest.raises(TypeError, match=r"immutable.*\.at\["):
