@@ -1,29 +1,38 @@
 """The loops around the current statement: ranges of their variables, the vector loop with its mask, unrolled loops."""
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 from numjet.cpu.analysis.affine import AffineForms
+from numjet.cpu.analysis.neighbours import Neighbours
 from numjet.cpu.analysis.ranges import Ranges
 from numjet.cpu.codegen.scopes import Value
 from numjet.cpu.codegen.types import wide
 from numjet.cpu.codegen.writer import FunctionWriter
-from numjet.cpu.ir.nodes import Buffer, Expr
+from numjet.cpu.ir.nodes import Buffer, Expr, Stmt
 from numjet.foundation.record import Fields, default_factory
 
 
 class VectorLoop(Fields):
     """A loop whose consecutive iterations are the lanes of vectors; `first` is the value of its variable in lane 0.
 
-    bound: the values of variables that the iteration has bound so far, by their ids; stored: those of the elements that it has
-    stored, by buffer and id of the index.
+    body: its statements; bound: the values of variables that the iteration has bound so far, by their ids; stored: those of the
+    elements that it has stored, by buffer and id of the index.
     """
 
     var: Expr
     first: Value
     lanes: int
+    body: Sequence[Stmt] = ()
     bound: dict[int, Expr] = default_factory(dict)
     stored: dict[tuple[Buffer, int], Expr] = default_factory(dict)
+
+    @cached_property
+    def neighbours(self) -> Neighbours:
+        """The elements that an iteration reads."""
+        return Neighbours(self.body)
 
     def origin(self, e: Expr) -> Expr | None:
         """The expression whose value a variable or an element of memory has, if the iteration has computed it."""

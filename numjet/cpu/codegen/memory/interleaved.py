@@ -7,6 +7,7 @@ deinterleave and interleave them, by halves where that number is even, so that 8
 from __future__ import annotations
 
 from numjet.cpu.analysis.affine import Sum
+from numjet.cpu.analysis.neighbours import LARGEST_GROUP
 from numjet.cpu.codegen.memory.addresses import Addresses, StridedLoad
 from numjet.cpu.codegen.memory.instructions import load_vector, loaded, store_vector
 from numjet.cpu.codegen.scopes import Value
@@ -14,8 +15,6 @@ from numjet.cpu.codegen.types import memory_type, scalar_type
 from numjet.cpu.codegen.writer import FunctionWriter
 from numjet.cpu.ir.nodes import BOOL, Buffer, Stmt, Store
 from numjet.cpu.ir.traversal import nodes
-
-LARGEST_GROUP = 8
 
 
 def load_interleaved(addresses: Addresses, request: StridedLoad) -> Value | None:
@@ -40,7 +39,7 @@ def load_interleaved(addresses: Addresses, request: StridedLoad) -> Value | None
             pointer, part_mask = _pointer(addresses, address, buffer, k), _mask(addresses, step, k)
             w.insertion = scope
             vectors.append(load_vector(w, dtype, lanes, pointer, part_mask))
-        for k, text in enumerate(_deinterleave(w, memory_type(dtype), lanes, vectors)):
+        for k, text in enumerate(deinterleave(w, memory_type(dtype), lanes, vectors)):
             w.define((*key, k), text, lanes, reads)
     return loaded(w, dtype, lanes, w.known[(*key, member)].text, reads)
 
@@ -113,13 +112,13 @@ def _members(indices: list[Sum]) -> list[int]:
     return [total.constant - lowest for total in indices] if same else []
 
 
-def _deinterleave(w: FunctionWriter, element: str, lanes: int, vectors: list[str]) -> list[str]:
+def deinterleave(w: FunctionWriter, element: str, lanes: int, vectors: list[str]) -> list[str]:
     """The first elements of all groups, the second ones, ..., given the vectors that hold the groups one after the other."""
     step = len(vectors)
     if step == 1:
         return vectors
     if step % 2 == 0:
-        halves = [_deinterleave(w, element, lanes, [w.shuffle(element, lanes, a, b, range(odd, 2 * lanes, 2))
+        halves = [deinterleave(w, element, lanes, [w.shuffle(element, lanes, a, b, range(odd, 2 * lanes, 2))
                                                     for a, b in zip(vectors[::2], vectors[1::2], strict=True)])
                   for odd in (0, 1)]
         return [vector for pair in zip(*halves, strict=True) for vector in pair]
@@ -127,7 +126,7 @@ def _deinterleave(w: FunctionWriter, element: str, lanes: int, vectors: list[str
 
 
 def _interleave(w: FunctionWriter, element: str, lanes: int, vectors: list[str]) -> list[str]:
-    """The inverse of `_deinterleave`."""
+    """The inverse of `deinterleave`."""
     step = len(vectors)
     if step == 1:
         return vectors

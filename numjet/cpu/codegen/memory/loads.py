@@ -1,4 +1,5 @@
-"""Loads: scalar, and by the first strategy that fits: consecutive, interleaved, transposed, or a gather.
+"""Loads: scalar, and by the first strategy that fits: consecutive, interleaved, transposed, of groups, or a
+gather.
 
 All of them hoist the load to the outermost scope where memory is sure to be the same.
 """
@@ -7,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from numjet.cpu.codegen.memory.addresses import Addresses, StridedLoad
+from numjet.cpu.codegen.memory.groups import load_group
 from numjet.cpu.codegen.memory.instructions import ALL_LANES, gather, load_vector, loaded
 from numjet.cpu.codegen.memory.interleaved import load_interleaved
 from numjet.cpu.codegen.memory.prefetch import fetch_ahead
@@ -93,4 +95,4 @@ def _gather(addresses: Addresses, request: StridedLoad) -> Value:
 
 # Tried in this order; a gather always fits.
 _STRATEGIES: tuple[Callable[[Addresses, StridedLoad], Value | None], ...] = (
-    _consecutive, load_interleaved, load_transposed, _gather)
+    _consecutive, load_interleaved, load_transposed, load_group, _gather)

@@ -4,9 +4,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from numjet.cpu.analysis.neighbours import LARGEST_GROUP
 from numjet.cpu.codegen.function import FunctionEmitter
 from numjet.cpu.codegen.memory.instructions import to_memory
-from numjet.cpu.codegen.memory.interleaved import LARGEST_GROUP, store_group
+from numjet.cpu.codegen.memory.interleaved import store_group
 from numjet.cpu.codegen.memory.stores import store
 from numjet.cpu.codegen.scopes import Value
 from numjet.cpu.codegen.statements.branches import if_, switch

@@ -191,7 +191,7 @@ def _vector(emitter: FunctionEmitter, stmt: For, plan: Lanes, start: Value, stop
         if width < lanes:
             partial = [reduce_lanes(w, c, v, width) for c, v in zip(stmt.carries, partial, strict=True)]
             lanes = width
-        context.vector = VectorLoop(stmt.var, Value(position), width) if width > 1 else None
+        context.vector = VectorLoop(stmt.var, Value(position), width, stmt.body) if width > 1 else None
         partial = _piece(emitter, stmt, piece, partial)
         context.vector, position = None, piece.stop
     context.varying = set()
