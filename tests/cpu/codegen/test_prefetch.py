@@ -15,7 +15,7 @@ from numjet.experimental import checkify
 from numjet.transforms.simplify import simplify
 from tests.cpu.codegen.test_transposes import function_of
 
-LONG = LARGE * jit.host().caches.l2 // 4 + 100
+LONG = jit.host().caches.last_level // LARGE // 4 + 100
 X = np.random.default_rng(0).normal(size=LONG).astype(np.float32)
 PLACES = np.random.default_rng(1).integers(-LONG, LONG, 100_003).astype(np.int32)
 

@@ -11,7 +11,7 @@ from numjet.cpu.codegen.scopes import Value
 from numjet.cpu.ir.nodes import INT64, Buffer, Expr
 from numjet.cpu.ir.traversal import lazy_postorder
 
-LARGE = 2                # arrays of so many times the second-level cache: most of their elements come from further away
+LARGE = 4                # arrays from such a part of the last-level cache: the gathers of nearer ones wait less than this takes
 AHEAD = 128              # iterations
 LONG_LOOP = 4096         # iterations
 MOST_NODES = 40          # of the index expression
@@ -20,7 +20,7 @@ MOST_NODES = 40          # of the index expression
 def fetch_ahead(addresses: Addresses, buffer: Buffer, index: Expr) -> None:
     """Prefetches what later iterations will gather, where that pays."""
     w, context, loop = addresses.writer, addresses.context, addresses.context.vector
-    if loop is None or buffer.nbytes < LARGE * w.module.target.caches.l2:
+    if loop is None or buffer.nbytes < w.module.target.caches.last_level // LARGE:
         return
     low, high = context.ranges.of(loop.var)
     if not LONG_LOOP <= high - low < 2 ** 40:
