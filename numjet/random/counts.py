@@ -35,15 +35,21 @@ def _choose(mask: Any, x: Any, y: Any) -> Any:
     return compare.select(mask, x, y)
 
 
-def _rejection(pair: Words, shape: Shape, dtype: np.dtype, propose: Callable[[Any, Any], tuple[Any, Any]]) -> Any:
-    """Rejection sampling: draws u in [-1/2, 1/2) and v in [0, 1) until propose(u, v) -> (value, accepted) accepts for all."""
+def _rejection(pair: Words, wanted: Any, dtype: np.dtype, propose: Callable[[Any, Any], tuple[Any, Any]]) -> Any:
+    """Rejection sampling: draws u in [-1/2, 1/2) and v in [0, 1) until propose(u, v) -> (value, accepted) accepts for all.
+
+    wanted: the elements whose values are used. Draws are for all elements as long as there is one of them: an element takes the
+    last value that was accepted, so that the number of draws is part of the result, which is JAX's.
+    """
+    shape = wanted.shape
+
     def draw(state: Any) -> Any:
         here, out, done = state
         rest, for_u, for_v = split_words(here, 3)
         value, accepted = propose(samplers.unit(for_u, shape, dtype) - 0.5, samplers.unit(for_v, shape, dtype))
         return rest, compare.select(accepted, value, out), done | accepted
 
-    start = (pair, create.full(shape, dtype.type(-1)), create.full(shape, np.bool_(False)))
+    start = (pair, create.full(shape, dtype.type(-1)), broadcast_to(~samplers.anywhere(wanted), shape))
     return while_loop(lambda s: samplers.anywhere(~s[2]), draw, start)[1]
 
 
@@ -61,7 +67,7 @@ def _poisson_counting(pair: Words, lam: Any) -> Any:
     return while_loop(lambda s: samplers.anywhere(s[2] > -lam), draw, (pair, zero, zero))[1] - 1
 
 
-def _poisson_rejection(pair: Words, lam: Any) -> Any:
+def _poisson_rejection(pair: Words, lam: Any, wanted: Any) -> Any:
     """For large means: PTRS of Hörmann, "The transformed rejection method for generating Poisson random variables", 1993."""
     log_lam = _log(lam)
     b = 0.931 + 2.53 * arithmetic.sqrt(lam)
@@ -77,7 +83,7 @@ def _poisson_rejection(pair: Words, lam: Any) -> Any:
         outside = (k < 0) | ((us < 0.013) & (v > us))
         return k, ((us >= 0.07) & (v <= v_r)) | (~outside & (s <= bound))
 
-    return _rejection(pair, lam.shape, lam.dtype, propose)
+    return _rejection(pair, wanted, lam.dtype, propose)
 
 
 @compiled
@@ -85,7 +91,7 @@ def _poisson(key: Any, lam: Any, *, shape: Shape, dtype: np.dtype) -> Any:
     lam = broadcast_to(as_float(lam, dtypes.float32), shape)
     small = _is_nan(lam) | (lam < _SMALL)
     counted = _poisson_counting(words(key), _choose(small, lam, 0.0))
-    drawn = _poisson_rejection(words(key), _choose(small, 1e5, lam))
+    drawn = _poisson_rejection(words(key), _choose(small, 1e5, lam), ~small)
     out = convert.convert_dtype(compare.select(small, counted, drawn), dtype)
     return _choose(lam == 0, 0, out)
 
@@ -137,7 +143,7 @@ def _binomial_counting(pair: Words, n: Any, p: Any) -> Any:
     return while_loop(lambda s: samplers.anywhere(s[2] <= n), draw, (pair, zero, zero))[1] - 1
 
 
-def _binomial_rejection(pair: Words, n: Any, p: Any) -> Any:
+def _binomial_rejection(pair: Words, n: Any, p: Any, wanted: Any) -> Any:
     """For large means: BTRS of Hörmann, "The generation of binomial random variates", 1993."""
     spread = arithmetic.sqrt(n * p * (1 - p))
     b = 1.15 + 2.53 * spread
@@ -159,7 +165,7 @@ def _binomial_rejection(pair: Words, n: Any, p: Any) -> Any:
         outside = (k < 0) | (k > n)
         return k, ((us >= 0.07) & (v <= v_r)) | (~outside & (s <= bound))
 
-    return _rejection(pair, n.shape, n.dtype, propose)
+    return _rejection(pair, wanted, n.dtype, propose)
 
 
 def binomial_counts(pair: Words, n: Any, p: Any) -> Any:
@@ -172,7 +178,8 @@ def binomial_counts(pair: Words, n: Any, p: Any) -> Any:
     small = bad_n | (n * q <= _SMALL)
     whole = arithmetic.floor(n)
     counted = _binomial_counting(pair, _choose(small & ~bad_n, whole, 0.0), q)
-    drawn = _binomial_rejection(pair, _choose(small | infinite, 10000.0, whole), _choose(small | infinite, 0.5, q))
+    other = small | infinite
+    drawn = _binomial_rejection(pair, _choose(other, 10000.0, whole), _choose(other, 0.5, q), ~other)
     out = compare.select(small, counted, drawn)
     out = _choose(bad_n | bad_q, math.nan, _choose(infinite, math.inf, out))
     return compare.select(below_half | bad_n | bad_q | infinite, out, whole - out)

@@ -8,7 +8,7 @@ from scipy import special
 import numjet as nj
 import numjet.numpy as jnp
 from numjet import random
-from numjet.random import key_bits
+from numjet.random import counts, key_bits
 from tests.random.digests import DIGESTS
 from tests.random.values import VALUES
 
@@ -200,3 +200,16 @@ def test_bits_of_jax(name, seed, args, digest):
         out = getattr(random, name)(random.key(seed), *args)
         data = random.key_data(out) if name in ("split", "fold_in") else out
         assert zlib.crc32(np.ascontiguousarray(np.asarray(data)).tobytes()) == digest
+
+
+def test_rejection_draws_while_a_wanted_element_lacks_a_value():
+    """None at all where no element is wanted: small means are counted by another loop."""
+    rounds = []
+
+    def propose(u, v):
+        nj.debug.callback(lambda: rounds.append(1))
+        return u, v < 0.5
+    for wanted in (np.zeros(50, bool), np.arange(50) == 7):
+        counts._rejection(key_bits.words(random.key(0)), jnp.asarray(wanted), np.dtype(np.float32), propose)
+        nj.effects_barrier()
+        assert bool(rounds) == wanted.any()
