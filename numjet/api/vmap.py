@@ -87,14 +87,13 @@ def vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_name
             outs, out_dims = batch_flat(flat, size, leaves, dims, axis, debug)
         for i, value, d in zip(changed, outs[out_tree[0].num_leaves:], out_dims[out_tree[0].num_leaves:], strict=True):
             write(mapped[i], move_to(value, d, dims[i], size))  # type: ignore[arg-type]
-        targets = flatten_axes("vmap out_axes", out_tree[0], tuple(out_axes) if isinstance(out_axes, list) else out_axes)
+        targets = flatten_axes("vmap out_axes", out_tree[0], out_axes)
         for k, (d, target) in enumerate(zip(out_dims, targets, strict=False)):
             if target is None and d is not None:
                 raise _mapped_result(_result_path(out_tree[0], k), d, axis_name)
         placed = [_with_batch_axis(o, d, t, size) for o, d, t in zip(outs, out_dims, targets, strict=False)]
         batch = tree_unflatten(out_tree[0], placed)
-        return batch if not _mapped_types else _batches(batch, tuple(out_axes) if isinstance(out_axes, list) else out_axes,
-                                                        size)
+        return batch if not _mapped_types else _batches(batch, out_axes, size)
     vmap_fun.__doc__ = _documentation(fun)
     return vmap_fun
 

@@ -70,12 +70,15 @@ def parse_str(value: Any) -> str:
     raise ValueError(f"expected a str, got {value!r} of type {type(value).__name__}")
 
 
+PLATFORMS = frozenset({"cpu", "xla_cpu", "gpu", "cuda", "tpu"})  # names that runtime.backends knows
+
+
 def parse_device(value: Any) -> Any:
-    """A device object, or the name of a platform; the runtime checks that it exists."""
-    if isinstance(value, str) or hasattr(value, "platform"):
+    """A device object, or the name of a platform; the runtime checks that it has devices."""
+    if isinstance(value, str) and value in PLATFORMS or hasattr(value, "platform"):
         return value
-    raise ValueError("expected a Device object (for example `devices('cpu')[0]`) or a platform name such as 'cpu', "
-                     f"got {value!r} of type {type(value).__name__}")
+    raise ValueError("expected a Device object (for example `devices('cpu')[0]`) or a platform name string like 'cpu' or "
+                     f"'gpu', got {value!r} of type {type(value).__name__}; the platforms are {sorted(PLATFORMS)}")
 
 
 def parse_mesh(value: Any) -> Any:

@@ -338,3 +338,9 @@ def test_zeros_like_tangents_of_integers():
     for zeros in (jnp.zeros_like, lambda x: lax.full_like(x, 0), lambda x: lax.full(np.shape(x), 0, x.dtype)):
         found = nj.tree.map(zeros, tangents)
         assert [x.dtype for x in found] == [nj.float0, np.float32]
+
+
+def test_out_axes_have_the_classes_of_the_result():
+    assert nj.vmap(lambda x: [x, x], out_axes=[0, 1])(jnp.ones((2, 3)))[1].shape == (3, 2)
+    with pytest.raises(ValueError, match="vmap out_axes"):
+        nj.vmap(lambda x: (x, x), out_axes=[0, 1])(jnp.ones((2, 3)))

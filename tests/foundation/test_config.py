@@ -9,7 +9,8 @@ import pytest
 from numjet.api.sharding.mesh import make_mesh
 from numjet.foundation import config as module
 from numjet.foundation.config import Config, config, enable_x64, numpy_rank_promotion
-from numjet.foundation.flags import BY_NAME, FLAGS, SHORT
+from numjet.foundation.flags import BY_NAME, FLAGS, PLATFORMS, SHORT
+from numjet.runtime import backends
 
 
 def fresh(**environ):
@@ -372,3 +373,9 @@ def test_flags_that_would_change_what_happens_are_refused(name, value):
 def test_variables_of_flags_are_named_like_them():
     assert BY_NAME["jax2tf_associative_scan_reductions"].environment[-1] == "JAX2TF_ASSOCIATIVE_SCAN_REDUCTIONS"
     assert fresh(JAX_USE_MAGMA="on").jax_use_magma == "on"
+
+
+def test_unknown_platforms_are_refused_where_the_block_begins():
+    with pytest.raises(ValueError, match="platform name string like 'cpu' or 'gpu', got 'bad'"):
+        module.default_device("bad")
+    assert PLATFORMS == {*backends._BACKENDS, *backends._ALIASES}
