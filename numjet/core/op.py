@@ -192,6 +192,7 @@ class Op(Fields, Primitive):
     varying: Any = None                # of a collective in shard_map: see core/stage.py, Varying
     places: Any = None                 # places(sharding of the operand, **params): that of the result of an operation that
                                        # says how values are divided, whose abstract slot gives placements
+    whole: Any = None                  # whole(args) -> args: as users' traces get them, where rules of JAX know no scalars
 
     def __post_init__(self) -> None:
         slots = ("abstract", "eager", "jvp", "transpose", "batch", "cpu", "hlo", "samples")

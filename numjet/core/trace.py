@@ -36,7 +36,8 @@ class Trace:
         return made
 
     def process(self, op: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
-        return self.process_primitive(op, [hooks.user_value(a) for a in args], params)
+        whole = getattr(op, "whole", None)
+        return self.process_primitive(op, [hooks.user_value(a) for a in (args if whole is None else whole(args))], params)
 
     def process_primitive(self, primitive: Any, tracers: Sequence[Any], params: dict[str, Any], /) -> Any:
         """Handles one operation."""

@@ -203,10 +203,10 @@ class CountTrace(Trace):
         return fun.call_wrapped(*tracers)
 
 
-def counted(fun: Callable[..., Any]) -> Callable[..., Any]:
+def counted(fun: Callable[..., Any], kind: type[CountTrace] = CountTrace) -> Callable[..., Any]:
     def run(*args: Any) -> Any:
         with jex.take_current_trace() as parent:
-            trace = CountTrace(parent, jex.TraceTag())
+            trace = kind(parent, jex.TraceTag())
             with jex.set_current_trace(trace):
                 out = fun(*[Counted(trace, a, 0) for a in args])
             trace.invalidate()
@@ -322,3 +322,19 @@ def test_call_primitives() -> None:
     np.testing.assert_allclose(primitives.closed_call_p.bind(2.0, 3.0, call_jaxpr=nj.make_jaxpr(f)(1.0, 1.0))[0], 2 * np.sin(3))
     linear = nj.linear_transpose(lambda v: prim.bind(lu.wrap_init(lambda u: [3 * u]), v)[0], 1.0)
     assert float(linear(2.0)[0]) == 6
+
+
+class WholeTrace(CountTrace):
+    """A trace whose choices are made by lax.select_n, as libraries write their rules."""
+
+    def process_primitive(self, primitive: Any, tracers: Any, params: Any) -> Any:
+        if primitive is not nj.lax.select_n_p:
+            return super().process_primitive(primitive, tracers, params)
+        with jex.set_current_trace(self.parent_trace):
+            return Counted(self, nj.lax.select_n(*[self.unwrap(x)[0] for x in tracers]), 1)
+
+
+@pytest.mark.parametrize("fun", [jnp.sinc, lambda x: jnp.heaviside(x, 1.0), jnp.nan_to_num, lambda x: jnp.frexp(x)[1]])
+def test_users_traces_get_choices_between_values_of_one_shape(fun: Callable[..., Any]) -> None:
+    x = jnp.array([[0.0, 0.3], [-2.0, 5.0]])
+    np.testing.assert_allclose(counted(fun, WholeTrace)(x)[0], fun(x), rtol=1e-6)

@@ -1,6 +1,7 @@
 """Comparisons, choices between values, and neighbours of floats."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ from numjet.lax.operands import (
 )
 from numjet.lax.rewrites import Producer, splat
 from numjet.lax.tangent import instantiate, no_tangent
-from numjet.lax.templates import FLOAT, Joint, broadcast_shapes, elementwise, kind_of, promote_scalars
+from numjet.lax.templates import FLOAT, Joint, broadcast_shapes, call, elementwise, kind_of, promote_scalars
 
 _BOOL = np.dtype(np.bool_)
 _COMPARED = ("bool", *FLOATS, *INTS)
@@ -301,6 +302,14 @@ def _select_transpose(ct: Any, which: Any, *cases: Any) -> tuple[Any, ...]:
     return None, *[own(i) if isinstance(c, Undefined) else None for i, c in enumerate(cases)]
 
 
+def _select_whole(args: Sequence[Any]) -> list[Any]:
+    """The operands with cases of equal shapes."""
+    shapes = [aval_of(x).shape for x in args]
+    target = next((s for s in shapes if s), ())
+    return [args[0], *(x if s == target else call("broadcast_in_dim", x, shape=target, broadcast_dimensions=())
+                       for x, s in zip(args[1:], shapes[1:], strict=True))]
+
+
 def _select_prepare(op: Any, args: Any, params: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     which, *cases = args
     return [which, *promote_scalars(op, cases, {})[0]], params
@@ -331,7 +340,7 @@ def _known_choice(eqn: JaxprEqn, producer: Producer) -> Atom | None:
 
 select_n_p: Op = elementwise(
     "select_n", accepts="biufcV", abstract=_select_abstract, prepare=_select_prepare, eager=_select_eager,
-    jvp=Joint(_select_jvp), transpose=_select_transpose, cpu=_select_cpu,
+    jvp=Joint(_select_jvp), transpose=_select_transpose, cpu=_select_cpu, whole=_select_whole,
     hlo=SCALARS, traits=EXACT | CHEAP, rewrites=_known_choice, function="select",
     samples=Samples(shapes=((), (3,), (0, 2), (2, 3, 4), [(), (2, 2), (2, 2)], [(3,), (3,), ()]),
                     dtypes=("bool", *FLOATS, "int32", *COMPLEXES), make=_select_operands, ulps=0))

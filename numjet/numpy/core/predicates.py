@@ -36,10 +36,15 @@ def _shape(name: str, a: Any) -> tuple[int, ...]:
         return a.shape
     if hasattr(a, "shape") and hasattr(a, "dtype"):  # a ShapeDtypeStruct, for one
         return tuple(a.shape)
+    if isinstance(a, (str, bytes)):
+        return ()
     if not is_array_like(a):
         warnings.warn(f"{name} requires ndarray or scalar arguments, got {type(a)} at position 0. In a future JAX release this "
                       "will be an error.", DeprecationWarning, stacklevel=source.user_stacklevel())
-    return aval_of(asarray(a)).shape
+    try:
+        return aval_of(asarray(a)).shape
+    except (TypeError, ValueError):  # no numbers, as None and strings: they have a shape all the same, as NumPy says
+        return np.shape(a)
 
 
 def ndim(a: Any) -> int:

@@ -1,6 +1,7 @@
 """Every function and ufunc of NumPy on our arrays: a result of numjet's, traced, differentiable; or an error that says why."""
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -155,3 +156,15 @@ def test_what_has_no_counterpart_says_so(name):
     args = {"busday_count": (F, F), "busday_offset": (F, 1)}.get(name, (F,))
     with pytest.raises(TypeError, match=r"no counterpart|ufunc"):
         nj.jit(lambda *xs: function(*xs))(*args)
+
+
+@pytest.mark.parametrize(("value", "shape"), [
+    (None, ()), ("ab", ()), ({}, ()), (object(), ()), ([None, None], (2,)), ([1, "a"], (2,))])
+def test_what_holds_no_numbers_has_a_shape_all_the_same(value: Any, shape: tuple[int, ...]) -> None:
+    """As NumPy's; with a warning that it is no array, as JAX's."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        assert (jnp.shape(value), jnp.ndim(value), jnp.size(value)) == (shape, len(shape), 2 if shape else 1)
+    if not isinstance(value, str):
+        with pytest.warns(DeprecationWarning, match="shape requires ndarray or scalar arguments"):
+            jnp.shape(value)
