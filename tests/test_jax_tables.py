@@ -11,6 +11,7 @@ from numjet import jit, lax
 from numjet.tools import jax_diff_cases, jax_tables
 
 TABLES = sorted((Path(__file__).parent / "jax_outcomes").glob("*.txt"))
+FUNCTION_TABLES = sorted((Path(__file__).parent / "jax_outcomes").glob("*.txt.xz"))
 FINDINGS = [  # text, JAX's dtype, shape and values
     ("jnp.full((2,), nan, jnp.int32)", "int32", (2,), [0, 0]),
     ("u8 != -1", "bool", (4,), [True] * 4), ("u8 < 300", "bool", (4,), [True] * 4),
@@ -142,13 +143,24 @@ def _differs(want, got):
 
 @pytest.mark.parametrize("path", TABLES, ids=lambda p: p.stem)
 def test_outcomes_of_jax(path):
-    lines = [eval(line, {"nan": math.nan, "inf": math.inf, "nanj": complex(0, math.nan), "infj": complex(0, math.inf)})
-             for line in path.read_text().splitlines()]
-    found = jax_tables.evaluate("numjet", [(path.stem, text, x64) for text, x64, _ in lines], jax_diff_cases.OPERANDS)
-    wrong = [(text, want, got) for (text, _, want), each in zip(lines, found, strict=True) for got in each
+    cases = jax_tables.kept_cases(path)
+    assert len(cases) >= 100
+    _check(path.stem, cases)
+
+
+def _check(table, cases):
+    found = jax_tables.evaluate("numjet", [(table, text, x64) for text, x64, _ in cases], jax_diff_cases.OPERANDS)
+    wrong = [(text, want, got) for (text, _, want), each in zip(cases, found, strict=True) for got in each
              if not jax_tables.needs_values(got) and _differs(want, got)]
-    assert len(lines) >= 100
     assert not wrong, wrong[:3]
+
+
+@pytest.mark.parametrize("path", FUNCTION_TABLES, ids=lambda p: p.stem)
+def test_outcomes_of_functions(path, request):
+    """Of every function of the libraries and of lax: one case in 60, all with --full."""
+    cases = jax_tables.kept_cases(path)
+    assert len(cases) >= 300
+    _check(path.stem, cases[::1 if request.config.getoption("--full") else 60])
 
 
 def test_differences_are_seen():

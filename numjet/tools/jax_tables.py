@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import lzma
 import pickle
 import re
 import subprocess
@@ -31,6 +32,7 @@ SUBMODULES = (*(f"scipy.{part}" for part in ("special", "linalg", "stats", "fft"
               "integrate", "interpolate", "optimize", "sparse.linalg", "spatial.transform")), "image", "ops")
 MODES = ("eager", "jit")
 KEPT = 300  # approximate number of cases in a table of the tests
+FUNCTION_TABLES = ("functions", "distributions", "matrices", "lax", "lax matrices")
 
 
 # ------------------------------------------------------------------------------------------------ running expressions
@@ -205,15 +207,49 @@ def main() -> int:
 
 
 def write(folder: Path, cases: list[Case], want: list[list[Outcome]], got: list[list[Outcome]]) -> None:
-    """One text file for each table: a line for each case in which both agree, with JAX's outcome as Python literals."""
+    """One text file for each table: a line for each case in which both agree, with JAX's outcome as Python literals.
+
+    About KEPT cases of a table; those of functions are kept all, compressed, with as many digits as are compared.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     lines: dict[str, list[str]] = {}
     for (table, text, x64), (w,), found in zip(cases, want, got, strict=True):
-        if all(difference(w, f) is None for f in found):
-            lines.setdefault(table, []).append(repr((text, x64, w)))
-    for table, kept in lines.items():
-        step = max(1, len(kept) // KEPT)
-        (folder / f"{table}.txt").write_text("\n".join(kept[::step]) + "\n")
+        if all(mode == "jit" and needs_values(f) or difference(w, f) is None for mode, f in zip(MODES, found, strict=True)):
+            kept = short(w) if table in FUNCTION_TABLES else w
+            lines.setdefault(table, []).append(repr((text, x64, kept)))
+    for table, texts in lines.items():
+        if table in FUNCTION_TABLES:
+            (folder / f"{table}.txt.xz").write_bytes(lzma.compress("\n".join(texts).encode()))
+        else:
+            (folder / f"{table}.txt").write_text("\n".join(texts[::max(1, len(texts) // KEPT)]) + "\n")
+
+
+def short(found: Outcome) -> Outcome:
+    """An outcome with values rounded to the digits that are compared."""
+    if isinstance(found, tuple):
+        return found
+    return [(dtype, weak, shape, rounded(values, 14 if dtype in ("float64", "complex128") else 8))
+            for dtype, weak, shape, values in found]
+
+
+def rounded(values: Any, digits: int) -> Any:
+    """Nested lists of numbers, rounded to significant digits.
+
+    >>> rounded([[1.23456, -0.0], [True, complex(0.1, 2 / 3)]], 3)
+    [[1.23, -0.0], [True, (0.1+0.667j)]]
+    """
+    if isinstance(values, list):
+        return [rounded(value, digits) for value in values]
+    if isinstance(values, complex):
+        return complex(rounded(values.real, digits), rounded(values.imag, digits))
+    return float(f"{values:.{digits}g}") if isinstance(values, float) else values
+
+
+def kept_cases(path: Path) -> list[tuple[str, bool, Outcome]]:
+    """The cases of a file that `write` made, and JAX's outcomes."""
+    text = lzma.decompress(path.read_bytes()).decode() if path.suffix == ".xz" else path.read_text()
+    names = {"nan": np.nan, "inf": np.inf, "nanj": complex(0, np.nan), "infj": complex(0, np.inf)}
+    return [eval(line, names) for line in text.splitlines()]
 
 
 if __name__ == "__main__":

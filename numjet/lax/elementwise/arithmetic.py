@@ -15,7 +15,7 @@ from numjet.core.traits import CHEAP, EXACT, TRANSCENDENTAL
 from numjet.foundation import dtypes
 from numjet.lax.elementwise import complex_rules as cx
 from numjet.lax.elementwise.accuracy import check_accuracy
-from numjet.lax.elementwise.convert import cast, conj_p, convert_element_type_p, real_p
+from numjet.lax.elementwise.convert import cast, conj_p, constant, convert_element_type_p, real_p
 from numjet.lax.operands import (
     BINARY_SHAPES,
     COMPLEXES,
@@ -557,13 +557,15 @@ pow_p: Op = elementwise(
 
 
 def pow(x: Any, y: Any) -> Any:
-    """x**y for float or complex x and y of the same dtype or an integer dtype.
+    """x**y for float or complex x and y of the same dtype or an integer dtype; a Python number x may be of a higher kind.
 
     The derivative with respect to x is 0 where y is 0.
 
     >>> pow(2.0, 3)
     Array(8., dtype=float32, weak_type=True)
     """
+    if type(x) in (float, complex) and not isinstance(y, (bool, int, float, complex)) and kind_of(aval_of(y).dtype) in "iu":
+        x = constant(x, weak_type=True)
     return binary(pow_p, x, y)
 
 

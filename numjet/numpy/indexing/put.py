@@ -31,7 +31,8 @@ def _refuse_inplace(name: str, inplace: bool) -> None:
 def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = True) -> Any:
     """A copy of a in which the elements at `ind`, of the flattened array, are v (repeated when shorter).
 
-    mode: indices out of bounds are "clip"ped (default) or "wrap"ped. ValueError unless inplace=False.
+    mode: indices out of bounds are "clip"ped or "wrap"ped; by default negative ones count from the end, then
+    they are clipped. ValueError unless inplace=False.
 
     >>> import numjet.numpy as jnp
     >>> put(jnp.arange(4), jnp.array([0, 2]), jnp.array([7, 8]), inplace=False).tolist()
@@ -42,7 +43,9 @@ def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = Tr
     a, ind, v = to_array(a), ravel(to_array(ind)), ravel(to_array(v))
     if not a.size or not ind.size or not v.size:
         return a
-    if mode in (None, "clip"):
+    if mode is None:  # negative indices count from the end, unlike those that are clipped
+        ind = _clipped(from_end(ind, a.size), a.size)
+    elif mode == "clip":
         ind = _clipped(ind, a.size)
     elif mode == "wrap":
         ind = remainder(ind, np.asarray(a.size, ind.dtype)[()])

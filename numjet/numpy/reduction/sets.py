@@ -162,6 +162,8 @@ def unique(ar: Any, return_index: bool = False, return_inverse: bool = False, re
     """
     del sorted  # sorted results are allowed in either case
     ar = array_arg("unique", ar)
+    if ar.dtype in dtypes.COMPLEX:  # NaN in either part sorts behind all numbers
+        ar = choose_by("unique", compare.ne(ar, ar), np.asarray(np.nan, ar.dtype)[()], ar)
     size = None if size is None else operator.index(size)
     if axis is None:
         rows, moved = rearrange.reshape(ar, (ar.size, 1)), None
@@ -271,15 +273,24 @@ def union1d(ar1: Any, ar2: Any, *, size: int | None = None, fill_value: Any = No
     return unique(concatenate(list(_two("union1d", ar1, ar2))), size=size, fill_value=fill_value)
 
 
-def _chosen(name: str, values: Any, mask: Any, size: int | None, fill_value: Any) -> Any:
-    """The elements where a mask holds; with a size, cut or filled up to it."""
+def _chosen(name: str, values: Any, mask: Any, size: int | None, fill_value: Any, *, least: bool = False,
+            widens: bool = False) -> Any:
+    """The elements where a mask holds; with a size, cut or filled up to it.
+
+    least: the default filler is the first element, else 0. widens: the dtype may become that of the filler.
+    """
     if size is None:
         return getitem(values, true_indices(name, mask))
     n = values.shape[0]
     positions = nonzero(mask, size=operator.index(size), fill_value=n)[0]
     found = getitem(values, positions, mode="clip") if n else create.full((positions.shape[0],), np.zeros((), values.dtype)[()])
-    filler = as_dtype(to_array(0 if fill_value is None else fill_value), values.dtype)
-    return choose_by(name, compare.ge(positions, np.asarray(n, positions.dtype)[()]), filler, found)
+    missing = compare.ge(positions, np.asarray(n, positions.dtype)[()])
+    if fill_value is None and least and positions.shape[0]:
+        zero = np.zeros((), values.dtype)[()]
+        fill_value = choose_by(name, getitem(missing, 0), zero, getitem(found, 0))
+    filler = to_array(0 if fill_value is None else fill_value)
+    found, filler = promote_dtypes(found, filler) if widens else (found, as_dtype(filler, values.dtype))
+    return choose_by(name, missing, filler, found)
 
 
 def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | None = None, fill_value: Any = None) -> Any:
@@ -291,7 +302,8 @@ def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | No
     >>> setdiff1d(jnp.array([1, 2, 1]), jnp.array([2, 3])).tolist()
     [1]
     """
-    a, b = _two("setdiff1d", ar1, ar2)
+    check_arraylike("setdiff1d", ar1, ar2)
+    a, b = ravel(to_array(ar1)), ravel(to_array(ar2))
     mask = isin(a, b, invert=True)
     if assume_unique or size is None:
         picked = _chosen("setdiff1d", a, mask, size, fill_value)
@@ -307,7 +319,7 @@ def _distinct(a: Any) -> tuple[Any, Any]:
 
 
 def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | None = None, fill_value: Any = None) -> Any:
-    """The elements that are in exactly one of the arrays, in ascending order. size, fill_value (default 0) as of unique.
+    """The elements that are in exactly one of the arrays, in ascending order. size, fill_value as of unique.
 
     >>> import numjet.numpy as jnp
     >>> setxor1d(jnp.array([1, 2]), jnp.array([2, 3])).tolist()
@@ -317,7 +329,7 @@ def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | Non
     a, b = _two("setxor1d", ar1, ar2)
     values, new = _distinct(join.concatenate([a, b], 0))
     one = bitwise.bitwise_xor(isin(values, a), isin(values, b))
-    return _chosen("setxor1d", values, bitwise.bitwise_and(new, one), size, fill_value)
+    return _chosen("setxor1d", values, bitwise.bitwise_and(new, one), size, fill_value, least=True, widens=True)
 
 
 def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False, *, size: int | None = None,
@@ -340,7 +352,7 @@ def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices:
     mask = bitwise.bitwise_and(new, isin(values, b))
     if fill_value is None and size is not None:
         fill_value = getitem(_chosen("intersect1d", values, mask, 1, 0), 0)
-    common = _chosen("intersect1d", values, mask, size, fill_value)
+    common = _chosen("intersect1d", values, mask, size, fill_value, widens=True)
     if not return_indices:
         return common
     positions = [_first_indices(x, common) for x in (a, b)]

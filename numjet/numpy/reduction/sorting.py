@@ -130,7 +130,7 @@ def sort_complex(a: Any) -> Any:
     out = lax_sort(a, a.ndim - 1, True)
     if out.dtype in dtypes.COMPLEX:
         return out
-    wide = out.dtype == np.float64 or (dtypes.kind(out.dtype) in "iu" and out.dtype.itemsize > 2)
+    wide = out.dtype == np.float64 or (dtypes.kind(out.dtype) in "iu" and out.dtype.itemsize > 4)
     return convert.convert_element_type(out, dtypes.canonicalize_dtype(np.complex128 if wide else np.complex64))
 
 

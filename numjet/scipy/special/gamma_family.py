@@ -20,11 +20,17 @@ _ZETA_TERMS = 12        # of zeta's sum in its derivative, and of the correction
 _ZETA_CORRECTIONS = 8
 
 
+_TYPE_ERRORS = frozenset("""
+    erf erfc erfinv gammaln digamma i0 i0e i1 i1e ndtr ndtri log_ndtr spence factorial comb betaln gammainc gammaincc zeta
+    multigammaln hyp2f1 bessel_jn
+""".split())
+
+
 def floats(name: str, *args: Any) -> list[Any]:
-    """Arguments as real floats of one dtype and shape. ValueError for complex ones."""
+    """Arguments as real floats of one dtype and shape. For complex ones the class of errors that JAX's function has."""
     found = promote_args_inexact(name, *args)
     if found[0].dtype in dtypes.COMPLEX:
-        raise ValueError(f"{name} does not support complex-valued inputs")
+        raise (TypeError if name in _TYPE_ERRORS else ValueError)(f"{name} does not support complex-valued inputs")
     return promote_shapes(name, *found) if len(found) > 1 else found
 
 

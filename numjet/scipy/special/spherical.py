@@ -55,7 +55,7 @@ def sph_harm_y(n: Any, m: Any, theta: Any, phi: Any, diff_n: None = None, n_max:
         raise TypeError(f"sph_harm_y: expected integers n and m, got {n.dtype} and {m.dtype}")
     theta, phi = promote_args_inexact("sph_harm_y", theta, phi)
     if theta.dtype in dtypes.COMPLEX:
-        raise ValueError("sph_harm_y does not support complex-valued inputs")
+        raise TypeError("sph_harm_y does not support complex-valued inputs")
     if theta.dtype.itemsize == 2:
         theta, phi = theta.astype(np.float32), phi.astype(np.float32)
     bound = int(np.max(np.asarray(n), initial=0)) if n_max is None else operator.index(n_max)

@@ -102,6 +102,8 @@ def test_powers():
     with pytest.raises(TypeError, match="pow does not accept dtype int32 at position 0"):
         lax.pow(np.int32(2), 1.5)
     assert value(lax.pow(np.array([2.0], F32), np.array([3], np.int32))).tolist() == [8]
+    powers = lax.pow(2.5, np.array([3, -1], np.int32))
+    assert value(powers).tolist() == [15.625, F32(0.4)] and powers.dtype == F32
     assert tangent(lambda x: lax.pow(x, 0.0), F32(0)) == 0
     assert tangent(lambda x: lax.pow(x, 2), F32(3)) == 6
 

@@ -230,3 +230,8 @@ def test_bits(order: str) -> None:
 def test_errors(call: Any, error: type[Exception], text: str) -> None:
     with pytest.raises(error, match=text):
         call()
+
+
+def test_put_counts_negative_indices_from_the_end_unless_they_are_clipped():
+    put = lambda mode: jnp.put(np.zeros(4, np.int32), np.array([-1, 9, -2]), np.array([1, 2, 3]), mode, inplace=False).tolist()
+    assert put(None) == [0, 0, 3, 2] and put("clip") == [3, 0, 0, 2]

@@ -169,3 +169,18 @@ def test_counts() -> None:
 def test_errors(call: Any, error: type[Exception], text: str) -> None:
     with pytest.raises(error, match=text):
         call()
+
+
+def test_fillers_of_sets():
+    a, b = np.array([5, 3, 4], np.int32), np.array([5, 9], np.int32)
+    assert jnp.setxor1d(a, b, size=5).tolist() == [3, 4, 9, 3, 3] and jnp.setxor1d(a, a, size=2).tolist() == [0, 0]
+    assert jnp.setxor1d(a, b, size=4, fill_value=2.5).tolist() == [3.0, 4.0, 9.0, 2.5]
+    assert jnp.intersect1d(a, b, size=2, fill_value=2.5).tolist() == [5.0, 2.5]
+    assert jnp.setdiff1d(a, b + 0.5, size=4, fill_value=9).dtype == np.int32
+
+
+def test_complex_nans_are_one():
+    x = np.array([complex(np.nan, 1), -np.inf + 1j * np.nan, 1, complex(1, np.nan)], np.complex64)
+    values, counts = jnp.unique(x, return_counts=True)
+    assert values[0] == 1 and np.isnan(values[1]) and counts.tolist() == [1, 3]
+    assert jnp.unique(x, equal_nan=False).size == 4
