@@ -202,7 +202,8 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low", *, o
 @compiled
 def _rademacher(key: Any, *, shape: Shape, dtype: np.dtype) -> Any:
     coin = samplers.bernoulli(words(key), shape, convert.constant(0.5, dtypes.python_scalar_dtype(float)))
-    return convert.convert_dtype(coin, dtype) * 2 - 1
+    one, minus = (create.full_like(coin, np.asarray(n).astype(dtype)[()], dtype) for n in (1, -1))
+    return compare.select(coin, one, minus)
 
 
 def rademacher(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:

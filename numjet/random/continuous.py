@@ -11,7 +11,7 @@ from numjet.lax.elementwise import arithmetic, bits, compare, special, transcend
 from numjet.lax.reduction.reduce import reduce_sum
 from numjet.numpy.core.promotion import broadcast_to
 from numjet.random import samplers
-from numjet.random.arguments import as_float, draw_floats, fit, float_dtype, shape_of
+from numjet.random.arguments import as_float, draw_floats, fit, inexact_dtype, shape_of
 from numjet.random.basic import normal, precise
 from numjet.random.compiled import compiled
 from numjet.random.key_bits import Shape, split_words, words
@@ -172,7 +172,7 @@ def lognormal(key: Any, sigma: Any = _ONE, shape: Any = None, dtype: Any = None,
     >>> bool((lognormal(random.key(0), 2.0, (3,)) > 0).all())
     True
     """
-    found = float_dtype("lognormal", dtype)
+    found = inexact_dtype("lognormal", dtype)
     scaled = normal(key, fit("lognormal", shape, sigma), found, out_sharding=out_sharding) * as_float(sigma, found)
     return transcendental.exp(scaled)
 

@@ -170,6 +170,8 @@ def _binomial_rejection(pair: Words, n: Any, p: Any, wanted: Any) -> Any:
 
 def binomial_counts(pair: Words, n: Any, p: Any) -> Any:
     """Binomial counts as floats, for floats n and p of one shape. NaN for bad parameters, infinity for infinite n."""
+    if n.dtype.itemsize == 2:  # uniform numbers of halves are too coarse
+        return as_float(binomial_counts(pair, as_float(n, np.float32), as_float(p, np.float32)), n.dtype)
     below_half = p < 0.5
     q = compare.select(below_half, p, 1 - p)
     bad_n, bad_q = _is_nan(n) | (n < 0), _is_nan(q) | (q < 0)
@@ -187,8 +189,9 @@ def binomial_counts(pair: Words, n: Any, p: Any) -> Any:
 
 @compiled
 def _binomial(key: Any, n: Any, p: Any, *, shape: Shape, dtype: np.dtype) -> Any:
-    n, p = (broadcast_to(as_float(x, dtype), shape) for x in (n, p))
-    return binomial_counts(words(key), n, p)
+    wide = np.dtype(np.float32) if dtype.itemsize == 2 else dtype  # parameters of halves are not rounded
+    n, p = (broadcast_to(as_float(x, wide), shape) for x in (n, p))
+    return as_float(binomial_counts(words(key), n, p), dtype)
 
 
 def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> Any:

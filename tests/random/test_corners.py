@@ -18,3 +18,13 @@ def test_empty_orthogonal_matrices_and_axes_of_permutations():
         assert random.orthogonal(key, n, (2,), m=m).shape == (2, n, m)
     with pytest.raises(ValueError, match="axis 3 is out of bounds"):
         random.permutation(key, 10, axis=3)
+
+
+def test_dtypes_of_draws():
+    key = random.key(3)
+    for dtype in ("float16", "bfloat16"):
+        np.testing.assert_array_equal(random.binomial(key, 10, 0.3, (50,), dtype), random.binomial(key, 10, 0.3, (50,)))
+    assert random.rademacher(key, (5,), bool).tolist() == [True] * 5
+    assert set(random.rademacher(key, (9,), np.uint8).tolist()) == {1, 255}
+    np.testing.assert_allclose(random.lognormal(key, 0.7, (5,), complex),
+                               np.exp(0.7 * np.asarray(random.normal(key, (5,), complex))), rtol=1e-5)
