@@ -131,7 +131,7 @@ def _holds(prevent_cse: Any) -> bool:
     return any(prevent_cse) if isinstance(prevent_cse, tuple) else prevent_cse
 
 
-checkpoint_p: Op = calling_op("checkpoint", ("jaxpr", "prevent_cse", "differentiated", "policy"), lambda params: params,
+checkpoint_p: Op = calling_op("remat2", ("jaxpr", "prevent_cse", "differentiated", "policy"), lambda params: params,
                               partial_eval=_partial_eval,
                               inline=lambda e: None if _holds(e.params["prevent_cse"]) else (e.params["jaxpr"], e.invars),
                               simplify=_simplify, hlo=_hlo, traits=CALLS | KEEPS_APART, scope="checkpoint")

@@ -50,13 +50,13 @@ def test_batches(x64, rng):
 def backward(policy, fun=lambda x: plain(x, x)):
     """(operations of the forward part, those within the staged checkpoint) of a gradient."""
     closed = program(grad(checkpoint(fun, policy=policy)), A)
-    again = [e for e in closed.jaxpr.eqns if e.primitive.name == "checkpoint"]
+    again = [e for e in closed.jaxpr.eqns if e.primitive.name == "remat2"]
     return names(closed, inner=False), names(again[0].params["jaxpr"]) if again else []
 
 
 def test_everything_is_computed_again_by_default():
     closed = program(grad(checkpoint(lambda x: plain(x, x))), A)
-    eqn = equation(closed, "checkpoint")
+    eqn = equation(closed, "remat2")
     assert eqn.params["differentiated"] and len(eqn.invars) == 2  # the input and the cotangent
     inside = names(eqn.params["jaxpr"])
     assert inside.count("sin") == 2 and "exp" in inside
@@ -87,10 +87,10 @@ def test_dots():
 
     x = np.ones((3, 3), F32)
     closed = program(grad(checkpoint(fun, policy=P.dots_with_no_batch_dims_saveable)), x)
-    inside = names(equation(closed, "checkpoint").params["jaxpr"])
+    inside = names(equation(closed, "remat2").params["jaxpr"])
     assert inside.count("dot_general") == 2  # of the backward pass
     closed = program(grad(checkpoint(fun)), x)
-    assert names(equation(closed, "checkpoint").params["jaxpr"]).count("dot_general") == 3
+    assert names(equation(closed, "remat2").params["jaxpr"]).count("dot_general") == 3
 
 
 def test_the_other_policies():
@@ -142,7 +142,7 @@ def test_concrete_is_gone():
 
 
 def test_the_program():
-    eqn = equation(program(checkpoint(lax.sin), A), "checkpoint")
+    eqn = equation(program(checkpoint(lax.sin), A), "remat2")
     assert {k: v for k, v in eqn.params.items() if k != "jaxpr"} == {
         "prevent_cse": True, "differentiated": False, "policy": None}
 

@@ -17,7 +17,7 @@ def _call(trace: PaddingTrace, op: Op, args: Sequence[Any], *, jaxpr: ClosedJaxp
     return eval_closed(jaxpr, *args)
 
 
-@rule("checkpoint")
+@rule("remat2")
 def _checkpoint(trace: PaddingTrace, op: Op, args: Sequence[Any], *, jaxpr: ClosedJaxpr, prevent_cse: Any,
                 **params: Any) -> list[Any]:
     """The call of a padded program, so that values are computed again where the user asked for that."""
