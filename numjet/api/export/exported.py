@@ -53,6 +53,9 @@ class DisabledSafetyCheck(Record):
         """The name of the custom call that is allowed; None for other checks."""
         return self._impl.removeprefix("custom_call:") if self._impl.startswith("custom_call:") else None
 
+    def __repr__(self) -> str:
+        return self._impl
+
 
 class Exported(Record):
     """A function exported for given shapes. Made by `export.export` and `export.deserialize`; see `call` and `serialize`.

@@ -24,10 +24,21 @@ from numjet.core import effects
 from numjet.core.aval import ShapedArray
 from numjet.core.op import Missing, Op
 from numjet.core.traits import EXACT
+from numjet.foundation.errors import JaxRuntimeError
 
 
 def _abstract(*avals: ShapedArray, **_: Any) -> list[ShapedArray]:
     return []
+
+
+def _run_now(*args: Any, **params: Any) -> list[Any]:
+    """The call outside of programs, where what the function raises is the caller's to catch."""
+    try:
+        return run(*args, **params)
+    except JaxRuntimeError as error:
+        if error.__cause__ is None:
+            raise
+        raise error.__cause__ from None
 
 
 def debug_op(name: str, params: tuple[str, ...], ordered: Callable[[dict[str, Any]], bool]) -> Op:
@@ -41,7 +52,7 @@ def debug_op(name: str, params: tuple[str, ...], ordered: Callable[[dict[str, An
         call_each(lambda *xs: op.bind(*xs, **kept), size, args, dims)
         return [], []
 
-    op = Op(name=name, params=params, multiple=True, abstract=_abstract, eager=run, jvp=jvp,
+    op = Op(name=name, params=params, multiple=True, abstract=_abstract, eager=_run_now, jvp=jvp,
             transpose=lambda cts, *args, **_: [None] * len(args), batch=batch, cpu=lowered, hlo=called(ordered=ordered),
             samples=Missing("calls Python"), traits=EXACT,
             effects=lambda **kept: frozenset({effects.ORDERED_DEBUG if ordered(kept) else effects.DEBUG}))
@@ -102,7 +113,7 @@ def debug_callback(callback: Callable[..., Any] | None = None, *args: Any, order
       ValueError: for ordered and partitioned calls on several devices, and for ordered calls of the shards of a shard_map.
       TypeError: when callback is not callable.
       JaxRuntimeError: when results of the program are waited for or at effects_barrier(), if the function raised (its
-        exception is the cause).
+        exception is the cause); outside of programs the exception itself.
 
     >>> import numjet as nj
     >>> seen = []

@@ -277,6 +277,14 @@ def test_effects_barrier_raises_what_nobody_has_seen_once() -> None:
         out.block_until_ready()
 
 
+def test_outside_of_programs_debug_callbacks_raise_their_own_exceptions() -> None:
+    def fail(x: Any) -> None:
+        raise KeyError(float(x))
+
+    with pytest.raises(KeyError, match=r"1\.0"):
+        nj.debug.callback(fail, 1.0)
+
+
 def test_a_failure_ends_a_loop() -> None:
     seen: list[int] = []
 
