@@ -28,6 +28,11 @@ def _inexact(name: str, x: Any) -> Any:
     return promote_args_inexact(name, x)[0]
 
 
+def _weakly_inexact(name: str, x: Any) -> Any:
+    """The argument as an array of floats or complex numbers; weakly typed floats of integers, which meet Python numbers."""
+    return promote_args_inexact(name, x, 1.0)[0]
+
+
 # -------------------------------------------------------------------------------------------- rectifiers
 
 @custom_jvp
@@ -64,7 +69,7 @@ def relu6(x: Any) -> Any:
     >>> float(relu6(7.0))
     6.0
     """
-    return _relu6(_inexact("relu6", x))
+    return _relu6(_weakly_inexact("relu6", x))
 
 
 @jit_when_eager()
@@ -106,7 +111,7 @@ def hard_silu(x: Any) -> Any:
     >>> float(hard_silu(3.0))
     3.0
     """
-    x = _inexact("hard_silu", x)
+    x = _weakly_inexact("hard_silu", x)
     return x * hard_sigmoid(x)
 
 
@@ -119,7 +124,7 @@ def sparse_plus(x: Any) -> Any:
     >>> float(sparse_plus(0.0))
     0.25
     """
-    x = _inexact("sparse_plus", x)
+    x = _weakly_inexact("sparse_plus", x)
     near = jnp.clip(x, -1.0, 1.0)
     return jnp.where(x <= -1.0, 0.0, jnp.where(x >= 1.0, x, jnp.square(near + 1.0) / 4))
 
@@ -225,7 +230,7 @@ def elu(x: Any, alpha: Any = 1.0) -> Any:
     >>> float(elu(2.0))
     2.0
     """
-    x = _inexact("elu", x)
+    x = _weakly_inexact("elu", x)
     return jnp.where(x > 0, x, alpha * jnp.expm1(jnp.where(x > 0, 0.0, x)))
 
 
@@ -236,7 +241,7 @@ def celu(x: Any, alpha: Any = 1.0) -> Any:
     >>> float(celu(2.0))
     2.0
     """
-    x = _inexact("celu", x)
+    x = _weakly_inexact("celu", x)
     return jnp.maximum(x, 0.0) + alpha * jnp.expm1(jnp.minimum(x, 0.0) / alpha)
 
 

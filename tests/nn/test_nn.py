@@ -353,3 +353,10 @@ def test_derivatives_far_out(name):
         np.testing.assert_allclose(slope, near, atol=1e-5)
     for approximate in (True, False):
         np.testing.assert_allclose(nj.grad(lambda v, a=approximate: nn.gelu(v, a))(jnp.float32(3e38)), 1)
+
+
+@pytest.mark.parametrize("name", ["relu6", "hard_silu", "sparse_plus", "elu", "celu", "selu"])
+def test_integers_become_weakly_typed(name):
+    activation = getattr(nn, name)
+    assert activation(np.arange(3)).weak_type and not activation(np.arange(3, dtype=np.float16)).weak_type
+    assert activation(np.arange(3, dtype=np.float16)).dtype == np.float16
