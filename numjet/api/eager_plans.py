@@ -130,10 +130,10 @@ class _Recorder:
             if sum(x.nbytes for x in results) > _CONSTANT_BYTES:
                 raise _Unsuited
             kept = tuple(_native.rewrap(x) for x in results)
-            return _native.Tape((), kept, (), tuple(range(len(kept))), tuple(x.aval for x in kept), treedef, CPU)
+            return _native.Tape((), kept, (), tuple(range(len(kept))), tuple(x.aval for x in kept), (), treedef, CPU)
         jaxpr, consts = call.program()
         _check_numbers(call.leaves, jaxpr)
-        tape = _Writer(jaxpr, consts, call.leaves, call.avals).tape(treedef)
+        tape = _Writer(jaxpr, consts, call.leaves, call.avals).tape(treedef, results)
         _require_same(tree_flatten(tape.run(tuple(call.leaves)))[0], results)
         return tape
 
@@ -212,7 +212,7 @@ class _Writer:
     """Writes the steps of a program, which it evaluates while it does."""
 
     def __init__(self, jaxpr: Jaxpr, consts: Sequence[Any], leaves: Sequence[Any], avals: Sequence[ShapedArray]):
-        self.jaxpr, self.avals = jaxpr, avals
+        self.jaxpr, self.leaves, self.avals = jaxpr, leaves, avals
         self.constants: list[Any] = []
         self.steps: list[tuple[Any, ...]] = []
         self.numbers: dict[Any, int] = {}
@@ -226,8 +226,8 @@ class _Writer:
         self.numbers[var] = len(self.values)
         self.values.append(value)
 
-    def tape(self, treedef: Any) -> Any:
-        """The tape. Raises _Unsuited."""
+    def tape(self, treedef: Any, results: Sequence[Any]) -> Any:
+        """The tape of a call that gave `results`. Raises _Unsuited."""
         jaxpr = self.jaxpr
         everything = (*jaxpr.in_avals, *[v.aval for eqn in jaxpr.eqns for v in eqn.outvars])
         if len(jaxpr.eqns) > _MOST_STEPS or not all(_is_small(a) for a in everything):
@@ -248,8 +248,15 @@ class _Writer:
         finally:
             STATE.set(before)
         outs = tuple(self.number(a) for a in jaxpr.outvars)
-        return _native.Tape(tuple(self.avals), tuple(self.constants), tuple(self.steps), outs, tuple(jaxpr.out_avals), treedef,
-                            CPU)
+        return _native.Tape(tuple(self.avals), tuple(self.constants), tuple(self.steps), outs, tuple(jaxpr.out_avals),
+                            self.handed_back(outs, results), treedef, CPU)
+
+    def handed_back(self, outs: Sequence[int], results: Sequence[Any]) -> tuple[int, ...]:
+        """The positions of results that are an argument itself: deleting one deletes the other. Raises _Unsuited."""
+        found = tuple(k for k, x in enumerate(results) if any(x is leaf for leaf in self.leaves))
+        if any(outs[k] >= len(self.leaves) or self.leaves[outs[k]] is not results[k] for k in found):
+            raise _Unsuited
+        return found
 
     def plans(self) -> list[tuple[Any, Literal]]:
         """Reads how operations consist of ufuncs. The constants in these plans, by plan and operand."""

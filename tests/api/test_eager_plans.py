@@ -322,6 +322,22 @@ def test_constants_are_not_shared_by_deletion_and_donation():
     np.testing.assert_array_equal(jnp.zeros(5), np.zeros(5))
 
 
+def test_results_that_are_the_argument_itself_stay_so():
+    """What jnp.asarray(x) gives is x, in the first call as in later ones; what jnp.ravel(x) gives is not."""
+    for fun, handed in ((jnp.asarray, True), (lambda x: x.astype(x.dtype), True), (jnp.positive, None), (jnp.squeeze, None)):
+        x = jnp.arange(3.0)
+        first = handed if handed is not None else fun(x) is x
+        assert [fun(x) is x for _ in range(5)] == [first] * 5
+    a, b = jnp.arange(3.0), jnp.arange(3.0) + 1
+    for _ in range(4):
+        found = jnp.broadcast_arrays(a, b)
+        assert [x is y for x, y in zip(found, (a, b), strict=True)] == [found[0] is a] * 2
+        c = jnp.asarray(jnp.arange(3.0))
+        d = jnp.asarray(c)
+        c.delete()
+        assert d.is_deleted()
+
+
 def test_numpy_arrays_are_copied():
     mine = np.arange(4, dtype=np.float32)
     for _ in range(4):

@@ -74,7 +74,7 @@ def test_wrong_steps_are_refused():
     index = np.add.types.index("ff->f")
 
     def tape(out: ShapedArray, *more: Any) -> Any:
-        return _native.Tape((x,), (), (("reduce", (0,), (out,), more),), (1,), (out,), None, CPU)
+        return _native.Tape((x,), (), (("reduce", (0,), (out,), more),), (1,), (out,), (), None, CPU)
     zero = np.float32(0).tobytes()
     good = tape(row, np.add, index, zero, 1, 3, 4)
     assert good.kinds() == ("reduce",)

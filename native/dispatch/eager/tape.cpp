@@ -1,6 +1,6 @@
-// The steps of a tape. A loop or a reduction is an inner loop of a NumPy ufunc, run on whole contiguous arrays as the ufunc would;
-// other steps share or copy parts of an operand's memory, select between two operands, or call a function of NumPy arrays. So a
-// tape gives the bits that evaluating its operations one by one gives.
+// The steps of a tape. A loop or a reduction is an inner loop of a NumPy ufunc, run on whole contiguous arrays as the ufunc
+// would; other steps share or copy parts of an operand's memory, select between two operands, or call a function of NumPy arrays.
+// So a tape gives the bits that evaluating its operations one by one gives.
 #include "dispatch/eager/tape.h"
 
 #include <algorithm>
@@ -383,7 +383,7 @@ bool read_numbers(PyObject* tuple, size_t values, std::vector<uint32_t>& numbers
     const long number = PyLong_AsLong(PyTuple_GET_ITEM(tuple, k));
     if (number == -1 && PyErr_Occurred()) return false;
     if (number < 0 || size_t(number) >= values) {
-      PyErr_Format(PyExc_ValueError, "Tape: there are %zu values before a step, and it reads number %ld", values, number);
+      PyErr_Format(PyExc_ValueError, "Tape: there are %zu values, and number %ld is read", values, number);
       return false;
     }
     numbers.push_back(uint32_t(number));
@@ -605,10 +605,12 @@ bool read_constants(PyObject* constants, TapePlan& plan, Infos& infos) {
   return true;
 }
 
-bool read_results(PyObject* numbers, PyObject* avals, TapePlan& plan, const Infos& infos) {
-  std::vector<uint32_t> found;
+// handed: the positions of results that are an input, the object itself
+bool read_results(PyObject* numbers, PyObject* avals, PyObject* handed, TapePlan& plan, const Infos& infos) {
+  std::vector<uint32_t> found, same;
   std::vector<AvalRef> outs;
   if (!read_numbers(numbers, infos.size(), found) || !read_avals(avals, outs)) return false;
+  if (!read_numbers(handed, outs.size(), same)) return false;
   if (found.size() != outs.size()) {
     PyErr_SetString(PyExc_ValueError, "Tape: one aval per result");
     return false;
@@ -620,7 +622,12 @@ bool read_results(PyObject* numbers, PyObject* avals, TapePlan& plan, const Info
       PyErr_SetString(PyExc_ValueError, "Tape: a result of another size than its value");
       return false;
     }
-    const bool own = found[k] >= first && infos[found[k]] == outs[k] && !given[found[k]];
+    const bool input = std::find(same.begin(), same.end(), uint32_t(k)) != same.end();
+    if (input && (found[k] >= plan.ins.size() || infos[found[k]] != outs[k])) {
+      PyErr_SetString(PyExc_ValueError, "Tape: a result that is handed back is no input");
+      return false;
+    }
+    const bool own = input || (found[k] >= first && infos[found[k]] == outs[k] && !given[found[k]]);
     given[found[k]] = true;
     plan.results.push_back({found[k], own ? AvalRef() : outs[k]});
   }
@@ -628,9 +635,9 @@ bool read_results(PyObject* numbers, PyObject* avals, TapePlan& plan, const Info
 }
 
 PyObject* new_tape(PyTypeObject* type, PyObject* args, PyObject*) {
-  PyObject *avals, *constants, *steps, *numbers, *outs, *treedef, *device;
-  if (!PyArg_ParseTuple(args, "O!O!O!O!O!OO:Tape", &PyTuple_Type, &avals, &PyTuple_Type, &constants, &PyTuple_Type, &steps,
-                        &PyTuple_Type, &numbers, &PyTuple_Type, &outs, &treedef, &device)) {
+  PyObject *avals, *constants, *steps, *numbers, *outs, *handed, *treedef, *device;
+  if (!PyArg_ParseTuple(args, "O!O!O!O!O!O!OO:Tape", &PyTuple_Type, &avals, &PyTuple_Type, &constants, &PyTuple_Type, &steps,
+                        &PyTuple_Type, &numbers, &PyTuple_Type, &outs, &PyTuple_Type, &handed, &treedef, &device)) {
     return nullptr;
   }
   PyRef self(type->tp_alloc(type, 0));
@@ -648,7 +655,7 @@ PyObject* new_tape(PyTypeObject* type, PyObject* args, PyObject*) {
   for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(steps); ++k) {
     if (!read_step(PyTuple_GET_ITEM(steps, k), plan, infos)) return nullptr;
   }
-  if (!read_results(numbers, outs, plan, infos)) return nullptr;
+  if (!read_results(numbers, outs, handed, plan, infos)) return nullptr;
   const size_t leaves = tape->treedef ? size_t(pytree_num_leaves(tape->treedef)) : 1;
   if (leaves != plan.results.size()) {
     return PyErr_Format(PyExc_ValueError, "Tape: %zu results for a structure of %zu leaves", plan.results.size(), leaves);

@@ -10,10 +10,11 @@ from numjet.api.jit_when_eager import jit_when_eager
 from numjet.foundation import dtypes
 from numjet.foundation.dimension import Dimension, largest, smallest
 from numjet.lax.axes import as_axis
+from numjet.lax.contraction.conv_functions import conv_general_dilated
 from numjet.lax.elementwise import arithmetic, compare, convert
 from numjet.lax.indexing import slicing
 from numjet.lax.shape import create, join, rearrange
-from numjet.numpy.contraction.dot import _times, product
+from numjet.numpy.contraction.dot import _times
 from numjet.numpy.core.promotion import (
     array_arg,
     as_dtype,
@@ -23,7 +24,6 @@ from numjet.numpy.core.promotion import (
     promote_dtypes,
     to_array,
 )
-from numjet.numpy.indexing.subscript import getitem
 from numjet.numpy.reduction.reductions import axes_of, sum as total
 from numjet.numpy.shaping.joining import concatenate
 from numjet.numpy.shaping.manipulation import broadcast_to, ravel
@@ -201,20 +201,19 @@ def _vectors(name: str, a: Any, v: Any) -> tuple[Any, Any]:
 
 
 def _slide(a: Any, v: Any, mode: str, precision: Any, preferred: Any, name: str, reverse: bool = False) -> Any:
-    """The convolution of a with the shorter v: windows of a times v reversed. reverse: "same" is centred from the end."""
-    n, m = a.shape[0], v.shape[0]
+    """The convolution of a with the shorter v, reversed. reverse: "same" is centred from the end."""
+    m = v.shape[0]
     low, high = {"full": (m - 1, m - 1), "same": (m // 2, m - m // 2 - 1), "valid": (0, 0)}.get(mode, (-1, -1))
     low, high = (high, low) if reverse else (low, high)
     if low < 0:
         raise ValueError("mode must be one of ['full', 'same', 'valid']")
-    padded = join.pad(a, np.zeros((), a.dtype)[()], [(low, high, 0)])
-    count = n + low + high - m + 1
     if m == 1:
-        out = _times(slicing.slice_in_dim(padded, 0, count), broadcast_to(v, (count,)))
+        padded = join.pad(a, np.zeros((), a.dtype)[()], [(low, high, 0)])
+        out = _times(padded, broadcast_to(v, padded.shape))
         return out if preferred is None else as_dtype(out, dtypes.check_user_dtype(preferred, name))
-    rows, columns = (create.broadcasted_iota(np.int32, (count, m), axis) for axis in (0, 1))
-    windows = getitem(padded, arithmetic.add(rows, columns))
-    return product(name, windows, flip(v), ((1,), (0,)), ((), ()), precision, preferred)
+    out = conv_general_dilated(rearrange.expand_dims(a, (0, 1)), rearrange.expand_dims(flip(v), (0, 1)), (1,), [(low, high)],
+                               precision=precision, preferred_element_type=preferred)
+    return rearrange.squeeze(out, (0, 1))
 
 
 # -------------------------------------------------------------------------------------------- powers
