@@ -18,6 +18,7 @@ from numjet.core.benchmark_report import Benchmark, Limits
 from numjet.core.walk import all_eqns
 from numjet.foundation import events
 from numjet.foundation.tree import tree_leaves, tree_map
+from numjet.foundation.util import wraps
 from numjet.lax.contraction.dot import dot_general
 from numjet.runtime import backends
 from numjet.runtime.device import CPU, Device
@@ -53,7 +54,7 @@ def benchmark(fun: Callable[..., Any], *, seconds: float = 0.5) -> Callable[...,
         raise ValueError(f"benchmark: seconds must not be negative, got {seconds}")
     jitted = with_stages(fun)
 
-    @functools.wraps(fun, assigned=("__module__", "__name__", "__qualname__"), updated=())
+    @wraps(fun, assigned=("__module__", "__name__", "__qualname__"), updated=())
     def measured(*args: Any, **kwargs: Any) -> Benchmark:
         backends.load_backend("cpu")   # importing the compiler is no part of compiling
         start = time.perf_counter()

@@ -34,7 +34,7 @@ from numjet.core.traits import CALLS, EXACT
 from numjet.core.walk import all_eqns
 from numjet.foundation import dtypes, source, tree
 from numjet.foundation.record import Record
-from numjet.foundation.util import split_list
+from numjet.foundation.util import split_list, wraps
 from numjet.lax.elementwise.arithmetic import rem_p
 from numjet.lax.elementwise.bits import stop_gradient
 from numjet.lax.elementwise.bitwise import and_p, not_p, or_p
@@ -183,7 +183,7 @@ def checkify(f: Callable[..., Any], errors: Iterable[ErrorCategory] = user_check
         raise ValueError(f"checkify: unknown errors {unknown}: expected a union of user_checks, nan_checks, div_checks and "
                          "index_checks")
 
-    @functools.wraps(f, assigned=("__module__", "__name__", "__qualname__", "__doc__", "__annotations__"), updated=())
+    @wraps(f, assigned=("__module__", "__name__", "__qualname__", "__doc__", "__annotations__"), updated=())
     def checked(*args: Any, **kwargs: Any) -> tuple[Error, Any]:
         leaves, in_tree = tree.tree_flatten((args, kwargs))
         out_tree: list[Any] = []

@@ -1,7 +1,6 @@
 """Diagnostics of values, caches and the environment, and evaluation while tracing."""
 from __future__ import annotations
 
-import functools
 import os
 import platform
 import sys
@@ -25,7 +24,7 @@ from numjet.foundation.config import config
 from numjet.foundation.flags import BY_NAME
 from numjet.foundation.memo import clear_memos
 from numjet.foundation.source import named_scope
-from numjet.foundation.util import function_name
+from numjet.foundation.util import function_name, wraps
 from numjet.runtime import dispatch
 from numjet.runtime.device import devices
 
@@ -53,7 +52,7 @@ def named_call(fun: F, *, name: str | None = None) -> F:
     """
     label = function_name(fun) if name is None else name
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def named(*args: Any, **kwargs: Any) -> Any:
         with named_scope(label):
             return fun(*args, **kwargs)

@@ -1,7 +1,6 @@
 """nj.explain: the compile report of a function."""
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +8,7 @@ import numpy as np
 
 from numjet.api.jit import with_stages
 from numjet.core.compile_report import CompileReport
+from numjet.foundation.util import wraps
 from numjet.runtime import backends, prologue
 
 
@@ -28,7 +28,7 @@ def explain(fun: Callable[..., Any]) -> Callable[..., CompileReport]:
     """
     jitted = with_stages(fun)
 
-    @functools.wraps(fun, assigned=("__module__", "__name__", "__qualname__"), updated=())
+    @wraps(fun, assigned=("__module__", "__name__", "__qualname__"), updated=())
     def explained(*args: Any, **kwargs: Any) -> CompileReport:
         traced = jitted.trace(*args, **kwargs)
         closed = traced.lower().jaxpr

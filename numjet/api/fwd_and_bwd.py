@@ -1,14 +1,13 @@
 """Split differentiation: the forward pass and the backward pass of a function as two functions, each compiled once."""
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from numjet.api.arguments import argument_numbers, check_callable
 from numjet.api.grad import vjp
 from numjet.api.jit import jit
-from numjet.foundation.util import replace_at
+from numjet.foundation.util import replace_at, wraps
 
 
 def fwd_and_bwd(fun: Callable[..., Any], argnums: int | Sequence[int], has_aux: bool = False, jitted: bool = True
@@ -34,7 +33,7 @@ def fwd_and_bwd(fun: Callable[..., Any], argnums: int | Sequence[int], has_aux: 
     argnums, nums = argument_numbers(argnums)
 
     def fwd(*args: Any, **kwargs: Any) -> Any:
-        partial = functools.wraps(fun)(lambda *xs: fun(*replace_at(args, nums, xs), **kwargs))
+        partial = wraps(fun)(lambda *xs: fun(*replace_at(args, nums, xs), **kwargs))
         return vjp(partial, *[args[n] for n in nums], has_aux=has_aux)
 
     def bwd(residuals: Callable[..., Any], cotangent: Any) -> Any:

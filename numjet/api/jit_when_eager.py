@@ -5,7 +5,6 @@ any transformation the decorator does nothing.
 """
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
@@ -15,7 +14,7 @@ from numjet import _native
 from numjet.api.jit import jit
 from numjet.core.trace import EVAL, current_trace
 from numjet.foundation.signatures import SignatureOf
-from numjet.foundation.util import function_parameters
+from numjet.foundation.util import function_parameters, wraps
 from numjet.runtime.eager_compile import LARGE
 from numjet.runtime.settings import fast_paths_allowed
 
@@ -46,7 +45,7 @@ def jit_when_eager(*static: str, small: bool = True, large: bool = True) -> Call
         by_name = tuple(name for name in static if names.index(name) >= fun.__code__.co_posonlyargcount)
         program: Callable[..., Any] | None = None
 
-        @functools.wraps(fun)
+        @wraps(fun)
         def call(*args: Any, **kwargs: Any) -> Any:
             nonlocal program
             if not (small and large or _any_large(args) == large) or current_trace() is not EVAL or not fast_paths_allowed():

@@ -16,6 +16,7 @@ from numjet.core.sharding.partition_spec import PartitionSpec
 from numjet.core.trace import aval_of
 from numjet.foundation.tree import tree_flatten, tree_leaves, tree_unflatten
 from numjet.foundation.tree.prefix import flatten_axes
+from numjet.foundation.util import wraps
 from numjet.lax.shape.rearrange import expand_dims, squeeze
 from numjet.lax.templates import moveaxis
 from numjet.runtime.device import Device, devices as runtime_devices
@@ -62,7 +63,7 @@ def pmap(fun: Callable[..., Any], axis_name: Any = None, *, in_axes: Any = 0, ou
     if not there:
         raise ValueError("'devices' argument to pmap must be non-empty, or None.")
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def on_devices(*args: Any, **kwargs: Any) -> Any:
         if any(n >= len(args) for n in static_positions):
             raise ValueError(f"pmapped function has static_broadcasted_argnums={static} but was called with only {len(args)} "

@@ -1,7 +1,6 @@
 """nj.profile: where the time of a compiled function goes."""
 from __future__ import annotations
 
-import functools
 import time
 from collections.abc import Callable
 from typing import Any
@@ -10,6 +9,7 @@ from numjet.api.aot import Compiled
 from numjet.api.jit import with_stages
 from numjet.core.profile_report import Measured, Profile
 from numjet.foundation import events
+from numjet.foundation.util import wraps
 from numjet.runtime import backends, dispatch
 from numjet.runtime.device import CPU
 
@@ -38,7 +38,7 @@ def profile(fun: Callable[..., Any], *, seconds: float = 0.5) -> Callable[..., P
         raise ValueError(f"profile: seconds must not be negative, got {seconds}")
     jitted = with_stages(fun)
 
-    @functools.wraps(fun, assigned=("__module__", "__name__", "__qualname__"), updated=())
+    @wraps(fun, assigned=("__module__", "__name__", "__qualname__"), updated=())
     def profiled(*args: Any, **kwargs: Any) -> Profile:
         lowered = jitted.trace(*args, **kwargs).lower()
         call = lowered.traced.call

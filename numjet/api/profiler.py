@@ -4,7 +4,6 @@ A timeline is written in Chrome's trace event format, which Perfetto and TensorB
 """
 from __future__ import annotations
 
-import functools
 import gzip
 import json
 import os
@@ -18,6 +17,7 @@ from typing import Any, NoReturn
 from numjet.api import pprof
 from numjet.api.transfer import live_arrays
 from numjet.foundation import events, locks
+from numjet.foundation.util import wraps
 
 _ANNOTATION = "annotation"
 _lock = locks.lock()
@@ -65,7 +65,7 @@ def annotate_function(func: Callable[..., Any], name: str | None = None, **decor
     """
     label = name or getattr(func, "__qualname__", None) or type(func).__name__
 
-    @functools.wraps(func)
+    @wraps(func)
     def annotated(*args: Any, **kwargs: Any) -> Any:
         with TraceAnnotation(label, **decorator_kwargs):
             return func(*args, **kwargs)

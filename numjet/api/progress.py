@@ -21,6 +21,7 @@ from numjet.control.loops.checkpoint_scan import checkpoint_scan
 from numjet.control.loops.scan import scan, scan_length
 from numjet.control.loops.while_loop import fori_loop, while_loop
 from numjet.foundation import lazy_import, locks, tree
+from numjet.foundation.util import wraps
 from numjet.lax.elementwise.convert import convert_element_type_p
 
 tqdm = lazy_import.Module("tqdm.auto")
@@ -197,7 +198,7 @@ def progress(loop: Callable[..., Any], *, total: int | None = None, every: int |
             raise ValueError(f"progress: {name} must be a positive integer or None, got {value!r}")
     make = functools.partial(_tqdm() if bar is None else bar, **options)
 
-    @functools.wraps(loop)
+    @wraps(loop)
     def with_bar(*args: Any, **kwargs: Any) -> Any:
         try:
             return wrapped(loop, _Counter(Bars(make, every)), total, *args, **kwargs)

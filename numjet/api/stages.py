@@ -1,7 +1,6 @@
 """Inspection of a function without running it: make_jaxpr, eval_shape, and the shapes they take."""
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -25,7 +24,7 @@ from numjet.core.trace import Array, aval_of, current_trace, is_array_like
 from numjet.foundation import dtypes, lazy_import, source
 from numjet.foundation.dimension import Dimension
 from numjet.foundation.tree import PyTreeDef, tree_flatten, tree_map, tree_unflatten
-from numjet.foundation.util import function_name
+from numjet.foundation.util import function_name, wraps
 from numjet.lax.tangent import zeros_like_aval
 
 placement = lazy_import.Module("numjet.api.sharding.placement")
@@ -132,7 +131,7 @@ def make_jaxpr(fun: Callable[..., Any], static_argnums: int | Sequence[int] = ()
     check_callable(fun)
     static, _ = resolve_static(fun, static_argnums, None)
 
-    @functools.wraps(fun, assigned=("__module__", "__name__", "__qualname__"), updated=())
+    @wraps(fun, assigned=("__module__", "__name__", "__qualname__"), updated=())
     @source.api_boundary
     def make(*args: Any, **kwargs: Any) -> Any:
         with with_named_axes(axis_env or ()):
@@ -199,7 +198,7 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     if type(fun) is _native.JitFunction:  # whose out_shardings are known
         return fun.eval_shape(*args, **kwargs)
 
-    @functools.wraps(fun, assigned=("__module__", "__name__", "__qualname__"), updated=())
+    @wraps(fun, assigned=("__module__", "__name__", "__qualname__"), updated=())
     def described(*inputs: Any, **named: Any) -> Any:
         return tree_map(value_of_type, fun(*inputs, **named))
 

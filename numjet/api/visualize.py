@@ -1,13 +1,13 @@
 """nj.visualize: a program and what the compiler makes of it, as a page to look at."""
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
 from numjet.api.jit import with_stages
 from numjet.core.program_graph import Drawer
 from numjet.core.program_page import ProgramPage
+from numjet.foundation.util import wraps
 from numjet.runtime import backends
 
 
@@ -26,7 +26,7 @@ def visualize(fun: Callable[..., Any]) -> Callable[..., ProgramPage]:
     """
     jitted = with_stages(fun)
 
-    @functools.wraps(fun, assigned=("__module__", "__name__", "__qualname__"), updated=())
+    @wraps(fun, assigned=("__module__", "__name__", "__qualname__"), updated=())
     def visualized(*args: Any, **kwargs: Any) -> ProgramPage:
         traced = jitted.trace(*args, **kwargs)
         closed = traced.lower().jaxpr

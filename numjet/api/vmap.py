@@ -17,7 +17,7 @@ from numjet.foundation.config import config
 from numjet.foundation.record import Record
 from numjet.foundation.tree import PyTreeDef, keystr, tree_flatten, tree_leaves, tree_leaves_with_path, tree_map, tree_unflatten
 from numjet.foundation.tree.prefix import flatten_axes
-from numjet.foundation.util import function_name
+from numjet.foundation.util import function_name, wraps
 from numjet.lax.shape.rearrange import squeeze
 from numjet.transforms.vmap import batch_flat, move_to
 
@@ -48,7 +48,7 @@ def vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_name
         in_axes = tuple(in_axes)
     _check_axes(in_axes, out_axes)
 
-    @functools.wraps(fun, assigned=("__module__", "__name__", "__qualname__", "__annotations__"))
+    @wraps(fun, assigned=("__module__", "__name__", "__qualname__", "__annotations__"))
     @source.api_boundary
     def vmap_fun(*args: Any, **kwargs: Any) -> Any:
         if isinstance(in_axes, tuple) and len(in_axes) != len(args):

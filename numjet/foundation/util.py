@@ -78,7 +78,18 @@ def function_name(fun: Callable[..., Any]) -> str:
     """The name of a function in messages and printed programs."""
     while isinstance(fun, functools.partial):
         fun = fun.func
-    return getattr(fun, "__name__", None) or type(fun).__name__
+    name = getattr(fun, "__name__", None)
+    return name if name and isinstance(name, str) else type(fun).__name__
+
+
+_TYPES = {"__name__": str, "__qualname__": str, "__annotations__": dict}
+
+
+def wraps(fun: Callable[..., Any], assigned: Sequence[str] = functools.WRAPPER_ASSIGNMENTS,
+          updated: Sequence[str] = functools.WRAPPER_UPDATES) -> Callable[[F], F]:
+    """functools.wraps for callables of any kind: what no function can have, as a `__name__` that is an array, is left out."""
+    fit = [name for name in assigned if name not in _TYPES or isinstance(getattr(fun, name, None), _TYPES[name])]
+    return functools.wraps(fun, assigned=fit, updated=updated)  # type: ignore[return-value]
 
 
 def canonicalize_axis(axis: Any, ndim: int, what: str = "axis") -> int:

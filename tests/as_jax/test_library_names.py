@@ -61,3 +61,16 @@ def test_private_names_that_jaxns_s2fft_galax_unxt_bijx_and_jaxoplanet_import(ru
         fun = ravel_first_arg(fun, unravel, api_util.debug_info("odeint", fun, ((1.0, x), 2.0), {}))
         assert fun(flat, 2.0).tolist() == [2, 1, 1]
     """)
+
+
+def test_the_current_trace_is_read(run_as_jax):
+    run_as_jax("""
+        import jax
+        from jax._src import core
+        outside = core.trace_ctx.trace
+        def f(x):
+            assert core.trace_ctx.trace is x._trace is not outside
+            return x
+        jax.jit(f)(1.0)
+        assert core.trace_ctx.trace is outside is core.trace_ctx.trace
+    """)

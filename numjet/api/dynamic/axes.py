@@ -7,7 +7,6 @@ of the same operations on the arrays themselves, and the program is compiled onc
 from __future__ import annotations
 
 import ctypes
-import functools
 import re
 from collections.abc import Callable, Sequence
 from math import prod
@@ -25,7 +24,7 @@ from numjet.foundation import source, tree
 from numjet.foundation.config import config
 from numjet.foundation.dimension import computed_sizes
 from numjet.foundation.record import Record
-from numjet.foundation.util import function_name
+from numjet.foundation.util import function_name, wraps
 from numjet.runtime import dispatch
 from numjet.runtime.device import CPU, elsewhere
 
@@ -197,7 +196,7 @@ def generic(fun: Callable[..., Any], spec: Spec, parameters: Sequence[str], inne
     places: dict[Any, list[dict[int, str]]] = {}   # the dynamic axes of all leaves, by the structure of the arguments
     known: dict[Any, _Known] = {}                  # by what is alike in calls that run the same program
 
-    @functools.wraps(fun)
+    @wraps(fun)
     @source.api_boundary
     def call(*args: Any, **kwargs: Any) -> Any:
         leaves, structure = tree.tree_flatten((args, kwargs))

@@ -1,7 +1,6 @@
 """Export of functions as shared libraries with a C interface, which run without Python."""
 from __future__ import annotations
 
-import functools
 import re
 import shutil
 import subprocess
@@ -14,6 +13,7 @@ from typing import Any
 from numjet.api.jit import with_stages
 from numjet.core.aval import ShapedArray
 from numjet.foundation.record import Record
+from numjet.foundation.util import wraps
 from numjet.runtime import backends
 from numjet.runtime.device import CPU
 
@@ -170,7 +170,7 @@ def export_native(fun: Callable[..., Any], *, name: str | None = None,
         raise NotImplementedError("export_native writes shared libraries for Linux only")
     jitted = with_stages(fun)
 
-    @functools.wraps(fun, assigned=("__module__", "__qualname__"), updated=())
+    @wraps(fun, assigned=("__module__", "__qualname__"), updated=())
     def exported(*args: Any, **kwargs: Any) -> NativeLibrary:
         traced = jitted.trace(*args, **kwargs)
         chosen = _checked_name(traced.fun_name if name is None else name)

@@ -14,6 +14,7 @@ from numjet.core.sharding.shardings import NamedSharding
 from numjet.core.trace import Array, Tracer, aval_of, is_array_like
 from numjet.foundation.tree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 from numjet.foundation.tree.prefix import flatten_axes
+from numjet.foundation.util import wraps
 from numjet.lax.shape.stacking import stage
 from numjet.lax.sharding import is_empty, left_to_compiler, out_sharding_of, resharded
 
@@ -63,7 +64,7 @@ def auto_axes(f: Callable[..., Any] | None = None, /, *, axes: Any = None, out_s
         return functools.partial(auto_axes, axes=axes, out_sharding=out_sharding)
     check_callable(f)
 
-    @functools.wraps(f)
+    @wraps(f)
     def decorated(*args: Any, out_sharding: Any = out_sharding, **kwargs: Any) -> Any:
         if out_sharding is None:
             raise TypeError("Missing required keyword argument: 'out_sharding': auto_axes has to know where the results are")
@@ -90,7 +91,7 @@ def explicit_axes(f: Callable[..., Any] | None = None, /, *, axes: Any = None, i
         return functools.partial(explicit_axes, axes=axes, in_sharding=in_sharding)
     check_callable(f)
 
-    @functools.wraps(f)
+    @wraps(f)
     def decorated(*args: Any, in_sharding: Any = in_sharding, **kwargs: Any) -> Any:
         if in_sharding is None:
             raise TypeError("Missing required keyword argument: 'in_sharding': explicit_axes has to know where the arguments "

@@ -22,7 +22,7 @@ from numjet.core.sharding.shardings import NamedSharding
 from numjet.core.trace import Tracer, aval_of
 from numjet.foundation.tree import keystr, tree_flatten, tree_flatten_with_path, tree_map, tree_unflatten
 from numjet.foundation.tree.prefix import broadcast_prefix, prefix_errors
-from numjet.foundation.util import function_name
+from numjet.foundation.util import function_name, wraps
 from numjet.runtime import dispatch
 
 
@@ -63,7 +63,7 @@ def shard_map(f: Callable[..., Any] | None = None, /, *, out_specs: Any, in_spec
     name = function_name(f)
     chosen = frozenset(axis_names)
 
-    @functools.wraps(f)
+    @wraps(f)
     def mapped(*args: Any) -> Any:
         over = _checked_mesh(name, current_mesh() if mesh is None else mesh)
         over = explicit.with_types(over, current_mesh().manual_axes, AxisType.Manual)

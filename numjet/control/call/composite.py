@@ -6,7 +6,6 @@ those of the program, without the name, which promises nothing about them.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -16,7 +15,7 @@ from numjet.core.trace import Tracer, aval_of
 from numjet.core.traits import NAMED_CALL
 from numjet.foundation import tree
 from numjet.foundation.errors import UnexpectedTracerError
-from numjet.foundation.util import function_name
+from numjet.foundation.util import function_name, wraps
 from numjet.transforms.simplify import Rewritten
 
 
@@ -64,7 +63,7 @@ def composite(decomposition: Callable[..., Any], name: str, version: int = 0) ->
     if not callable(decomposition):
         raise TypeError(f"composite: decomposition must be a function, got {decomposition!r}")
 
-    @functools.wraps(decomposition)
+    @wraps(decomposition)
     def call(*args: Any, **attributes: Any) -> Any:
         leaves, in_tree = tree.tree_flatten(args)
         _check_attributes(name, attributes)

@@ -7,7 +7,6 @@ revolve" (2000), with the checkpoints chosen by the user.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -27,7 +26,7 @@ from numjet.foundation import events, source, tree
 from numjet.foundation.config import config
 from numjet.foundation.record import Record
 from numjet.foundation.tree.prefix import flatten_axes
-from numjet.foundation.util import function_name, merge_lists, partition_list
+from numjet.foundation.util import function_name, merge_lists, partition_list, wraps
 from numjet.transforms.dce import dce_jaxpr
 from numjet.transforms.simplify import Rewritten, Simplify
 
@@ -164,7 +163,7 @@ def checkpoint(fun: Callable[..., Any], *, prevent_cse: Any = True, policy: Call
     numbers = frozenset((static_argnums,) if isinstance(static_argnums, int) else static_argnums)
     names = frozenset((static_argnames,) if isinstance(static_argnames, str) else static_argnames)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     @source.api_boundary
     def checkpointed(*args: Any, **kwargs: Any) -> Any:
         if not all(-len(args) <= n < len(args) for n in numbers):

@@ -30,7 +30,7 @@ from numjet.core.trace import Tracer, aval_of
 from numjet.core.walk import eval_jaxpr
 from numjet.foundation import dtypes, lazy_import, source, tree
 from numjet.foundation.record import Record
-from numjet.foundation.util import function_name
+from numjet.foundation.util import function_name, wraps
 from numjet.lax.elementwise.convert import cast
 
 remat_opt = lazy_import.Module("numjet.control.custom.remat_opt")
@@ -247,7 +247,7 @@ def custom_gradient(fun: Callable[..., tuple[Any, Callable[..., Any]]]) -> Calla
     9.0
     """
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def value(*args: Any, **kwargs: Any) -> Any:
         return fun(*args, **kwargs)[0]
 

@@ -51,7 +51,7 @@ from numjet.experimental.sparse.bcoo_shapes import (
 )
 from numjet.experimental.sparse.bcsr import BCSR, bcsr_dot_general
 from numjet.foundation import tree
-from numjet.foundation.util import split_list
+from numjet.foundation.util import split_list, wraps
 from numjet.lax.tangent import add_any_p
 
 Rule = Callable[..., Any]
@@ -92,7 +92,7 @@ def sparsify(f: Callable[..., Any], use_tracer: bool = False) -> Callable[..., A
     """
     del use_tracer
 
-    @functools.wraps(f)
+    @wraps(f)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         leaves, structure = tree.tree_flatten(args, is_leaf=_is_sparse)
         leaves = [x if _is_sparse(x) else jnp.asarray(x) for x in leaves]

@@ -23,6 +23,7 @@ from numjet.experimental.sparse_derivatives.colouring import colour_columns, col
 from numjet.experimental.sparse_derivatives.dependence import evaluate, known
 from numjet.experimental.sparse_derivatives.values import Rows, empty, identity, sparse
 from numjet.foundation import dtypes, tree
+from numjet.foundation.util import wraps
 from numjet.numpy.core.promotion import array_arg
 from numjet.transforms.dce import dce_jaxpr
 
@@ -130,7 +131,7 @@ def jacobian_pattern(fun: Callable[..., Any], argnums: int = 0, *, mode: str = "
     """
     _check_mode("jacobian_pattern", mode)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def pattern(*args: Any, **kwargs: Any) -> BCOO:
         one, x = _one_argument("jacobian_pattern", fun, argnums, args, kwargs)
         out = _result("jacobian_pattern", one, x)
@@ -145,7 +146,7 @@ def hessian_pattern(fun: Callable[..., Any], argnums: int = 0) -> Callable[..., 
     >>> hessian_pattern(lambda x: jnp.sum(x[1:] * x[:-1]))(jnp.ones(3)).todense().astype(int).tolist()
     [[0, 1, 0], [1, 0, 1], [0, 1, 0]]
     """
-    @functools.wraps(fun)
+    @wraps(fun)
     def pattern(*args: Any, **kwargs: Any) -> BCOO:
         one, x = _one_argument("hessian_pattern", fun, argnums, args, kwargs)
         _check_scalar("hessian_pattern", _result("hessian_pattern", one, x))
@@ -204,7 +205,7 @@ def sparse_jacobian(fun: Callable[..., Any], argnums: int = 0, *, pattern: Any =
     """
     _check_mode("sparse_jacobian", mode)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def jacobian(*args: Any, **kwargs: Any) -> BCOO:
         one, x = _one_argument("sparse_jacobian", fun, argnums, args, kwargs)
         out = _result("sparse_jacobian", one, x)
@@ -271,7 +272,7 @@ def sparse_hessian(fun: Callable[..., Any], argnums: int = 0, *, pattern: Any = 
     >>> nj.sparse_hessian(lambda x: x[0] * jnp.sum(x[1:] ** 2))(jnp.array([1.0, 2.0, 3.0])).todense().tolist()
     [[0.0, 4.0, 6.0], [4.0, 2.0, 0.0], [6.0, 0.0, 2.0]]
     """
-    @functools.wraps(fun)
+    @wraps(fun)
     def hessian(*args: Any, **kwargs: Any) -> BCOO:
         one, x = _one_argument("sparse_hessian", fun, argnums, args, kwargs)
         _check_scalar("sparse_hessian", _result("sparse_hessian", one, x))

@@ -13,3 +13,12 @@ from numjet.core.trace import EVAL, aval_of as get_aval, current_trace  # noqa: 
 def trace_state_clean() -> bool:
     """Whether no function is being traced: operations are evaluated."""
     return current_trace() is EVAL
+
+
+class _TraceContext:
+    """The current trace of this thread, to be read."""
+
+    trace = property(lambda self: current_trace())
+
+
+trace_ctx = _TraceContext()
