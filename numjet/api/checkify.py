@@ -40,6 +40,7 @@ from numjet.lax.elementwise.bits import stop_gradient
 from numjet.lax.elementwise.bitwise import and_p, not_p, or_p
 from numjet.lax.elementwise.compare import eq_p, gt_p, lt_p, min_p, ne_p, select_n_p
 from numjet.lax.elementwise.convert import cast
+from numjet.lax.indexing.dimension_numbers import GatherScatterMode
 from numjet.lax.indexing.dynamic_slicing import dynamic_index_in_dim
 from numjet.lax.reduction.reduce import reduce_min_p, reduce_or_p
 from numjet.lax.shape.create import iota
@@ -396,9 +397,9 @@ def _window_limits(eqn: JaxprEqn) -> tuple[list[int], list[int]] | None:
     if op.name in ("dynamic_slice", "dynamic_update_slice"):
         sizes = params["slice_sizes"] if op.name == "dynamic_slice" else eqn.invars[1].aval.shape
         return list(range(len(shape))), [n - s for n, s in zip(shape, sizes, strict=True)]
-    if not prod(eqn.invars[1].aval.shape):  # indices that are moved into bounds count, too: a batched dynamic_slice is such
-        return None
     numbers = params["dimension_numbers"]
+    if not prod(eqn.invars[1].aval.shape) or _moved_on_purpose(op.name, params["mode"], numbers):
+        return None
     if op.name == "gather":
         axes, sizes = numbers.start_index_map, params["slice_sizes"]
     else:
@@ -407,6 +408,13 @@ def _window_limits(eqn: JaxprEqn) -> tuple[list[int], list[int]] | None:
         single = {*numbers.inserted_window_dims, *numbers.operand_batching_dims}
         sizes = [1 if k in single else next(windows) for k in range(len(shape))]
     return list(axes), [shape[k] - sizes[k] for k in axes]
+
+
+def _moved_on_purpose(name: str, mode: GatherScatterMode, numbers: Any) -> bool:
+    """Whether indices are moved into bounds because somebody asked for mode="clip". A batched dynamic_slice or
+    dynamic_update_slice has that mode, too; its windows keep all axes, where an index by numbers drops the indexed ones."""
+    dropped = numbers.collapsed_slice_dims if name == "gather" else numbers.inserted_window_dims
+    return mode is GatherScatterMode.CLIP and len(dropped) > 0
 
 
 def _out_of_bounds(eqn: JaxprEqn, ins: Sequence[Any]) -> tuple[Any, list[Any]]:
