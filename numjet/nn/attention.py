@@ -147,6 +147,8 @@ def dot_product_attention(query: Any, key: Any, value: Any, bias: Any = None, ma
 
 def _scale(depth: Any) -> Any:
     """1 / sqrt of the size of the vectors: a number, or traced for a symbolic one."""
+    if depth == 0:
+        return 1.0  # all products of empty vectors are 0
     return 1 / math.sqrt(depth) if isinstance(depth, int) else jnp.reciprocal(jnp.sqrt(depth))
 
 

@@ -171,7 +171,8 @@ def _binomial_rejection(pair: Words, n: Any, p: Any, wanted: Any) -> Any:
 def binomial_counts(pair: Words, n: Any, p: Any) -> Any:
     """Binomial counts as floats, for floats n and p of one shape. NaN for bad parameters, infinity for infinite n."""
     if n.dtype.itemsize == 2:  # uniform numbers of halves are too coarse
-        return as_float(binomial_counts(pair, as_float(n, np.float32), as_float(p, np.float32)), n.dtype)
+        wide = np.dtype(np.float32)
+        return as_float(binomial_counts(pair, as_float(n, wide), as_float(p, wide)), n.dtype)
     below_half = p < 0.5
     q = compare.select(below_half, p, 1 - p)
     bad_n, bad_q = _is_nan(n) | (n < 0), _is_nan(q) | (q < 0)

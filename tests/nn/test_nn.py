@@ -360,3 +360,8 @@ def test_integers_become_weakly_typed(name):
     activation = getattr(nn, name)
     assert activation(np.arange(3)).weak_type and not activation(np.arange(3, dtype=np.float16)).weak_type
     assert activation(np.arange(3, dtype=np.float16)).dtype == np.float16
+
+
+def test_attention_of_empty_vectors():
+    none = np.zeros((1, 3, 1, 0), np.float32)
+    assert nn.dot_product_attention(none, none, none).shape == none.shape

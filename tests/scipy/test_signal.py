@@ -179,3 +179,7 @@ X = np.ones(20)
 def test_errors(call, error, text):
     with pytest.raises(error, match=text):
         call()
+
+
+def test_stft_of_nothing_is_complex():
+    assert [x.dtype.kind for x in signal.stft(np.zeros(0, np.float32), nperseg=2)] == ["f", "f", "c"]

@@ -129,6 +129,7 @@ def eigh(x: Any, *, lower: bool = True, symmetrize_input: bool = True, sort_eige
     >>> w.tolist()
     [1.0, 2.0]
     """
+    x = matrix.floats_of_integers(x) if symmetrize_input else x
     matrix.check_matrix("eigh", aval_of(x), square=True)
     _check_subset("eigh", subset_by_index, aval_of(x).shape[-1])
     v, w = eigh_p.bind(matrix.symmetrized(x) if symmetrize_input else x, lower=bool(lower),

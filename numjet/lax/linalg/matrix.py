@@ -82,6 +82,11 @@ def scaled(x: Any, factor: complex) -> Any:
     return mul_p.bind(x, scalar(factor, aval_of(x).dtype))
 
 
+def floats_of_integers(x: Any) -> Any:
+    """Matrices that are going to be symmetrized, which halves their elements: integers as floats."""
+    return as_dtype(x, dtypes.to_inexact_dtype(aval_of(x).dtype)) if dtypes.kind(aval_of(x).dtype) in "iu" else x
+
+
 def symmetrized(x: Any) -> Any:
     """The Hermitian part of square matrices."""
     return div_p.bind(add_p.bind(x, mH(x)), scalar(2, aval_of(x).dtype))

@@ -97,6 +97,7 @@ def cholesky(x: Any, *, symmetrize_input: bool = True) -> Any:
     >>> cholesky(np.array([[4., 2.], [2., 5.]], np.float32)).tolist()
     [[2.0, 0.0], [1.0, 2.0]]
     """
+    x = matrix.floats_of_integers(x) if symmetrize_input else x
     matrix.check_matrix("cholesky", aval_of(x), square=True)
     return cholesky_p.bind(matrix.symmetrized(x) if symmetrize_input else x)
 

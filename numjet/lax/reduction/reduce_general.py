@@ -188,7 +188,8 @@ def _fits(number: complex, dtype: np.dtype) -> bool:
     if kind in "iu":
         info = np.iinfo(dtype)
         return isinstance(number, int) and info.min <= number <= info.max
-    return isinstance(number, {"b": bool, "f": (int, float), "c": (int, float, complex)}[kind])
+    lower: tuple[type, ...] = {"b": (bool,), "f": (int, float), "c": (int, float, complex)}[kind]
+    return isinstance(number, lower)
 
 
 def trace_computation(name: str, computation: Callable[..., Any], structure: Any, avals: Sequence[ShapedArray]) -> Jaxpr:

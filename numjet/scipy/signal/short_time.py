@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 import numjet.numpy as jnp
+from numjet.foundation import dtypes
 from numjet.lax.axes import as_axis
 from numjet.numpy.core.promotion import promote_args_inexact
 from numjet.scipy.signal import segments as seg
@@ -34,7 +35,8 @@ def stft(x: Any, fs: Any = 1.0, window: Any = "hann", nperseg: int | None = 256,
     x = seg.widened(x)
     axis = as_axis(axis, x.ndim)
     if not x.size:
-        return jnp.zeros(x.shape, x.dtype), jnp.zeros(x.shape, x.dtype), jnp.zeros(x.shape, x.dtype)
+        real, spectrum = seg.real_dtype(x), dtypes.to_complex_dtype(x.dtype)
+        return jnp.zeros(x.shape, real), jnp.zeros(x.shape, real), jnp.zeros(x.shape, spectrum)
     signal = jnp.moveaxis(x, axis, -1)
     dtype = seg.real_dtype(x)
     parts = seg.layout(seg.segment_length(window, nperseg, signal.shape[-1]), noverlap, nfft)

@@ -112,3 +112,11 @@ def test_qdwh_of_a_part_and_few_iterations():
 def test_errors(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+def test_integer_matrices_become_floats_when_they_are_symmetrized():
+    a = np.array([[5, 1], [1, 3]], np.uint8)
+    np.testing.assert_allclose(lax.linalg.cholesky(a), np.linalg.cholesky(a.astype(np.float32)), rtol=1e-6)
+    np.testing.assert_allclose(lax.linalg.eigh(a)[1], np.linalg.eigvalsh(a.astype(np.float32)), rtol=1e-5)
+    with pytest.raises(TypeError, match="does not accept dtype uint8"):
+        lax.linalg.cholesky(a, symmetrize_input=False)
