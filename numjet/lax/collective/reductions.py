@@ -184,6 +184,8 @@ def pmean(x: Any, axis_name: Names, *, axis_index_groups: Any = None) -> Any:
     count = psum(1, axis_name, axis_index_groups=axis_index_groups)
 
     def mean(leaf: Any) -> Any:
+        if isinstance(leaf, (int, float, complex)) and not isinstance(count, Tracer):
+            return leaf / count  # of a Python number, which stays one
         dtype = dtypes.to_inexact_dtype(aval_of(leaf).dtype)
         as_dtype = lambda v: cast(v, dtype)
         divisor = as_dtype(count) if isinstance(count, Tracer) else np.asarray(count, dtype)[()]

@@ -65,3 +65,9 @@ def test_numbers_among_the_axes_are_axes_of_the_arrays():
     assert over(lambda x: lax.psum(x, (0, "i"))) == [15] * 3 and over(lambda x: lax.pmax(x, ("i", 0))) == [5] * 3
     assert lax.psum(x, (0, 1)) == 15
     assert nj.vmap(lambda x: lax.psum(x, 7), axis_name=7)(x).tolist() == [[6, 9]] * 3  # a name that is a number
+
+
+def test_means_of_python_numbers_are_weakly_typed():
+    for number in (1, 2.0, True):
+        mean = nj.vmap(lambda x, n=number: lax.pmean(n, "i"), axis_name="i")(jnp.arange(2))
+        assert mean.weak_type == (number is not True) and mean.dtype == np.float32 and mean.tolist() == [number] * 2
