@@ -1,6 +1,6 @@
 // The steps of a tape. A loop or a reduction is an inner loop of a NumPy ufunc, run on whole contiguous arrays as the ufunc
-// would; other steps share or copy parts of an operand's memory, select between two operands, or call a function of NumPy arrays.
-// So a tape gives the bits that evaluating its operations one by one gives.
+// would; other steps share or copy parts of an operand's memory, select between two operands, or call a function of NumPy
+// arrays. So a tape gives the bits that evaluating its operations one by one gives.
 #include "dispatch/eager/tape.h"
 
 #include <algorithm>
