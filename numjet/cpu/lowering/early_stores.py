@@ -10,7 +10,7 @@ from math import prod
 
 from numjet.core.ir import Atom, JaxprEqn, Var
 from numjet.core.op import Op
-from numjet.core.traits import BROADCASTS, READS_ONCE, SCATTERS
+from numjet.core.traits import BROADCASTS, CONTRACTS, READS_ONCE, SCATTERS
 from numjet.cpu.analysis.scalar_costs import scalar_cost
 from numjet.cpu.ir.nodes import Buffer
 from numjet.cpu.lowering.arrays.materialization import Materialization
@@ -123,10 +123,21 @@ def _is_evaluated_again(frame: Frame, eqn: JaxprEqn, atom: Atom, a: LoweredArray
     op = eqn.primitive
     if op.elementwise or a.cost <= CHEAP:
         return False
+    if CONTRACTS <= op.traits and a.cost >= HEAVY and _rows_of_product(eqn, atom) > 1:
+        return True
     grows = any(v.aval.size > a.size for v in eqn.outvars)
     if grows and not READS_ONCE <= op.traits and not _spreads_short_rows(eqn):
         return True
     return uses > 1 and not recomputed(a, frame.passes.get(atom, 0) if isinstance(atom, Var) else 0)
+
+
+def _rows_of_product(eqn: JaxprEqn, atom: Atom) -> int:
+    """How often a product reads the elements of an operand in rows of the result that lie apart: those of the left operand, if
+    it is the right one. So products of products would take time that is exponential in their number."""
+    if atom is not eqn.invars[1]:
+        return 1
+    (contracted, _), (batch, _) = eqn.params["dimension_numbers"]
+    return prod(n for d, n in enumerate(eqn.invars[0].aval.shape) if d not in (*contracted, *batch))
 
 
 def _is_found_again(eqn: JaxprEqn, a: LoweredArray, uses: int) -> bool:

@@ -7,7 +7,7 @@ import pytest
 import numjet as nj
 import numjet.numpy as jnp
 from numjet.api.stages import trace_call
-from numjet.cpu.ir.traversal import expressions, nodes
+from numjet.cpu.ir.traversal import expressions, nodes, operands, walk
 from numjet.cpu.lowering.lower import lower
 from numjet.transforms.simplify import simplify
 
@@ -202,3 +202,31 @@ def test_a_donated_argument():
     a = values(M, N)
     given = jnp.asarray(a)
     close(nj.jit(lambda a: nj.nn.softmax(a, 1), donate_argnums=0)(given), softmax(a, 1))
+
+
+def gates(count):
+    """A state of as many two-level systems, each of which a matrix rotates."""
+    def run(angles, state):
+        for k in range(count):
+            matrix = jnp.array([[jnp.cos(angles[k]), -jnp.sin(angles[k])], [jnp.sin(angles[k]), jnp.cos(angles[k])]])
+            state = jnp.moveaxis(jnp.tensordot(matrix, state, ((1,), (k,))), 0, k)
+        return state
+    return run
+
+
+def test_products_of_products_grow_with_their_number_only():
+    """Each would compute the one before twice, and so on: four multiplications for each product are enough."""
+    def products(count):
+        function = lower(simplify(trace_call(gates(count), (np.ones(count), np.ones((2,) * count)), {})[0]), "f").function
+        return sum(e.op == "mul" and e.dtype.kind == "f" for e in nodes([x for s in walk(function.body) for x in operands(s)]))
+    assert products(12) <= 4 * 12
+
+
+def test_products_of_products():
+    angles, state = np.linspace(0.1, 2.0, 6), np.random.default_rng(0).standard_normal((2,) * 6)
+    found = nj.jit(gates(6))(angles, state)
+    expected = state
+    for k, a in enumerate(angles):
+        rotation = np.array([[np.cos(a), -np.sin(a)], [np.sin(a), np.cos(a)]])
+        expected = np.moveaxis(np.tensordot(rotation, expected, ((1,), (k,))), 0, k)
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
