@@ -26,6 +26,7 @@ def test_private_names_that_jaxns_s2fft_galax_unxt_bijx_and_jaxoplanet_import(ru
         from jax.flatten_util import ravel_pytree
         from jax._src.interpreters.batching import broadcast, is_vmappable
         from jax._src.numpy.array_methods import _IndexUpdateHelper, _IndexUpdateRef
+        from jax._src.dtypes import to_complex_dtype
         from jax._src.numpy.util import promote_dtypes_complex
         from jax._src.numpy.vectorize import _apply_excluded, _check_output_dims
         from jax._src.numpy.vectorize import _parse_gufunc_signature, _parse_input_dimensions
@@ -52,7 +53,7 @@ def test_private_names_that_jaxns_s2fft_galax_unxt_bijx_and_jaxoplanet_import(ru
             raise AssertionError
         with jax.set_mesh(jax.make_mesh((1,), ("x",))):
             assert canonicalize_sharding(spec, "map").spec == spec
-        assert canonicalize_axis(-1, 3) == 2
+        assert canonicalize_axis(-1, 3) == 2 and to_complex_dtype(jnp.float32) == jnp.complex64
         add = lambda a, b: a + b
         assert HashablePartial(add, 1) == HashablePartial(add, 1) != HashablePartial(add, 2) and HashablePartial(add, 1)(2) == 3
         assert len({HashablePartial(add, 1), HashablePartial(add, 1)}) == 1

@@ -52,7 +52,7 @@ def expm(A: Any, *, upper_triangular: bool = False, max_squarings: int = 16) -> 
         return A
     limit, coefficients = _DOUBLE if real_dtype(A.dtype) == dtypes.float64 else _SINGLE
     norm = reductions.max(reductions.sum(absolute(stop_gradient(A)), axis=-2), axis=-1)
-    count = maximum(0, ceil(log2(norm / limit)))
+    count = ceil(log2(maximum(norm / limit, 1)))  # no infinity on the way, which `jax_debug_infs` would report
     tall = lambda v: rearrange.expand_dims(v, (v.ndim, v.ndim + 1))
     out = _pade(mul_p.bind(A, _broadcast(as_dtype(2.0 ** -tall(count), A.dtype), A.shape)), coefficients, upper_triangular)
 

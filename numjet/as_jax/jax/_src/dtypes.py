@@ -2,6 +2,7 @@
 
 from numpy import dtype as DType  # noqa: F401
 
+from numjet.foundation.dtypes.promotion import to_complex_dtype as to_complex_dtype
 from numjet.dtypes import (
     TypePromotionError as TypePromotionError, bfloat16 as bfloat16, canonicalize_dtype as canonicalize_dtype,
     extended as extended, finfo as finfo, float0 as float0, iinfo as iinfo, issubdtype as issubdtype, prng_key as prng_key,

@@ -1,0 +1,19 @@
+"""expm: no infinity on the way, and the numbers of squarings that norms ask for."""
+import numpy as np
+import pytest
+import scipy.linalg as dense
+
+import numjet as nj
+import numjet.numpy as jnp
+from numjet.scipy.linalg import expm
+
+
+@pytest.mark.parametrize("scale", [0.0, 0.1, 3.0, 4.0, 50.0])
+def test_matrices_of_any_norm_pass_the_search_for_infinities(scale):
+    a = scale * np.array([[0.0, 1.0], [-1.0, 0.0]], np.float32)
+    with nj.debug_infs(True), nj.debug_nans(True):
+        np.testing.assert_allclose(expm(jnp.asarray(a)), dense.expm(a), rtol=1e-4, atol=1e-4)
+
+
+def test_nan_stays_nan():
+    assert jnp.isnan(expm(jnp.array([[jnp.nan, 0.0], [0.0, 1.0]]))).all()
