@@ -63,6 +63,8 @@ def _assert_close(got: Any, want: Any, atol: Tolerance, rtol: Tolerance, message
     """Asserts that leaves agree to tolerances times their sizes, as in JAX: rounding errors of some elements are larger."""
     got_leaves, got_tree = tree_flatten(got)
     want_leaves, want_tree = tree_flatten(want)
+    if got_tree.num_leaves == 1 and isinstance(got_tree.unflatten([None]), type(None)):  # an array and lists of numbers
+        want_leaves, want_tree = [want], got_tree
     assert got_tree == want_tree, f"{message}: expected the structure {want_tree}, got {got_tree}"
     for g, w in zip(map(np.asarray, got_leaves), map(np.asarray, want_leaves), strict=True):
         if g.dtype == dtypes.float0 or w.dtype == dtypes.float0:
