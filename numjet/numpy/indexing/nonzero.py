@@ -10,8 +10,9 @@ import numpy as np
 
 from numjet.core.trace import aval_of
 from numjet.foundation import dtypes
-from numjet.foundation.dimension import Dimension, computed_sizes, largest
+from numjet.foundation.dimension import Dimension, computed_sizes
 from numjet.lax.elementwise import arithmetic, compare, convert
+from numjet.lax.indexing import slicing
 from numjet.lax.reduction import cumulative
 from numjet.lax.reduction.reduce import reduce_sum
 from numjet.lax.shape import create, join, rearrange
@@ -56,15 +57,17 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
 def first_true(a: Any, size: int) -> tuple[Any, Any]:
     """The flat positions (int32) of the first `size` elements that are not 0, and the number of all such elements.
 
-    Stream compaction: a running sum of the mask gives the index at which each position is written.
+    Stream compaction: a running sum of the mask gives the index at which each position is written. There is one more element
+    for those that are not wanted, so that no index is out of bounds, which checks of indices would report.
     """
     x = rearrange.reshape(a, (a.size,))
     mask = x if x.dtype == _BOOL else compare.ne(x, np.zeros((), x.dtype)[()])
     ones = convert.convert_element_type(mask, _INT32)
     target = arithmetic.sub(cumulative.cumsum(ones, 0), np.int32(1))
-    nowhere = convert.size_constant(largest(size, a.size), _INT32)
-    target = compare.select(mask, target, rearrange.broadcast_in_dim(nowhere, target.shape, ()))
-    found = scatter_update(create.full((size,), np.int32(0)), target, create.iota(_INT32, a.size), "set", mode="drop")
+    nowhere = rearrange.broadcast_in_dim(convert.size_constant(size, _INT32), target.shape, ())
+    target = compare.select(mask, compare.min(target, nowhere), nowhere)
+    found = scatter_update(create.full((size + 1,), np.int32(0)), target, create.iota(_INT32, a.size), "set", mode="drop")
+    found = slicing.slice_in_dim(found, 0, size)
     return found, reduce_sum(ones, (0,))
 
 

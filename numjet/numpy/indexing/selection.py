@@ -14,7 +14,8 @@ from numjet.lax import GatherDimensionNumbers, GatherScatterMode
 from numjet.lax.axes import as_axis
 from numjet.lax.elementwise import compare, convert
 from numjet.lax.indexing.gather import gather
-from numjet.lax.shape import rearrange
+from numjet.lax.reduction.reduce import reduce_sum
+from numjet.lax.shape import create, rearrange
 from numjet.numpy.core.concrete import known, value_of
 from numjet.numpy.core.promotion import (
     array_arg,
@@ -200,9 +201,11 @@ def compress(condition: Any, a: Any, axis: int | None = None, *, size: int | Non
     if size is None:
         positions = nonzero(condition)[0]
         return getitem(arr, (slice(None),) * dim + (positions,))
-    positions = nonzero(condition, size=operator.index(size), fill_value=length)[0]
+    size = operator.index(size)
+    positions = nonzero(condition, size=size)[0]
     picked = getitem(moveaxis(arr, dim, 0), (positions,), mode="fill", fill_value=0)
-    inside = compare.lt(positions, convert.size_constant(length, positions.dtype))
+    count = reduce_sum(convert.convert_element_type(condition, np.int32), (0,))
+    inside = compare.lt(create.iota(np.int32, size), broadcast_to(count, (size,)))
     inside = rearrange.broadcast_in_dim(inside, picked.shape, (0,))
     return moveaxis(choose_by("compress", inside, picked, as_dtype(fill_value, picked.dtype)), 0, dim)
 
