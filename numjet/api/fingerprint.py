@@ -25,6 +25,7 @@ from numjet.api import pure_names
 from numjet.core.op import overridden
 from numjet.core.trace import Tracer
 from numjet.foundation import disk_cache, dtypes, source
+from numjet.foundation.lazy_import import Facade, own_names
 from numjet.foundation.tree import Partial
 
 _MOST_ITEMS = 5000         # functions, values and constants: more would take longer to read than to trace
@@ -112,7 +113,7 @@ class _Reader:
                 self.array(x, where)
         elif isinstance(x, np.dtype):
             self.dtype(x, where)
-        elif kind is types.ModuleType:
+        elif kind is types.ModuleType or kind is Facade:
             self.module(x, (), where)
         else:
             self.callable(x, where)
@@ -338,7 +339,7 @@ class _Reader:
             where = f"'{name}', which '{code.co_name}' reads,"
             self.add("global", repr(name), attributes)
             found = scope.get(name, builtins.get(name, _ABSENT))
-            if type(found) is types.ModuleType:
+            if type(found) in (types.ModuleType, Facade):
                 self.module(found, attributes, where)
             elif found is not _ABSENT:
                 self.value(found, where)
@@ -349,7 +350,7 @@ class _Reader:
         name = module.__name__
         top = name.split(".")[0]
         known = name in pure_names.MODULES or top in ("numjet", "numpy", "jax")
-        if known and not _is_vars(name, vars(module)):
+        if known and not _is_vars(name, own_names(module)):
             raise Unproven(f"{where} is a module that took the name of another")
         if not attributes:
             raise Unproven(f"{where} is {'NumPy' if top == 'numpy' else 'a module'}, of which it may read what nobody sees")
@@ -359,7 +360,7 @@ class _Reader:
                 raise Unproven(f"{where} reads '{first}', which may differ in another process")
             found = getattr(module, first, _ABSENT)   # which may import it
         else:
-            found = vars(module).get(first, _ABSENT)
+            found = own_names(module).get(first, _ABSENT)
         self.add("module", name if known else "", first)
         if found is _ABSENT:
             raise Unproven(f"{where} has no attribute {first} yet")
@@ -380,7 +381,7 @@ def _top(kind: type) -> str:
 def _is_vars(name: Any, scope: dict[str, Any]) -> bool:
     """Whether these are the globals of the imported module of that name."""
     module = sys.modules.get(name)
-    return module is not None and vars(module) is scope
+    return module is not None and own_names(module) is scope
 
 
 def _resolved(module: str | None, name: str) -> Any:

@@ -33,13 +33,13 @@ class Facade(ModuleType):
 
     @property
     def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
-        own = _own_names(self)
+        own = own_names(self)
         for name in _exported(_sources[self.__name__]) - own.keys():
             getattr(self, name)
         return own
 
 
-_own_names: Callable[[ModuleType], dict[str, Any]] = vars(ModuleType)["__dict__"].__get__
+own_names: Callable[[ModuleType], dict[str, Any]] = vars(ModuleType)["__dict__"].__get__   # those imported so far
 _sources: dict[str, str] = {}  # by facade, the module whose names it exports
 
 
@@ -69,7 +69,7 @@ def names(facade: str, module: str, modules: frozenset[str] = frozenset(), only:
         return found
 
     def __dir__() -> list[str]:
-        return sorted(_exported(module) | _own_names(sys.modules[facade]).keys() | modules)
+        return sorted(_exported(module) | own_names(sys.modules[facade]).keys() | modules)
     return __getattr__, __dir__
 
 

@@ -24,7 +24,7 @@ import numpy as np
 
 import numjet as nj
 import numjet.numpy as jnp
-from numjet import random
+from numjet import _native, random
 from numjet.api import jit as jit_module
 from numjet.core import aval
 from numjet.foundation import memo
@@ -120,18 +120,14 @@ class Calls:
     def interrupted(self) -> None:
         if threading.current_thread() is not threading.main_thread():
             return
-        started = []
-
-        def run() -> None:
-            started.append(self.endless(1.0))
-            started[0].block_until_ready()
-
         with contextlib.suppress(_Enough), _interrupt_after(0.005):  # a second signal may come after the wait
-            _raises(_Enough, run)
-        # A signal between the call and the wait leaves the program running, which only a wait can end.
-        with contextlib.suppress(Exception), _interrupt_after(0.005):
-            for x in started:
-                x.block_until_ready()
+            _raises(_Enough, lambda: self.endless(1.0).block_until_ready())
+        # A signal between the call and the wait leaves the program running, which only an interrupted wait can end.
+        ended = False
+        while not ended:
+            with contextlib.suppress(Exception), _interrupt_after(0.005):
+                _native.synchronize()
+                ended = True
 
     # -- calls that compile
     def new_shape(self) -> None:

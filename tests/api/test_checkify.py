@@ -255,7 +255,8 @@ def test_values_in_messages_are_arrays_as_elsewhere():
 
 @pytest.mark.parametrize("fun", [
     lambda x: jnp.nonzero(x, size=3), lambda x: jnp.nonzero(x, size=1), lambda x: jnp.where(x > 0, size=7, fill_value=9),
-    lambda x: jnp.flatnonzero(x, size=2), lambda x: jnp.unique(x, size=2), lambda x: jnp.extract(x > 0, x, size=4, fill_value=0),
+    lambda x: jnp.flatnonzero(x, size=2), lambda x: jnp.unique(x, size=2),
+    lambda x: jnp.extract(x > 0, x, size=4, fill_value=0),
     lambda x: jnp.union1d(x, x + 1, size=5), lambda x: jnp.argwhere(x, size=2)])
 def test_library_functions_of_a_size_have_no_index_out_of_bounds(fun):
     x = jnp.array([0, 1, 0, 2, 3])

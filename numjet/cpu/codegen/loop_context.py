@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 from typing import NamedTuple
 
 from numjet.cpu.analysis.affine import AffineForms
@@ -28,11 +27,13 @@ class VectorLoop(Fields):
     body: Sequence[Stmt] = ()
     bound: dict[int, Expr] = default_factory(dict)
     stored: dict[tuple[Buffer, int], Expr] = default_factory(dict)
+    _neighbours: Neighbours | None = None
 
-    @cached_property
     def neighbours(self) -> Neighbours:
         """The elements that an iteration reads."""
-        return Neighbours(self.body)
+        if self._neighbours is None:
+            self._neighbours = Neighbours(self.body)
+        return self._neighbours
 
     def origin(self, e: Expr) -> Expr | None:
         """The expression whose value a variable or an element of memory has, if the iteration has computed it."""

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from numjet.cpu.analysis.affine import AffineForms
 from numjet.cpu.analysis.dependence import Place, own_place
-from numjet.cpu.ir.nodes import Buffer, Call, Copy, Expr, Exprs, Fill, For, Function, Let, Stmt, Store
+from numjet.cpu.ir.nodes import Buffer, Call, Copy, Expr, Exprs, Fill, For, Function, GemmWithEpilogue, Let, Stmt, Store
 from numjet.cpu.ir.rewrite import Rewrite
 from numjet.cpu.ir.traversal import blocks, expressions, map_locations, nodes, operands, static_trips, touches, walk
 from numjet.cpu.passes.manager import Pass
@@ -121,8 +121,11 @@ def rows(function: Function, target: Target, recorder: Recorder | None = None) -
 
 
 def _loops(block: Sequence[Stmt], around: tuple[For, ...]) -> Iterator[tuple[tuple[For, ...], For]]:
-    """Every loop, inner ones first, with those around it."""
+    """Every loop, inner ones first, with those around it. Those of an epilogue run in several threads at a time, on parts that
+    have no number: none is one row's only reader."""
     for stmt in block:
+        if isinstance(stmt, GemmWithEpilogue):
+            continue
         outer = (*around, stmt) if isinstance(stmt, For) else around
         for inner in blocks(stmt):
             yield from _loops(inner, outer)

@@ -6,7 +6,7 @@ from collections import defaultdict
 import numpy as np
 
 from numjet.cpu.analysis.affine import AffineForms
-from numjet.cpu.ir.nodes import Buffer, Expr, For, Function, Stmt, Store
+from numjet.cpu.ir.nodes import Buffer, Call, Expr, For, Function, GemmWithEpilogue, Stmt, Store
 from numjet.cpu.ir.traversal import nodes, operands, walk, written
 from numjet.cpu.verification.accesses import DEEPEST, AccessWalk, Known
 
@@ -48,6 +48,17 @@ class _Outside(AccessWalk):
             _Inside(stmt, self.values, int(start.flat[0]), int(stop.flat[0])).test()
         with self.inside(stmt, *(first if first is not None else (None, np.asarray(True)))):
             self.body(stmt)
+
+
+    def call(self, stmt: Call) -> None:
+        """Parts of a product run the epilogue side by side: rows of different parts are unordered."""
+        rows = self.value(stmt.args[2]) if isinstance(stmt, GemmWithEpilogue) and isinstance(stmt.args[2], Expr) else None
+        if rows is None or not isinstance(stmt, GemmWithEpilogue) or not isinstance(stmt.body[0], For):
+            return
+        columns = self.value(stmt.args[3]) if isinstance(stmt.args[3], Expr) else None
+        for var, value in zip(stmt.bounds, (np.asarray(0), rows, np.asarray(0), columns), strict=True):
+            self.bind(var, value)
+        _Inside(stmt.body[0], self.values, 0, int(rows.flat[0])).test()
 
 
 class _Inside(AccessWalk):

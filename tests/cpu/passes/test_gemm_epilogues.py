@@ -10,11 +10,12 @@ import numjet.numpy as jnp
 from numjet import _native
 from numjet.cpu import compiler
 from numjet.cpu.ir import parser
-from numjet.cpu.ir.nodes import Call, Function, GemmWithEpilogue
+from numjet.cpu.ir.nodes import Call, Function, GemmWithEpilogue, Store
 from numjet.cpu.ir.printer import show
 from numjet.cpu.ir.traversal import walk
 from numjet.cpu.kernels.products import GEMM, THEN
-from numjet.cpu.verification import verifier
+from numjet.cpu.native_code import jit
+from numjet.cpu.verification import races, verifier
 from numjet.cpu.verification.interpreter import interpret
 
 BF16 = np.dtype(ml_dtypes.bfloat16)
@@ -176,3 +177,27 @@ def test_tiles_break_no_rules():
     found.bounds = found.bounds[:2]
     with pytest.raises(verifier.LoopIRError, match="four bounds and one loop"):
         verifier.check(function)
+
+
+def test_rows_of_an_epilogue_have_temporaries_of_their_own(rng):
+    """Threads compute parts of the product side by side: a row that all of them wrote to mixed up their numbers."""
+    a, b, p = (rng.standard_normal(s).astype(np.float32) for s in ((1000, 64), (64, 64), (1000, 4)))
+
+    def interpolated(a, b, p):
+        return jnp.einsum("nijk,ni,nj,nk->n", jnp.transpose((a @ b).reshape(-1, 4, 4, 4), (0, 3, 2, 1)), p, p, p)
+    function, _ = compiler.optimized(nj.make_jaxpr(interpolated)(a, b, p), "f", jit.host())
+    assert tiles(function) and races.find(function) is None
+    cubes = (a.astype(np.float64) @ b).reshape(-1, 4, 4, 4).transpose(0, 3, 2, 1)
+    found, expected = nj.jit(interpolated), np.einsum("nijk,ni,nj,nk->n", cubes, p, p, p)
+    for _ in range(20):
+        np.testing.assert_allclose(found(a, b, p), expected, rtol=1e-3, atol=1e-2)
+
+
+def test_races_between_rows_of_an_epilogue_are_found():
+    """The verifier refuses a program whose rows of a product share one element."""
+    function, _ = compiler.optimized(nj.make_jaxpr(lambda x, w: jnp.tanh(x @ w) * 2)(X, W.astype(np.float32)), "f", jit.host())
+    assert races.find(function) is None
+    store = next(s for s in walk(tiles(function)[0].body) if isinstance(s, Store))
+    store.index = function.exprs.index(0)
+    race = races.find(function)
+    assert race is not None and "both touch" in str(race)

@@ -22,7 +22,7 @@ def load_group(addresses: Addresses, request: StridedLoad) -> Value | None:
     lanes = context.lanes
     if mask is not None or request.guarded or lanes & (lanes - 1) or context.vector is None:
         return None
-    found = context.vector.neighbours.group(buffer, index)
+    found = context.vector.neighbours().group(buffer, index)
     if found is None:
         return None
     member, size = found
