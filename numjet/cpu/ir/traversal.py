@@ -173,6 +173,12 @@ def blocks(stmt: Stmt) -> list[list[Stmt]]:
     return []
 
 
+def side_by_side(stmt: Stmt) -> bool:
+    """Whether the blocks inside a statement run several times at once, in threads: what they only keep for themselves must not
+    share memory."""
+    return isinstance(stmt, GemmWithEpilogue) or (isinstance(stmt, For) and stmt.mode == "parallel")
+
+
 def walk(block: Sequence[Stmt]) -> list[Stmt]:
     """Every statement of a block in preorder."""
     return _native.statements(block, _PLAIN, blocks)

@@ -10,8 +10,8 @@ import functools
 from collections.abc import Iterator, Sequence
 
 from numjet import _native
-from numjet.cpu.ir.nodes import Call, Expr, For, Function, GemmWithEpilogue, Stmt
-from numjet.cpu.ir.traversal import blocks, upper_bound
+from numjet.cpu.ir.nodes import Call, Expr, Function, GemmWithEpilogue, Stmt
+from numjet.cpu.ir.traversal import blocks, side_by_side, upper_bound
 from numjet.cpu.kernels import lapack
 from numjet.cpu.kernels.products import GEMM, THEN
 
@@ -26,7 +26,7 @@ _ROWS_PER_CHUNK = 32768  # kChunkElements of native/kernels/sort/rows.h
 
 
 def routines(function: Function) -> list[tuple[Call, bool]]:
-    """The calls of a planned function, and whether they are in a parallel loop, whose chunks run concurrently."""
+    """The calls of a planned function, and whether they are in a block that runs several times at once."""
     return list(_calls(function.body, False))
 
 
@@ -34,7 +34,7 @@ def _calls(block: list[Stmt], parallel: bool) -> Iterator[tuple[Call, bool]]:
     for stmt in block:
         if isinstance(stmt, Call):
             yield stmt, parallel
-        inside = parallel or isinstance(stmt, For) and stmt.mode == "parallel"
+        inside = parallel or side_by_side(stmt)
         for inner in blocks(stmt):
             yield from _calls(inner, inside)
 

@@ -1,9 +1,9 @@
 """Static memory planning: every temporary gets its place in the scratch arena.
 
 A temporary lives from the first to the last statement that touches it, in the innermost block that holds all of these
-statements; a loop counts as one statement for what is touched outside of it too, a parallel loop for everything
-inside. Temporaries that live at different times get the same bytes (greedy first fit, largest first). Those that change
-places live as long as any of them.
+statements; a loop counts as one statement for what is touched outside of it too, a parallel loop and the epilogue of a product
+for everything inside. Temporaries that live at different times get the same bytes (greedy first fit, largest first). Those that
+change places live as long as any of them.
 """
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from heapq import heappop, heappush
 
 import numpy as np
 
-from numjet.cpu.ir.nodes import Buffer, For, Function, Stmt, SwapBuffers
-from numjet.cpu.ir.traversal import blocks, touches, walk
+from numjet.cpu.ir.nodes import Buffer, Function, Stmt, SwapBuffers
+from numjet.cpu.ir.traversal import blocks, side_by_side, touches, walk
 from numjet.cpu.passes.manager import Pass
 
 ALIGNMENT = 64
@@ -96,13 +96,13 @@ def _in_time(spans: dict[Buffer, tuple[int, int]]) -> int:
 
 def _collect(block: list[Stmt], prefix: Path, touched: dict[Buffer, list[Path]], order: dict[Path, tuple[int, int]],
              clock: list[int], shared: Path | None = None) -> None:
-    """Records where every temporary is touched, and the time span of every statement. shared: the parallel loop around,
-    whose iterations run at the same time."""
+    """Records where every temporary is touched, and the time span of every statement. shared: the statement
+    around whose blocks run several times at once."""
     for k, stmt in enumerate(block):
         start = clock[0]
         clock[0] += 1
         path = (*prefix, (id(block), k))
-        around = path if shared is None and isinstance(stmt, For) and stmt.mode == "parallel" else shared
+        around = path if shared is None and side_by_side(stmt) else shared
         for buffer in touches(stmt):
             if buffer in touched:
                 touched[buffer].append(around or path)
