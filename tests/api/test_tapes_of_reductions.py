@@ -53,7 +53,8 @@ def test_every_shape_and_block_of_axes(rng, x64, dtype):
                     assert np.asarray(found).tobytes() == np.asarray(expected).tobytes(), (name, shape, axes, special)
 
 
-def test_no_python():
+def test_no_python(one_platform):
+    """Where the devices of another platform are listed, every call asks whether it is meant for one of them."""
     x, m = jnp.arange(13.0), jnp.arange(77).reshape(7, 11)   # signatures of their own
     for fun in (lambda: x.sum(), lambda: m.sum(), lambda: m.max(axis=0), lambda: m.min(axis=1), lambda: x.prod(),
                 lambda: (x > 3).any(), lambda: (m > 3).all(axis=1), lambda: x.mean()):
