@@ -366,8 +366,15 @@ def _inner_loop(op: Op, params: dict[str, Any], values: list[np.ndarray], out: n
         ufunc = ufunc.get(values[0].dtype.kind)
     if ufunc is None or params or not all(v.shape == out.shape or not v.ndim for v in values):
         return None
-    types = f"{''.join(v.dtype.char for v in values)}->{out.dtype.char}"
-    return (ufunc, ufunc.types.index(types)) if types in ufunc.types else None
+    number = _loop_number(ufunc, [*values, out])
+    return None if number is None else (ufunc, number)
+
+
+def _loop_number(ufunc: np.ufunc, operands: Sequence[np.ndarray]) -> int | None:
+    """The number of a ufunc's inner loop for operands of these dtypes, the result last; None: it has none."""
+    *ins, out = (x.dtype.char for x in operands)
+    types = f"{''.join(ins)}->{out}"
+    return ufunc.types.index(types) if types in ufunc.types else None
 
 
 def _loops(eqn: JaxprEqn) -> LoopPlan | None:
@@ -382,8 +389,8 @@ def _step_of_ufunc(ufunc: Any, values: list[np.ndarray], out: np.ndarray) -> tup
         return None
     if ufunc is np.where:
         return "select", None
-    types = f"{''.join(v.dtype.char for v in values)}->{out.dtype.char}"
-    return ("loop", (ufunc, ufunc.types.index(types))) if types in ufunc.types else None
+    number = _loop_number(ufunc, [*values, out])
+    return None if number is None else ("loop", (ufunc, number))
 
 
 def _reduction(op: Op, params: dict[str, Any], value: np.ndarray, out: np.ndarray) -> tuple[Any, ...] | None:
@@ -395,13 +402,12 @@ def _reduction(op: Op, params: dict[str, Any], value: np.ndarray, out: np.ndarra
     if found is None or not axes or axes != list(range(axes[0], axes[0] + len(axes))) or out.dtype != value.dtype:
         return None
     ufunc, initial = found
-    types = f"{value.dtype.char}{value.dtype.char}->{value.dtype.char}"
-    if types not in ufunc.types:
+    number = _loop_number(ufunc, [value, value, value])
+    if number is None:
         return None
     first = None if initial is None else np.asarray(initial).astype(value.dtype).tobytes()
     shape = value.shape
-    return (ufunc, ufunc.types.index(types), first, prod(shape[:axes[0]]), prod(shape[a] for a in axes),
-            prod(shape[axes[-1] + 1:]))
+    return ufunc, number, first, prod(shape[:axes[0]]), prod(shape[a] for a in axes), prod(shape[axes[-1] + 1:])
 
 
 def _broadcast_strides(value: np.ndarray, out: np.ndarray, dimensions: Sequence[int]) -> tuple[int, ...]:

@@ -113,7 +113,7 @@ class _Reader:
                 self.array(x, where)
         elif isinstance(x, np.dtype):
             self.dtype(x, where)
-        elif kind is types.ModuleType or kind is Facade:
+        elif kind in _MODULES:
             self.module(x, (), where)
         else:
             self.callable(x, where)
@@ -339,7 +339,7 @@ class _Reader:
             where = f"'{name}', which '{code.co_name}' reads,"
             self.add("global", repr(name), attributes)
             found = scope.get(name, builtins.get(name, _ABSENT))
-            if type(found) in (types.ModuleType, Facade):
+            if type(found) in _MODULES:
                 self.module(found, attributes, where)
             elif found is not _ABSENT:
                 self.value(found, where)
@@ -371,6 +371,7 @@ class _Reader:
 
 
 _ABSENT = object()
+_MODULES = (types.ModuleType, Facade)
 _DISPATCHER = type(np.sum)   # of functions that other arrays may implement
 
 

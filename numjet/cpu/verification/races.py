@@ -52,13 +52,15 @@ class _Outside(AccessWalk):
 
     def call(self, stmt: Call) -> None:
         """Parts of a product run the epilogue side by side: rows of different parts are unordered."""
-        rows = self.value(stmt.args[2]) if isinstance(stmt, GemmWithEpilogue) and isinstance(stmt.args[2], Expr) else None
-        if rows is None or not isinstance(stmt, GemmWithEpilogue) or not isinstance(stmt.body[0], For):
+        if not isinstance(stmt, GemmWithEpilogue):
             return
-        columns = self.value(stmt.args[3]) if isinstance(stmt.args[3], Expr) else None
+        rows, columns = (self.value(a) if isinstance(a, Expr) else None for a in stmt.args[2:4])
+        loop = stmt.body[0]
+        if rows is None or not isinstance(loop, For):
+            return
         for var, value in zip(stmt.bounds, (np.asarray(0), rows, np.asarray(0), columns), strict=True):
             self.bind(var, value)
-        _Inside(stmt.body[0], self.values, 0, int(rows.flat[0])).test()
+        _Inside(loop, self.values, 0, int(rows.flat[0])).test()
 
 
 class _Inside(AccessWalk):

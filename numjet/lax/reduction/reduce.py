@@ -352,15 +352,13 @@ def reduce_min(operand: Any, axes: Any) -> Any:
 # -------------------------------------------------------------------------------------------- and, or, xor
 
 def _bitwise_eager(bitwise: np.ufunc, logical: np.ufunc) -> Callable[..., np.ndarray]:
-    def plan(dtype: np.dtype) -> tuple[np.ufunc, Any] | None:
-        ufunc = logical if dtype.kind == "b" else bitwise
-        return (ufunc, ufunc.identity) if accumulator(dtype) is dtype else None
+    def ufunc(dtype: np.dtype) -> np.ufunc:
+        return logical if dtype.kind == "b" else bitwise
 
-    @with_reduction(plan)
+    @with_reduction(lambda dtype: (ufunc(dtype), ufunc(dtype).identity) if accumulator(dtype) is dtype else None)
     def eager(x: np.ndarray, *, axes: Ints) -> np.ndarray:
         wide = accumulator(x.dtype)
-        ufunc = logical if x.dtype.kind == "b" else bitwise
-        return np.asarray(ufunc.reduce(x.astype(wide, copy=False), axis=axes)).astype(x.dtype, copy=False)
+        return np.asarray(ufunc(x.dtype).reduce(x.astype(wide, copy=False), axis=axes)).astype(x.dtype, copy=False)
     return eager
 
 

@@ -39,14 +39,15 @@ def load_group(addresses: Addresses, request: StridedLoad) -> Value | None:
 def _member(addresses: Addresses, request: StridedLoad, first: Expr, at: int, length: int, member: int) -> Value:
     """One element of the short vectors that begin `at` elements behind `first`."""
     w, buffer, step, lanes = addresses.writer, request.buffer, request.step, addresses.context.lanes
-    if step is None:
-        fetch_ahead(addresses, buffer, request.start)
     address = addresses.elements(buffer, first) if step is None else addresses.element(buffer, first)
     scope = addresses.hoist_load(address.depth, buffer, first)
     reads = addresses.reads(buffer, address.reads)
     key = ("short", address.text, lanes, step, at, length)
     known = w.known.get((*key, member))
     if known is None or known.depth > scope.depth:
+        if step is None and at == 0:   # once for all members
+            fetch_ahead(addresses, buffer, first)
+            addresses.hoist_load(address.depth, buffer, first)
         vectors = _groups(addresses, buffer, address.text, step, at, length)
         for k, text in enumerate(deinterleave(w, memory_type(buffer.dtype), lanes, vectors)):
             w.define((*key, k), text, lanes, reads)
@@ -67,4 +68,3 @@ def _groups(addresses: Addresses, buffer: Buffer, address: str, step: int | None
         pieces = [w.shuffle(element, size, a, b, range(2 * size)) for a, b in zip(pieces[::2], pieces[1::2], strict=True)]
         size *= 2
     return pieces
-
