@@ -90,7 +90,40 @@ def test_unique_of_nothing_needs_a_filler():
         assert "ValueError" in got
 
 
+_VAGUE = "jnp.broadcast_to(1., 3)"
+_SQUARE = "jnp.broadcast_to(1., (3, 3))"
+
+
+@pytest.mark.parametrize("text, weak", [
+    *[(text.replace("X", _VAGUE), True) for text in ("jnp.interp(X, X, X)", "jnp.convolve(X, X[:1])", "jnp.diag(X)",
+      "jnp.polysub(X, X[1:])", "jnp.insert(X, 0, 1.)", "jnp.cross(X[:2], X[:2])", "jnp.correlate(X, X[:1])")],
+    *[(text.replace("X", _SQUARE), True) for text in ("jnp.diagonal(X)", "jnp.diag(X, 1)")],
+    *[(text, True) for text in ("jnp.sinc(0.5)", "jnp.hypot(3, 4)", "jnp.heaviside(0.5, 2)", "jnp.round(0.55, 1)")],
+    *[(text.replace("X", _VAGUE), False) for text in ("jnp.cross(X, X)", "jnp.sinc(X)", "jnp.hypot(X, 2)", "nn.gelu(X)",
+      "jnp.heaviside(X, 2.)", "jnp.round(X, 1)", "jnp.polyval(X, 2.)", "jnp.diagflat(X)", "jnp.interp(X, f32, f32)")],
+    ("nn.gelu(0.5)", False), ("jnp.choose(0, [1, 2])", False), (f"jnp.linalg.inv({_SQUARE}[:1, :1])", False),
+    (f"jnp.linalg.diagonal({_SQUARE})", False)])
+def test_weak_types(text, weak):
+    """As JAX has them: of `where` only for scalars, of pads and products of weakly typed arrays always."""
+    for got in jax_tables.evaluate("numjet", [("", text, False)], jax_diff_cases.OPERANDS)[0]:
+        assert got[0][1] is weak, got
+
+
+@pytest.mark.parametrize("text, dtype", [
+    ("jsp.stats.norm.logpdf(f32, 0., c64)[1].real * 1j", "complex64"), ("jsp.stats.sem(c64)", "complex64"),
+    ("jsp.stats.cauchy.ppf(c64)[2].real", "float32"),
+    ("jsp.interpolate.RegularGridInterpolator((jnp.arange(4.),), f16, 'nearest')(jnp.array([0.5]))", "float16"),
+    ("jsp.interpolate.RegularGridInterpolator((jnp.arange(4, dtype='i8'),), f32)(f32[:1])", "float32"),
+    ("jsp.spatial.transform.Rotation.from_rotvec(f32_2[None]).as_matrix()[0, 1]", "float32"),
+    ("jsp.spatial.transform.Rotation.from_euler('x', f32[:1]).as_quat()", "float32")])
+def test_dtypes_of_libraries(text, dtype):
+    for got in jax_tables.evaluate("numjet", [("", text, True)], jax_diff_cases.OPERANDS)[0]:
+        assert got[0][0] == dtype and np.isfinite(np.array(got[0][3])).all(), got
+
+
 @pytest.mark.parametrize("text, error", [
+    *[(f"jsp.stats.{name}(c64)", "TypeError") for name in ("expon.logpdf", "laplace.cdf", "uniform.pdf", "gumbel_r.ppf",
+      "gumbel_l.sf")], ("jsp.stats.gaussian_kde(f32)(c64)", "NotImplementedError"), ("nn.one_hot(i32, 3.0)", "TypeError"),
     ("f32.at[0].apply(lambda v: v > 1)", "ValueError"), ("i32.at[:].apply(lambda v: v + 0.5)", "ValueError"),
     ("f32.at[jnp.array([0, 0])].apply(lambda v: v[None])", "ValueError"), ("f32_0.at[0].get(mode='fill')", "IndexError"),
     ("f32_0.at[0].set(7, mode='wrap')", "IndexError"), ("jnp.zeros((0, 0))[0]", "IndexError")])

@@ -16,7 +16,7 @@ from numjet.lax.elementwise import compare, convert, special, transcendental
 from numjet.lax.indexing import slicing
 from numjet.lax.shape.rearrange import reshape
 from numjet.numpy.core.concrete import value_of
-from numjet.numpy.core.promotion import array_arg, promote_args_inexact
+from numjet.numpy.core.promotion import array_arg, promote_args_inexact, strong_array
 
 _SELU_ALPHA, _SELU_SCALE = 1.6732632423543772, 1.0507009873554805   # Klambauer et al., 2017
 
@@ -262,7 +262,7 @@ def gelu(x: Any, approximate: bool = True) -> Any:
     >>> round(float(gelu(1.0)), 4), round(float(gelu(1.0, approximate=False)), 4)
     (0.8412, 0.8413)
     """
-    x = _inexact("gelu", x)
+    x = strong_array(_inexact("gelu", x))
     near = jnp.clip(x, -_CERTAIN, _CERTAIN)
     if approximate:
         inner = math.sqrt(2 / math.pi) * (near + 0.044715 * (near * near * near))
@@ -336,7 +336,7 @@ def one_hot(x: Any, num_classes: Any, *, dtype: Any = None, axis: int = -1) -> A
     range.
 
     x: integers of any shape. dtype: default the float one. axis: position of the new axis in the result. Indices of other
-    dtypes warn. Errors if num_classes is traced: it decides the shape.
+    dtypes warn. TypeError if num_classes is traced, as it decides the shape, or no integer.
 
     >>> import numjet.numpy as jnp
     >>> one_hot(jnp.array([0, 2]), 3).tolist()
@@ -344,6 +344,7 @@ def one_hot(x: Any, num_classes: Any, *, dtype: Any = None, axis: int = -1) -> A
     """
     if not isinstance(num_classes, Dimension) and value_of(num_classes) is None:
         raise errors.ConcretizationTypeError(num_classes, "It arose in jax.nn.one_hot argument `num_classes`.")
+    num_classes = axes.as_shape((num_classes,), "num_classes")[0]
     x = jnp.asarray(x)
     if x.dtype not in dtypes.INTEGRAL:
         warnings.warn(f"jax.nn.one_hot input should be integer-typed; got dtype={x.dtype.name}", DeprecationWarning,

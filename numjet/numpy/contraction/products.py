@@ -13,7 +13,7 @@ from numjet.lax.elementwise import arithmetic
 from numjet.lax.shape import join, rearrange
 from numjet.lax.shape.create import iota
 from numjet.numpy.contraction.dot import _times
-from numjet.numpy.core.promotion import array_arg, check_out, promote_args
+from numjet.numpy.core.promotion import array_arg, check_out, promote_args, strong_array
 from numjet.numpy.indexing.subscript import getitem
 from numjet.numpy.reduction.reductions import sum as reduce_sum
 from numjet.numpy.shaping.manipulation import moveaxis
@@ -61,7 +61,7 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
         x, y = arithmetic.neg(_times(az[0], by)), _times(az[0], bx)
     else:
         x, y = _difference(ay, bz[0], az[0], by), _difference(az[0], bx, ax, bz[0])
-    out = join.concatenate([rearrange.expand_dims(c, (-1,)) for c in (x, y, z)], x.ndim)
+    out = join.concatenate([rearrange.expand_dims(c, (-1,)) for c in map(strong_array, (x, y, z))], x.ndim)
     return moveaxis(out, -1, axisc)
 
 

@@ -77,6 +77,11 @@ def strong_array(x: Any) -> Any:
     return convert.convert_dtype(x, aval.dtype, False) if aval.weak_type else x
 
 
+def strong_beyond_scalars(x: Any) -> Any:
+    """An array of rank 1 or more without weak type: that of functions which JAX writes with `where`."""
+    return strong_array(x) if x.ndim else x
+
+
 def array_arg(name: str, x: Any, position: int = 0) -> Any:
     """`to_array` of an argument of the function `name`, with the TypeError of `check_arraylike`."""
     if type(x) is Array or isinstance(x, Tracer):

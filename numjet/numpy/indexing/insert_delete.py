@@ -98,7 +98,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
     count = values.shape[0] if positions.shape[0] == 1 else positions.shape[0]
     positions = broadcast_to(positions, (count,))
     values = broadcast_to(values, (count, *front.shape[1:]))
-    return moveaxis(_interleaved(front, positions, convert.convert_element_type(values, front.dtype)), 0, dim)
+    return moveaxis(_interleaved(front, positions, convert.convert_dtype(values, front.dtype, front.weak_type)), 0, dim)
 
 
 def _ranked(x: Any, ndim: int) -> Any:

@@ -25,6 +25,7 @@ from numjet.numpy.core.promotion import (
     operand,
     promote_dtypes,
     promote_shapes,
+    strong_array,
     to_array,
 )
 from numjet.numpy.indexing.nonzero import nonzero
@@ -171,7 +172,8 @@ def choose(a: Any, choices: Sequence[Any] | Any, out: None = None, mode: str = "
     else:
         raise ValueError(f"mode={mode!r} not understood. Must be 'raise', 'wrap', or 'clip'")
     a, *cases = promote_shapes("choose", convert.convert_element_type(a, _INT32), *cases)
-    return rearrange.squeeze(take_along_axis(stack(cases), rearrange.expand_dims(a, (0,)), 0, mode="promise_in_bounds"), (0,))
+    found = take_along_axis(stack(cases), rearrange.expand_dims(a, (0,)), 0, mode="promise_in_bounds")
+    return strong_array(rearrange.squeeze(found, (0,)))
 
 
 def compress(condition: Any, a: Any, axis: int | None = None, *, size: int | None = None, fill_value: Any = 0,

@@ -17,7 +17,7 @@ from numjet.lax.elementwise import arithmetic, bitwise, compare, convert
 from numjet.lax.shape import create, rearrange
 from numjet.numpy.contraction import dot, products
 from numjet.numpy.core.promotion import (
-    array_arg, as_dtype, check_arraylike, literal, promote_args, promote_args_inexact, to_array,
+    array_arg, as_dtype, check_arraylike, literal, promote_args, promote_args_inexact, strong_array, to_array,
 )
 from numjet.numpy.linalg.factorizations import (
     EighResult as EighResult, EigResult as EigResult, QRResult as QRResult, SlogdetResult as SlogdetResult,
@@ -266,7 +266,7 @@ def diagonal(x: Any, /, *, offset: int = 0) -> Any:
     >>> diagonal(jnp.array([[1, 2], [3, 4]])).tolist()
     [1, 4]
     """
-    return products.diagonal(x, offset, -2, -1)
+    return strong_array(products.diagonal(x, offset, -2, -1))
 
 
 def matmul(x1: Any, x2: Any, /, *, precision: Any = None, preferred_element_type: Any = None) -> Any:

@@ -22,7 +22,7 @@ from numjet.lax.tangent import zeros_like_aval
 from numjet.lax.templates import call
 from numjet.numpy.contraction.dot import matmul
 from numjet.numpy.core.creation import arange
-from numjet.numpy.core.promotion import as_dtype, broadcast_to, check_arraylike, promote_args_inexact, to_array
+from numjet.numpy.core.promotion import as_dtype, broadcast_to, check_arraylike, promote_args_inexact, strong_array, to_array
 from numjet.numpy.indexing.subscript import getitem
 from numjet.numpy.indexing.where import where
 from numjet.numpy.reduction import reductions
@@ -299,7 +299,7 @@ def inv(a: Any) -> Any:
     >>> inv(jnp.array([[2.0, 0.0], [0.0, 4.0]])).tolist()
     [[0.5, 0.0], [0.0, 0.25]]
     """
-    a = _square("inv", a)
+    a = strong_array(_square("inv", a))
     return lu_factors.inverse(a)
 
 

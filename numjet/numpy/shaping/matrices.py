@@ -13,7 +13,7 @@ from numjet.lax.axes import as_shape
 from numjet.lax.elementwise import arithmetic, compare, convert
 from numjet.lax.shape import create, join, rearrange
 from numjet.numpy.core.arrays import to_device
-from numjet.numpy.core.promotion import array_arg, literal, to_array
+from numjet.numpy.core.promotion import array_arg, literal, strong_array, to_array
 from numjet.numpy.indexing.subscript import getitem
 from numjet.numpy.indexing.where import choose_by
 
@@ -131,11 +131,11 @@ def diag(v: Any, k: int = 0) -> Any:
 
 def _on_diagonal(v: Any, k: int) -> Any:
     n = v.shape[0] + abs(k)
-    zero = to_array(np.zeros((), v.dtype))
-    padded = join.pad(v, zero, [(max(0, k), max(0, -k), 0)])
+    zero = literal(0, v.dtype, v.weak_type)
+    padded = join.pad(v, to_array(zero), [(max(0, k), max(0, -k), 0)])
     rows, columns = _rows_and_columns((n, n))
     full = rearrange.broadcast_in_dim(padded, (n, n), (1,))
-    return choose_by("diag", compare.eq_p.bind(_offset(rows, k), columns), full, literal(0, v.dtype, v.weak_type))
+    return choose_by("diag", compare.eq_p.bind(_offset(rows, k), columns), full, zero)
 
 
 def _of_diagonal(v: Any, k: int) -> Any:
@@ -152,4 +152,4 @@ def diagflat(v: Any, k: int = 0) -> Any:
     [[1, 0], [0, 2]]
     """
     v = array_arg("diagflat", v)
-    return _on_diagonal(rearrange.reshape(v, (v.size,)), operator.index(k))
+    return strong_array(_on_diagonal(rearrange.reshape(v, (v.size,)), operator.index(k)))

@@ -208,7 +208,7 @@ def _slide(a: Any, v: Any, mode: str, precision: Any, preferred: Any, name: str,
     if low < 0:
         raise ValueError("mode must be one of ['full', 'same', 'valid']")
     if m == 1:
-        padded = join.pad(a, np.zeros((), a.dtype)[()], [(low, high, 0)])
+        padded = join.pad(a, to_array(literal(0, a.dtype, a.weak_type)), [(low, high, 0)])
         out = _times(padded, broadcast_to(v, padded.shape))
         return out if preferred is None else as_dtype(out, dtypes.check_user_dtype(preferred, name))
     out = conv_general_dilated(rearrange.expand_dims(a, (0, 1)), rearrange.expand_dims(flip(v), (0, 1)), (1,), [(low, high)],

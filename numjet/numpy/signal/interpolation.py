@@ -49,7 +49,8 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     if period is not None:
         x, xp, fp = _periodic(x, xp, fp, period)
         left = right = None
-    return promotion.strong_array(_evaluate(x, xp, fp, left, right))
+    out = _evaluate(x, xp, fp, left, right)
+    return out if x.weak_type and xp.weak_type and fp.weak_type else promotion.strong_array(out)
 
 
 def _periodic(x: Any, xp: Any, fp: Any, period: Any) -> tuple[Any, Any, Any]:

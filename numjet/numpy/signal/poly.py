@@ -18,9 +18,11 @@ from numjet.numpy.core.concrete import known
 from numjet.numpy.core.promotion import (
     array_arg,
     check_arraylike,
+    literal,
     promote_args,
     promote_args_inexact,
     promote_dtypes,
+    strong_array,
     to_array,
 )
 from numjet.numpy.indexing.subscript import getitem, scatter_update
@@ -32,7 +34,7 @@ from numjet.numpy.ufuncs.arithmetic import add, multiply, true_divide
 
 def _padded(x: Any, size: int) -> Any:
     """Coefficients with zeros in front."""
-    return join.pad(x, np.zeros((), x.dtype)[()], [(size - x.shape[0], 0, 0)]) if x.shape[0] < size else x
+    return join.pad(x, to_array(literal(0, x.dtype, x.weak_type)), [(size - x.shape[0], 0, 0)]) if x.shape[0] < size else x
 
 
 def _same_degree(name: str, a1: Any, a2: Any) -> tuple[Any, Any]:
@@ -128,7 +130,7 @@ def polyval(p: Any, x: Any, *, unroll: int = 16) -> Any:
     for k in range(count):
         c = broadcast_to(getitem(p, k), shape)
         out = c if k == 0 else add(multiply(out, x), c)
-    return out
+    return strong_array(out)
 
 
 def _check_vector(name: str, p: Any) -> None:

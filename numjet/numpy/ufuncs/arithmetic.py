@@ -512,7 +512,7 @@ def _round_to(x: Any, decimals: int) -> Any:
         scaled = mul_p.bind(wide, factor)
         finite = compare.is_finite_p.bind(scaled)
         out = compare.select_n_p.bind(finite, wide, div_p.bind(_half_even(scaled), factor))
-    return as_dtype(out, x.aval.dtype, x.aval.weak_type)
+    return as_dtype(strong_array(out) if x.aval.shape else out, x.aval.dtype, x.aval.weak_type)
 
 
 def around(a: Any, decimals: int = 0, out: None = None) -> Any:

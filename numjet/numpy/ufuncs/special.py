@@ -24,6 +24,7 @@ from numjet.numpy.core.promotion import (
     operand_inexact,
     operands,
     operands_inexact,
+    strong_beyond_scalars,
     to_array,
 )
 from numjet.numpy.indexing.where import choose_by
@@ -133,7 +134,7 @@ def hypot(x1: Any, x2: Any, /) -> Any:
     ratio = div_p.bind(small, divisor)
     safe = select_n_p.bind(infinite, ratio, literal(0.0, dtype))
     factor = arithmetic.sqrt_p.bind(add_p.bind(literal(1.0, dtype), arithmetic.square_p.bind(safe)))
-    return select_n_p.bind(infinite, mul_p.bind(large, factor), literal(math.inf, dtype))
+    return strong_beyond_scalars(select_n_p.bind(infinite, mul_p.bind(large, factor), literal(math.inf, dtype)))
 
 
 def copysign(x1: Any, x2: Any, /) -> Any:
@@ -158,7 +159,7 @@ def heaviside(x1: Any, x2: Any, /) -> Any:
     zero, one = literal(0.0, dtype), literal(1.0, dtype)
     out = select_n_p.bind(ne_p.bind(x, x), y, x)
     out = select_n_p.bind(gt_p.bind(x, zero), out, one)
-    return select_n_p.bind(lt_p.bind(x, zero), out, zero)
+    return strong_beyond_scalars(select_n_p.bind(lt_p.bind(x, zero), out, zero))
 
 
 def nextafter(x: Any, y: Any, /) -> Any:
@@ -207,7 +208,7 @@ def sinc(x: Any, /) -> Any:
     series: Any = literal(_SINC_TERMS[-1], dtype)
     for c in reversed(_SINC_TERMS[:-1]):
         series = add_p.bind(mul_p.bind(series, square), literal(c, dtype))
-    return select_n_p.bind(small, plain, series)
+    return strong_beyond_scalars(select_n_p.bind(small, plain, series))
 
 
 # -------------------------------------------------------------------------------------------- parts of floats

@@ -77,11 +77,11 @@ class RegularGridInterpolator:
 
     def _evaluated(self, flat: Any, method: str) -> Any:
         if method in _DEGREES:
-            return self._masked(self._splined(flat, method), flat)
+            return self._masked(self._splined(flat, method), flat, method)
         position = [self._position(flat[:, d], p) for d, p in enumerate(self.grid)]
         tall = lambda v: v.reshape(-1, *[1] * (self.values.ndim - len(self.grid)))
         out = _nearest(self.values, position) if method == "nearest" else _linear(self.values, position, tall)
-        return self._masked(out, flat)
+        return self._masked(out, flat, method)
 
     def _splined(self, flat: Any, method: str) -> Any:
         """Splines along the last axis of the grid at each point, then along the one before of what these give, and so on."""
@@ -99,9 +99,11 @@ class RegularGridInterpolator:
             return values
         return vmap(at)(flat)
 
-    def _masked(self, out: Any, flat: Any) -> Any:
+    def _masked(self, out: Any, flat: Any, method: str) -> Any:
+        """Values, those outside replaced, in the dtype of values and points; the nearest ones keep theirs."""
         tall = lambda v: v.reshape(-1, *[1] * (self.values.ndim - len(self.grid)))
-        out = jnp.astype(out, dtypes.result_type(out, flat))
+        if method != "nearest":
+            out = jnp.astype(out, dtypes.result_type(out, flat))
         if self.fill_value is not None:
             outside = [(flat[:, d] < p[0]) | (flat[:, d] > p[-1]) for d, p in enumerate(self.grid)]
             out = jnp.where(tall(functools.reduce(operator.or_, outside)), jnp.astype(self.fill_value, out.dtype), out)
@@ -130,7 +132,8 @@ def _increasing(d: int, p: Any, values: Any) -> tuple[Any, Any]:
         raise ValueError(f"The points in dimension {d} must be 1-dimensional, of at least two, got shape {p.shape}")
     if p.shape[0] != values.shape[d]:
         raise ValueError(f"There are {p.shape[0]} points and {values.shape[d]} values in dimension {d}")
-    (p,) = promote_args_inexact("RegularGridInterpolator", p)
+    if p.dtype not in dtypes.INTEGRAL:  # integers take the dtype of the points that they meet
+        (p,) = promote_args_inexact("RegularGridInterpolator", p)
     if isinstance(p, Tracer):
         return p, values
     steps = np.diff(np.asarray(p).astype(np.float64))

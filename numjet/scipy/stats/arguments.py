@@ -6,22 +6,29 @@ from typing import Any
 
 import numjet.numpy as jnp
 from numjet import lax
+from numjet.foundation import dtypes
 from numjet.numpy.core.promotion import promote_args_inexact
 
 LOG_2 = math.log(2.0)
 _WEAKLY_TYPED = frozenset(("binom", "expon", "gennorm", "gumbel_l", "gumbel_r", "multivariate_normal", "poisson", "uniform",
                            "vonmises", "wrapcauchy"))
 LOG_2PI = math.log(2.0 * math.pi)
+_REAL = frozenset(("bernoulli", "expon", "geom", "gumbel_l", "gumbel_r", "laplace", "pareto", "uniform", "wrapcauchy"))
 
 
 def float_args(name: str, *args: Any) -> list[Any]:
     """Arguments in one inexact dtype; weakly typed arrays only for some distributions, as JAX's formulas have it.
 
+    TypeError for complex arguments of distributions whose formulas compare their values.
+
     >>> [x.weak_type for x in (*float_args("norm.pdf", 1, 2.0), *float_args("norm.pdf", jnp.array([1]), 2.0))]
     [True, True, False, False]
     """
     found = promote_args_inexact(name, *args)
-    if any(x.ndim for x in found) and name.partition(".")[0] not in _WEAKLY_TYPED:
+    family = name.partition(".")[0]
+    if family in _REAL and found[0].dtype in dtypes.COMPLEX:
+        raise TypeError(f"{name} does not accept dtype {found[0].dtype}: complex numbers have no order")
+    if any(x.ndim for x in found) and family not in _WEAKLY_TYPED:
         return [lax.convert_element_type(x, x.dtype) for x in found]
     return found
 
@@ -34,8 +41,17 @@ def standard(name: str, x: Any, *rest: Any) -> list[Any]:
     [1.0, 1.0, 2.0]
     """
     x, *params, loc, scale = float_args(name, x, *rest)
-    scale = where_valid(scale > 0, scale)
+    scale = valid_scale(scale)
     return [(x - loc) / scale, *params, loc, scale]
+
+
+def valid_scale(scale: Any) -> Any:
+    """A scale, NaN where it is not positive; complex ones, which have no order, as they are.
+
+    >>> float(valid_scale(jnp.array(-1.0)))
+    nan
+    """
+    return scale if scale.dtype in dtypes.COMPLEX else where_valid(scale > 0, scale)
 
 
 def where_valid(valid: Any, x: Any) -> Any:

@@ -9,7 +9,7 @@ from numjet import random
 from numjet.scipy.special.gamma_family import betainc, betaln, digamma
 from numjet.scipy.special.probability import xlog1py, xlogy
 from numjet.scipy.special.quantiles import betainccinv, betaincinv
-from numjet.scipy.stats.arguments import float_args, standard, where_inside, where_valid
+from numjet.scipy.stats.arguments import float_args, standard, valid_scale, where_inside, where_valid
 from numjet.scipy.stats.publish import exp_of
 from numjet.scipy.stats.tails import log_betainc
 from numjet.scipy.stats.variables import Variable, positive
@@ -83,7 +83,7 @@ def ppf(q: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     1.587
     """
     q, a, b, loc, scale = float_args("beta.ppf", q, a, b, loc, scale)
-    return loc + where_valid(scale > 0, scale) * betaincinv(a, b, q)
+    return loc + valid_scale(scale) * betaincinv(a, b, q)
 
 
 def isf(q: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
@@ -93,7 +93,7 @@ def isf(q: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     0.986
     """
     q, a, b, loc, scale = float_args("beta.isf", q, a, b, loc, scale)
-    return loc + where_valid(scale > 0, scale) * betainccinv(a, b, q)
+    return loc + valid_scale(scale) * betainccinv(a, b, q)
 
 _variable = Variable(__name__, ("a", "b"), (2.0, 3.0), positive)
 rvs = _variable.samples(lambda key, a, b, shape, dtype: random.beta(key, a, b, shape, dtype))

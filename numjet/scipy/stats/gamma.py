@@ -9,7 +9,7 @@ from numjet import random
 from numjet.scipy.special.gamma_family import digamma, gammainc, gammaincc, gammaln
 from numjet.scipy.special.probability import xlogy
 from numjet.scipy.special.quantiles import gammainccinv, gammaincinv
-from numjet.scipy.stats.arguments import float_args, standard, where_inside, where_valid
+from numjet.scipy.stats.arguments import float_args, standard, valid_scale, where_inside, where_valid
 from numjet.scipy.stats.publish import exp_of
 from numjet.scipy.stats.tails import log_gammainc, log_gammaincc
 from numjet.scipy.stats.variables import Variable, positive
@@ -84,7 +84,7 @@ def ppf(q: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Any:
     5.885
     """
     q, a, loc, scale = float_args("gamma.ppf", q, a, loc, scale)
-    return loc + where_valid(scale > 0, scale) * gammaincinv(a, q)
+    return loc + valid_scale(scale) * gammaincinv(a, q)
 
 
 def isf(q: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Any:
@@ -94,7 +94,7 @@ def isf(q: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Any:
     2.423
     """
     q, a, loc, scale = float_args("gamma.isf", q, a, loc, scale)
-    return loc + where_valid(scale > 0, scale) * gammainccinv(a, q)
+    return loc + valid_scale(scale) * gammainccinv(a, q)
 
 _variable = Variable(__name__, ("a",), (2.0,), positive)
 rvs = _variable.samples(lambda key, a, shape, dtype: random.gamma(key, a, shape, dtype))

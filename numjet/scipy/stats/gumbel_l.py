@@ -6,7 +6,7 @@ from typing import Any
 
 import numjet.numpy as jnp
 from numjet import random
-from numjet.scipy.stats.arguments import float_args, where_valid
+from numjet.scipy.stats.arguments import float_args, valid_scale
 from numjet.scipy.stats.gumbel_r import log_density, log_upper
 from numjet.scipy.stats.publish import LocationScale, exp_of, on_probabilities
 from numjet.scipy.stats.variables import EULER, Variable
@@ -27,7 +27,7 @@ def ppf(p: Any, loc: Any = 0, scale: Any = 1) -> Any:
     1.153
     """
     p, loc, scale = float_args("gumbel_l.ppf", p, loc, scale)
-    return loc + where_valid(scale > 0, scale) * on_probabilities(lambda p: jnp.log(-jnp.log1p(-p)))(p)
+    return loc + valid_scale(scale) * on_probabilities(lambda p: jnp.log(-jnp.log1p(-p)))(p)
 
 _variable = Variable(__name__)
 rvs = _variable.samples(lambda key, shape, dtype: -random.gumbel(key, shape, dtype))

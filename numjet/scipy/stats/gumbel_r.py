@@ -6,7 +6,7 @@ from typing import Any
 
 import numjet.numpy as jnp
 from numjet import random
-from numjet.scipy.stats.arguments import float_args, log1mexp, where_inside, where_valid
+from numjet.scipy.stats.arguments import float_args, log1mexp, valid_scale, where_inside
 from numjet.scipy.stats.publish import LocationScale, exp_of, on_probabilities
 from numjet.scipy.stats.variables import EULER, Variable
 
@@ -49,7 +49,7 @@ def ppf(p: Any, loc: Any = 0, scale: Any = 1) -> Any:
     2.992
     """
     p, loc, scale = float_args("gumbel_r.ppf", p, loc, scale)
-    return loc - where_valid(scale > 0, scale) * on_probabilities(lambda p: jnp.log(-jnp.log(p)))(p)
+    return loc - valid_scale(scale) * on_probabilities(lambda p: jnp.log(-jnp.log(p)))(p)
 
 _variable = Variable(__name__)
 rvs = _variable.samples(lambda key, shape, dtype: random.gumbel(key, shape, dtype))

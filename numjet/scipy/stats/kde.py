@@ -111,7 +111,8 @@ class gaussian_kde:
 
     def logpdf(self, x: Any) -> Any:
         """The logarithm of the density at points as of evaluate."""
-        array_arg("gaussian_kde.logpdf", x)
+        if array_arg("gaussian_kde.logpdf", x).dtype in dtypes.COMPLEX:
+            raise NotImplementedError("gaussian_kde does not support complex points")
         points = self._points(x)
         return _log_mixture(self.dataset, self.weights, points, self.covariance)
 

@@ -7,7 +7,7 @@ from typing import Any
 import numjet.numpy as jnp
 from numjet import random
 from numjet.scipy.special.probability import expit, logit
-from numjet.scipy.stats.arguments import float_args, where_valid
+from numjet.scipy.stats.arguments import float_args, valid_scale
 from numjet.scipy.stats.publish import LocationScale, exp_of
 from numjet.scipy.stats.variables import Variable
 
@@ -31,7 +31,7 @@ def ppf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     2.697
     """
     x, loc, scale = float_args("logistic.ppf", x, loc, scale)
-    return loc + where_valid(scale > 0, scale) * logit(x)
+    return loc + valid_scale(scale) * logit(x)
 
 
 def isf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
@@ -41,7 +41,7 @@ def isf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     -1.697
     """
     x, loc, scale = float_args("logistic.isf", x, loc, scale)
-    return loc - where_valid(scale > 0, scale) * logit(x)
+    return loc - valid_scale(scale) * logit(x)
 
 _variable = Variable(__name__)
 rvs = _variable.samples(lambda key, shape, dtype: random.logistic(key, shape, dtype))

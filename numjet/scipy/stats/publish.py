@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any, ParamSpec, Protocol
 
 import numjet.numpy as jnp
-from numjet.scipy.stats.arguments import float_args, standard, where_valid
+from numjet.scipy.stats.arguments import float_args, standard, valid_scale
 
 P = ParamSpec("P")
 Formula = Callable[[Any], Any]
@@ -77,12 +77,14 @@ def example_of(function: Callable[..., Any]) -> str:
 
 
 def on_probabilities(formula: Formula) -> Formula:
-    """A quantile function that is NaN outside of [0, 1], where its formula is not evaluated.
+    """A quantile function that is NaN outside of [0, 1], where its formula is not evaluated; complex q have no outside.
 
     >>> float(on_probabilities(lambda q: 2 * q)(0.25)), float(on_probabilities(lambda q: 2 * q)(2.0))
     (0.5, nan)
     """
     def checked(q: Any) -> Any:
+        if jnp.iscomplexobj(q):
+            return formula(q)
         outside = (q < 0) | (q > 1)
         return jnp.where(outside, math.nan, formula(jnp.where(outside, 0.5, q)))
     return checked
@@ -124,5 +126,5 @@ class LocationScale:
 
         def function(q: Any, loc: Any = 0, scale: Any = 1) -> Any:
             q, loc, scale = float_args(title, q, loc, scale)
-            return loc + where_valid(scale > 0, scale) * formula(q)
+            return loc + valid_scale(scale) * formula(q)
         return publish(function, self._module, name, "(0.75, 0.5, 2.0)", value)

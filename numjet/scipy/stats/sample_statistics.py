@@ -130,7 +130,8 @@ def _sorted_ranks(ordered: Any, method: str) -> Any:
 def sem(a: Any, axis: int | None = 0, ddof: int = 1, nan_policy: str = "propagate", *, keepdims: bool = False) -> Any:
     """The standard error of the mean along an axis (None: of all elements): the deviation over the root of the size.
 
-    ddof: subtracted from the size in the deviation. nan_policy: "propagate", or "omit": without NaNs; else ValueError.
+    Of complex numbers it is complex, without an imaginary part. ddof: subtracted from the size in the deviation. nan_policy:
+    "propagate", or "omit": without NaNs; else ValueError.
 
     >>> import numjet.numpy as jnp
     >>> round(float(sem(jnp.array([1.0, 3.0, 2.0, 2.0]))), 3)
@@ -139,8 +140,9 @@ def sem(a: Any, axis: int | None = 0, ddof: int = 1, nan_policy: str = "propagat
     if nan_policy not in ("propagate", "omit"):
         raise ValueError(f"{nan_policy} is not supported: nan_policy is 'propagate' or 'omit'")
     a = array_arg("sem", a)
+    dtype = dtypes.to_inexact_dtype(a.dtype)
     if nan_policy == "omit":
         count = jnp.sum(~jnp.isnan(a), axis=axis, keepdims=keepdims)
-        return jnp.nanstd(a, axis=axis, ddof=ddof, keepdims=keepdims) / jnp.sqrt(count.astype(dtypes.to_inexact_dtype(a.dtype)))
+        return jnp.nanstd(a, axis=axis, ddof=ddof, keepdims=keepdims) / jnp.sqrt(count.astype(dtype))
     size = a.size if axis is None else a.shape[_axis_of(axis, a.ndim)]
-    return jnp.std(a, axis=axis, ddof=ddof, keepdims=keepdims) / size ** 0.5
+    return (jnp.std(a, axis=axis, ddof=ddof, keepdims=keepdims) / size ** 0.5).astype(dtype)

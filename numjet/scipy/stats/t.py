@@ -8,7 +8,7 @@ import numjet.numpy as jnp
 from numjet import random
 from numjet.scipy.special.distribution_functions import stdtr, stdtrit
 from numjet.scipy.special.gamma_family import betaln, digamma
-from numjet.scipy.stats.arguments import LOG_2PI, float_args, log1p_square, standard, where_valid
+from numjet.scipy.stats.arguments import LOG_2PI, float_args, log1p_square, standard, valid_scale, where_valid
 from numjet.scipy.stats.publish import exp_of
 from numjet.scipy.stats.variables import INFINITE, Variable, positive
 
@@ -56,7 +56,7 @@ def ppf(q: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
     2.03
     """
     q, df, loc, scale = float_args("t.ppf", q, df, loc, scale)
-    return loc + where_valid(scale > 0, scale) * stdtrit(df, q)
+    return loc + valid_scale(scale) * stdtrit(df, q)
 
 
 def isf(q: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
@@ -66,7 +66,7 @@ def isf(q: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
     -1.03
     """
     q, df, loc, scale = float_args("t.isf", q, df, loc, scale)
-    return loc + where_valid(scale > 0, scale) * -stdtrit(df, q)
+    return loc + valid_scale(scale) * -stdtrit(df, q)
 
 _variable = Variable(__name__, ("df",), (3.0,), positive)
 rvs = _variable.samples(lambda key, df, shape, dtype: random.t(key, df, shape, dtype))

@@ -11,16 +11,16 @@ from numjet.scipy.spatial.transform import quaternions
 
 
 def _floats(name: str, x: Any, *ends: tuple[int, ...]) -> Any:
-    """x as floats; ValueError unless its shape ends with one of `ends`, after at most one axis."""
+    """x as floats; ValueError unless its shape ends with one of `ends`."""
     x = promote_dtypes_inexact(array_arg(f"Rotation.{name}", jnp.asarray(x)))[0]
-    if not any(x.ndim in (len(end), len(end) + 1) and x.shape[x.ndim - len(end):] == end for end in ends):
+    if not any(x.ndim >= len(end) and x.shape[x.ndim - len(end):] == end for end in ends):
         raise ValueError(f"Rotation.{name}: expected shape {' or '.join(f'{end} or (N, {str(end)[1:]}' for end in ends)}, got "
                          f"{x.shape}")
     return x
 
 
 class Rotation(NamedTuple):
-    """A rotation, or an array of N rotations, in three dimensions, held as unit quaternions (x, y, z, w).
+    """A rotation, or an array of rotations, in three dimensions, held as unit quaternions (x, y, z, w).
 
     A pytree. Make it with one of the functions from_*. `r * s` turns by s, then by r; `r[i]` and len(r) are about arrays
     of rotations.
@@ -41,11 +41,12 @@ class Rotation(NamedTuple):
     def from_euler(seq: str, angles: Any, degrees: bool = False) -> Rotation:
         """Turns about axes in order: letters of XYZ about axes that turn along, of xyz about fixed ones.
 
-        angles: (len(seq),), or (N, len(seq)), or for one letter a number or (N,). ValueError for others.
+        angles: (len(seq),), or (N, len(seq)), or for one letter a number or (N,), of which (1,) is one rotation. ValueError
+        for others.
         """
         quaternions.check_sequence(seq)
         angles = promote_dtypes_inexact(array_arg("Rotation.from_euler", jnp.asarray(angles)))[0]
-        if len(seq) == 1 and (angles.ndim == 0 or angles.ndim == 1):
+        if len(seq) == 1 and angles.shape != (1,) and angles.ndim <= 1:
             angles = jnp.expand_dims(angles, -1)
         if angles.ndim not in (1, 2) or angles.shape[-1] != len(seq):
             raise ValueError(f"Expected angles to have shape (num_rotations, num_axes) with {len(seq)} axes, got "
