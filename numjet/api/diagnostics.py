@@ -10,10 +10,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from numjet.api import eager_plans
+from numjet.api import eager_plans, stages
 from numjet.api.jit import cache_clearers
 from numjet.control.call import body_tracing
-from numjet.core import aval
+from numjet.core import aval, hooks
 from numjet.core.aval import ShapedArray
 from numjet.core.op import Op
 from numjet.core.refs import AbstractRef, Ref
@@ -32,7 +32,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def typeof(x: Any) -> ShapedArray | AbstractRef:
-    """The type of an array, tracer, number or reference: shape, dtype, weak_type. Prints as `float32[3]`.
+    """The type of an array, tracer, number, reference or ShapeDtypeStruct: shape, dtype, weak_type. Prints as `float32[3]`.
 
     Raises TypeError for what is no array.
 
@@ -40,6 +40,11 @@ def typeof(x: Any) -> ShapedArray | AbstractRef:
     >>> print(nj.typeof(nj.numpy.ones(3)))
     float32[3]
     """
+    above = hooks.types_above.get(type(x))
+    if above is not None:
+        return above(x)
+    if isinstance(x, stages.ShapeDtypeStruct):
+        return stages.abstract(x)
     return x.aval if isinstance(x, Ref) else aval_of(x)
 
 

@@ -176,6 +176,7 @@ class Jitted:
         self.shardings = options.get("shardings")
         self.named = options.get("named")  # shardings over one device
         self.native: Callable[[], Any] = lambda: None  # the function that calls this one, if it lives
+        self.below: Jitted | None = None  # for values above arrays
         self.traces = self._traces()
         self.rotations = self.traces.rotations
 
@@ -329,6 +330,9 @@ class Jitted:
         """The slow path: (result, entry for the native cache or None)."""
         if config.disable_jit or computed_sizes.maker is not None:  # what computes sizes is one program
             return self.fun(*args, **kwargs), None
+        above = hooks.call_above(self._call_below, args, kwargs) if hooks.types_above else None
+        if above is not None:
+            return above[0], None
         call = self.take_apart(args, kwargs)
         plain = self.named is None and not labels_in_use
         stored_as = stored_calls.key(self.fun, self.name, self.options, call) if plain else None
@@ -361,6 +365,12 @@ class Jitted:
             native = one_device.Labelling(native, labels)
             outs = native.label(outs)
         return tree_unflatten(traced.out_tree, outs), _entry(native, kept, donated, call, traced.out_tree, len(outs))
+
+    def _call_below(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """As `call`, of the function of arrays in the place of values above them."""
+        if self.below is None:
+            self.below = Jitted(hooks.raised_above(self.fun), self.options)
+        return self.below.call(args, kwargs)[0]
 
     def _run_stored(self, stored: stored_calls.Found, call: Call) -> tuple[Any, Any]:
         """As `call`, by a program that another process traced and compiled."""

@@ -15,6 +15,7 @@ from numjet.api.arguments import (
     resolve_static,
 )
 from numjet.api.ref_arguments import joined, split_off
+from numjet.core import hooks
 from numjet.core.aval import ShapedArray, explicit
 from numjet.core.ir import ClosedJaxpr
 from numjet.core.named_axes import with_named_axes
@@ -195,6 +196,10 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     (2, 4)
     """
     check_callable(fun)
+    if hooks.types_above:
+        above = hooks.call_above(lambda given, named: _shapes_below(fun, given, named), args, kwargs)
+        if above is not None:
+            return above[0]
     if type(fun) is _native.JitFunction:  # whose out_shardings are known
         return fun.eval_shape(*args, **kwargs)
 
@@ -204,3 +209,9 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
     closed, out_tree = trace_call(described, args, kwargs, kind="eval_shape")
     return tree_unflatten(out_tree, [struct(a) for a in closed.out_avals[:out_tree.num_leaves]])
+
+
+def _shapes_below(fun: Callable[..., Any], args: Any, kwargs: Any) -> tuple[Any, list[None]]:
+    """The shapes of the arrays below the result; values that change are left as they are."""
+    out, states = eval_shape(hooks.raised_above(fun), *args, **kwargs)
+    return out, [None] * len(states)

@@ -92,6 +92,19 @@ class ShapedArray(AbstractValue):
 
     to_ct_aval = to_tangent_aval
 
+    def normalize(self) -> ShapedArray:
+        return self
+
+    def lo_ty(self) -> list[ShapedArray]:
+        """The types of the arrays below a value of this type: itself, as its values are arrays."""
+        return [self]
+
+    def lower_val(self, x: Any) -> list[Any]:
+        return [x]
+
+    def raise_val(self, x: Any) -> Any:
+        return x
+
     @property
     def nbytes(self) -> int:
         return self.size * self.dtype.itemsize

@@ -1,6 +1,7 @@
 """Late-bound slots between layers: `evaluate`, `evaluate_own`, `host_array`, `literal_array` and `user_value` (set by
 runtime), `simplify`, `key_use` and `program_bytes` (set by api), `vary`, `sharding_rule` and
-`left_to_compiler` (set by lax), `methods` (set by numpy)."""
+`left_to_compiler` (set by lax), `methods` (set by numpy),
+`types_above`, `call_above` and `raised_above` (set by as_jax)."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -131,3 +132,20 @@ program_bytes: Callable[[Any], bytes] = lambda closed: _no_backend(closed, (), {
 def set_program_bytes(fn: Callable[[Any], bytes]) -> None:
     global program_bytes
     program_bytes = fn
+
+
+types_above: dict[type, Callable[[Any], Any]] = {}
+"""Users' classes of values above arrays, with what tells the type of a value."""
+
+call_above: Callable[[Callable[[Any, Any], Any], Any, Any], tuple[Any] | None] = lambda run, args, kwargs: None
+"""call_above(run, args, kwargs): the result of a call with such values among its arguments, in a tuple, or None.
+run(args, kwargs) calls the program of raised_above(function), which takes arrays in their place."""
+
+raised_above: Callable[[Callable[..., Any]], Callable[..., Any]] = lambda fun: fun
+"""raised_above(fun): the function of arrays in the place of values above them."""
+
+
+def set_values_above(call: Callable[[Callable[[Any, Any], Any], Any, Any], tuple[Any] | None],
+                     raised: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
+    global call_above, raised_above
+    call_above, raised_above = call, raised

@@ -35,6 +35,9 @@ class AbstractRef(Record):
     weak_type = property(lambda self: self.inner_aval.weak_type)
     sharding = property(lambda self: self.inner_aval.sharding)
 
+    normalize, lo_ty = ShapedArray.normalize, ShapedArray.lo_ty
+    lower_val, raise_val = ShapedArray.lower_val, ShapedArray.raise_val
+
     def str_short(self) -> str:
         return f"Ref{{{self.inner_aval.str_short()}}}"
 

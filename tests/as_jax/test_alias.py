@@ -212,48 +212,6 @@ def test_numbers_with_dtypes(run_as_jax):
     """)
 
 
-def test_primitives_above_arrays_are_evaluated_and_not_traced(run_as_jax):
-    run_as_jax("""
-        import jax
-        from jax.experimental import hijax, io_callback
-        import jax.experimental, numjet.experimental
-        assert jax.experimental is numjet.experimental
-        class Type(hijax.MutableHiType):
-            method = hijax.aval_method(len)
-        class Read(hijax.HiPrimitive): ...
-        class Value: ...
-        hijax.register_hitype(Value, Type)
-        hijax.control_flow_allowed_effects.add_type(int)
-        class Double(hijax.HiPrimitive):
-            def impl(self, x, *, plus):
-                return 2 * x + plus
-        double = Double("double")
-        assert double.bind(3.0, plus=1) == 7 and repr(double) == "double"
-        for use in (lambda: Read("read").bind(1.0), lambda: jax.jit(lambda x: double.bind(x, plus=1))(1.0),
-                    lambda: jax.jit(lambda x: x + double.bind(1.0, plus=1))(1.0)):
-            try:
-                use()
-            except NotImplementedError as error:
-                assert "in a function that is traced, is part of JAX" in str(error) or "no method impl" in str(error)
-            else:
-                raise AssertionError(use)
-        class Box:
-            cur_qdd = lambda self: 5
-        assert jax.experimental.cur_qdd(Box()) == 5
-        for use in (lambda: hijax.HiPspec(),):
-            try:
-                use()
-            except NotImplementedError as error:
-                assert "jax.experimental.hijax." in str(error)
-            else:
-                raise AssertionError(use)
-        try:
-            jax.jit(lambda x: x)(Value())
-        except TypeError as error:
-            assert "Value" in str(error)
-    """)
-
-
 def test_files_of_libraries_are_left_out_of_tracebacks(run_as_jax):
     run_as_jax("""
         import dataclasses
