@@ -18,20 +18,25 @@ constexpr int kRows = 4, kComplexRows = 4;
 #endif
 constexpr int kIntegerRows = kRows < 8 ? kRows : 8, kGroupRows = kRows < 12 ? kRows : 12;
 
-template <class V, int R, int C> constexpr void fill_row(Kernel& kernel) {
-  kernel.micro[R][C][0] = micro<V, R, C, false>;
+// With AVX-512, whole tiles of integers of fewer than the most rows take masks, too, which costs them some time: a kernel less
+// to compile for each.
+#if defined(__AVX512F__)
+template <class T> constexpr bool kMasksOnly = static_cast<T>(0.5) == 0;
+#else
+template <class T> constexpr bool kMasksOnly = false;
+#endif
+
+template <class V, int R, int C, int rows> constexpr void fill(Kernel& kernel) {
+  kernel.micro[R][C][0] = micro<V, R, C, kMasksOnly<typename V::Element> && R < rows>;
   kernel.micro[R][C][1] = micro<V, R, C, true>;
-  if constexpr (C > 1) fill_row<V, R, C - 1>(kernel);
+  if constexpr (C > 1) fill<V, R, C - 1, rows>(kernel);
+  else if constexpr (R > 1) fill<V, R - 1, 2, rows>(kernel);
 }
 template <class V, int R, int C> constexpr void fill_strided(Kernel& kernel) {
   kernel.strided[R][C][0] = micro_strided<V, R, C, false>;
   kernel.strided[R][C][1] = micro_strided<V, R, C, true>;
   if constexpr (C > 1) fill_strided<V, R, C - 1>(kernel);
   else if constexpr (R > 1) fill_strided<V, R - 1, 2>(kernel);
-}
-template <class V, int R, int C> constexpr void fill(Kernel& kernel) {
-  fill_row<V, R, C>(kernel);
-  if constexpr (R > 1) fill<V, R - 1, C>(kernel);
 }
 template <class T, int R> constexpr void fill_complex(Kernel& kernel) {
   kernel.micro[R][1][0] = kernel.micro[R][1][1] = micro_complex<T, R>;
@@ -57,7 +62,7 @@ template <class V, int rows, class From> constexpr Kernel kernel_of(gemm::Pack p
                 combination<From, T>,
                 {},
                 {}};
-  fill<V, rows, 2>(kernel);
+  fill<V, rows, 2, rows>(kernel);
   return kernel;
 }
 

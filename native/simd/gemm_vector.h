@@ -174,19 +174,24 @@ void add_block(int64_t count, const X& x, int64_t i0, int64_t p, int64_t end, co
   for (; p < end; ++p) add_rows<From, T, 1, M>(count, x, i0, p, m + p * row, row, sums);
 }
 
-template <class From, class T, class X>
-void add_block_of(int64_t vectors, int64_t count, const X& x, int64_t i0, int64_t p, int64_t end, const From* m, int64_t row,
-                  T* sums) {
-  switch (vectors) {
-    case 1: return add_block<From, T, 8, 1>(count, x, i0, p, end, m, row, sums);
-    case 2: return add_block<From, T, 4, 2>(count, x, i0, p, end, m, row, sums);
-    case 3: return add_block<From, T, 4, 3>(count, x, i0, p, end, m, row, sums);
-    case 4: return add_block<From, T, 4, 4>(count, x, i0, p, end, m, row, sums);
-    case 5: return add_block<From, T, 4, 5>(count, x, i0, p, end, m, row, sums);
-    case 6: return add_block<From, T, 4, 6>(count, x, i0, p, end, m, row, sums);
-    case 7: return add_block<From, T, 4, 7>(count, x, i0, p, end, m, row, sums);
-    default: return add_block<From, T, 4, 8>(count, x, i0, p, end, m, row, sums);
-  }
+// Whether there is code for M vectors at once: for any number of floating-point ones, pairs of parts of complex ones, and few
+// numbers of integers, as each takes its time to compile.
+template <class T, class X> constexpr bool at_once(int64_t vectors) {
+  if constexpr (X::step == 2) return vectors % 2 == 0;
+  else return static_cast<T>(0.5) != 0 || (vectors & (vectors - 1)) == 0;
+}
+template <class T, class X> NJ_INLINE int64_t most_at_once(int64_t vectors) {
+  int64_t most = fewer(8, vectors);
+  while (!at_once<T, X>(most)) --most;
+  return most;
+}
+
+template <class From, class T, int M = 8, class X>
+NJ_INLINE void add_block_of(int64_t vectors, int64_t count, const X& x, int64_t i0, int64_t p, int64_t end, const From* m,
+                            int64_t row, T* sums) {
+  if constexpr (at_once<T, X>(M))
+    if (vectors == M) return add_block<From, T, M == 1 ? 8 : 4, M>(count, x, i0, p, end, m, row, sums);
+  if constexpr (M > 1) add_block_of<From, T, M - 1>(vectors, count, x, i0, p, end, m, row, sums);
 }
 
 // The sums of `vectors` vectors for `count` columns.
@@ -194,9 +199,12 @@ template <class From, class T, class X>
 void combine(int64_t vectors, int64_t count, int64_t k, const X& x, const From* m, int64_t row, T* sums) {
   constexpr int64_t width = kSumBytes / sizeof(T);
   __builtin_memset(sums, 0, vectors * kSumBytes);
-  for (int64_t p = 0; p < k; p += kBlock)
-    for (int64_t i = 0; i < vectors; i += 8)
-      add_block_of<From, T>(fewer(8, vectors - i), count, x, i, p, fewer(k, p + kBlock), m, row, sums + i * width);
+  for (int64_t p = 0; p < k; p += kBlock) {
+    for (int64_t i = 0, taken; i < vectors; i += taken) {
+      taken = most_at_once<T, X>(vectors - i);
+      add_block_of<From, T>(taken, count, x, i, p, fewer(k, p + kBlock), m, row, sums + i * width);
+    }
+  }
 }
 
 template <class From, class T>

@@ -4,6 +4,8 @@
 // vectors go at a time, so that only one addition waits for the vectors before.
 #include "kernels/prefix.h"
 
+#include <type_traits>
+
 #include "simd/vectors.h"
 
 namespace nj::NJ_SIMD {
@@ -110,20 +112,24 @@ void scan(const void* in, void* out, int64_t n, bool backwards, const void* neut
   T start[words], *to = static_cast<T*>(out), *end = static_cast<T*>(total);
   for (int w = 0; w < words; ++w) start[w] = first[w];
   if (backwards && out) return Run<T, Op, words, true>::template scan<true>(from, to, n * words, nothing, start, end);
-  if (backwards) return Run<T, Op, words, true>::template scan<false>(from, to, n * words, nothing, start, end);
+  if constexpr (static_cast<T>(0.5) != 0)  // the order does not matter to integers
+    if (backwards) return Run<T, Op, words, true>::template scan<false>(from, to, n * words, nothing, start, end);
   if (out) return Run<T, Op, words, false>::template scan<true>(from, to, n * words, nothing, start, end);
   Run<T, Op, words, false>::template scan<false>(from, to, n * words, nothing, start, end);
 }
 
 }  // namespace
 
-// By kind, then code: no bools and halves; complex numbers are only added.
-#define NJ_SCANS(Op, wide32, wide64) \
+template <class T> using Unsigned = std::make_unsigned_t<T>;
+template <class T> using Same = T;
+
+// By kind, then code: no bools and halves; complex numbers are only added. `Signed<T>`: what integers are computed as.
+#define NJ_SCANS(Op, Signed, wide32, wide64) \
   {nullptr,                          \
-   scan<int8_t, Op, 1>,              \
-   scan<int16_t, Op, 1>,             \
-   scan<int32_t, Op, 1>,             \
-   scan<int64_t, Op, 1>,             \
+   scan<Signed<int8_t>, Op, 1>,      \
+   scan<Signed<int16_t>, Op, 1>,     \
+   scan<Signed<int32_t>, Op, 1>,     \
+   scan<Signed<int64_t>, Op, 1>,     \
    scan<uint8_t, Op, 1>,             \
    scan<uint16_t, Op, 1>,            \
    scan<uint32_t, Op, 1>,            \
@@ -136,7 +142,7 @@ void scan(const void* in, void* out, int64_t n, bool backwards, const void* neut
    wide64}
 extern const prefix::Scan prefix_scans[prefix::kind_count][kCommonCodes];
 const prefix::Scan prefix_scans[prefix::kind_count][kCommonCodes] = {
-    NJ_SCANS(Add, (scan<float, Add, 2>), (scan<double, Add, 2>)), NJ_SCANS(Mul, nullptr, nullptr),
-    NJ_SCANS(Max, nullptr, nullptr), NJ_SCANS(Min, nullptr, nullptr)};
+    NJ_SCANS(Add, Unsigned, (scan<float, Add, 2>), (scan<double, Add, 2>)), NJ_SCANS(Mul, Unsigned, nullptr, nullptr),
+    NJ_SCANS(Max, Same, nullptr, nullptr), NJ_SCANS(Min, Same, nullptr, nullptr)};
 
 }  // namespace nj::NJ_SIMD
