@@ -1,7 +1,8 @@
 """Body tracing: jaxprs of the functions that users give to loops, branches and calls, cached.
 
 A traced body is cached with its function, as long as the function lives and its closure and globals are the same,
-unchanged objects: a second call then neither traces nor compiles. Of a callable object the attributes count so; what its
+unchanged objects: a second call then neither traces nor compiles. Of modules, classes and objects that are only asked for
+attributes, it is the attributes that count. Of a callable object the attributes count so; what its
 class's methods name is taken as fixed, as JAX takes all. A lambda made anew for every call shares the cache of its
 predecessors, if it holds no arrays.
 """
@@ -20,6 +21,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from numjet import _native
+from numjet.control.call.attribute_uses import attribute_uses, attributes
 from numjet.control.call.jaxpr_transforms import without_consts
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import ClosedJaxpr
@@ -239,10 +241,7 @@ def _used_by(fun: Any) -> tuple[Any, ...] | None:
         seen.update(pending)
     while pending:
         one = pending.pop()
-        own = [_content(c) for c in one.__closure__ or ()]
-        if not source.is_internal(one.__code__):
-            own += [*(one.__defaults__ or ()), *(one.__kwdefaults__ or {}).values()]
-            own += [one.__globals__.get(n) for n in _names(one.__code__)]
+        own = _outside(one)
         found += [_identity(x) for x in own if x is not fun and x is not owner]
         if len(found) > _MOST_USED or not all(map(_is_fixed, own)):
             return None
@@ -250,6 +249,34 @@ def _used_by(fun: Any) -> tuple[Any, ...] | None:
         seen.update(inner)
         pending += inner
     return tuple(found)
+
+
+def _outside(fun: types.FunctionType) -> list[Any]:
+    """What a function names outside of itself, and its defaults. Of what may change, but is only asked for attributes, these
+    stand beside it."""
+    code = fun.__code__
+    named = list(zip(code.co_freevars, map(_content, fun.__closure__ or ()), strict=True))
+    if source.is_internal(code):
+        return [x for _, x in named]
+    named += [(n, fun.__globals__.get(n)) for n in _names(code)]
+    found: list[Any] = [*(fun.__defaults__ or ()), *(fun.__kwdefaults__ or {}).values()]
+    for name, x in named:
+        read = attribute_uses(code).get(name) if _can_change(x) else None
+        values = attributes(x, read) if read is not None else None
+        found += [x] if values is None else [_Asked(x), *values]
+    return found
+
+
+def _can_change(x: Any) -> bool:
+    """Whether an object is a module, a class or an object of the user's."""
+    return not _is_fixed(x) and (isinstance(x, (types.ModuleType, type)) or hasattr(type(x), "__weakref__"))
+
+
+class _Asked:
+    """An object that a function asks for attributes only. A weak reference stands for it: it may hold the function."""
+
+    def __init__(self, of: Any):
+        self.identity = of if isinstance(of, (types.ModuleType, type)) else weakref.ref(of)
 
 
 def _attributes(fun: Any) -> list[Any]:
@@ -279,6 +306,8 @@ def _has_hash(x: Any) -> bool:
 def _identity(x: Any) -> Any:
     """What stands for an object: for a function of numjet's, made anew around the user's function, its code; its contents are
     compared beside it."""
+    if type(x) is _Asked:
+        return x.identity
     return x.__code__ if type(x) is types.FunctionType and source.is_internal(x.__code__) else x
 
 
