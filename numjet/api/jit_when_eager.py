@@ -12,7 +12,9 @@ import numpy as np
 
 from numjet import _native
 from numjet.api.jit import jit
+from numjet.core.stage import StageTrace
 from numjet.core.trace import EVAL, current_trace
+from numjet.foundation.config import config
 from numjet.foundation.signatures import SignatureOf
 from numjet.foundation.util import function_parameters, wraps
 from numjet.runtime.eager_compile import LARGE
@@ -48,7 +50,9 @@ def jit_when_eager(*static: str, small: bool = True, large: bool = True) -> Call
         @wraps(fun)
         def call(*args: Any, **kwargs: Any) -> Any:
             nonlocal program
-            if not (small and large or _any_large(args) == large) or current_trace() is not EVAL or not fast_paths_allowed():
+            if not (small and large or _any_large(args) == large):
+                return fun(*args, **kwargs)
+            if (current_trace() is not EVAL or not fast_paths_allowed()) and not _checks_whole():
                 return fun(*args, **kwargs)
             fixed = [args[n] for n in positions if n < len(args)]
             if not _separable(args, fixed, kwargs, static):
@@ -60,6 +64,18 @@ def jit_when_eager(*static: str, small: bool = True, large: bool = True) -> Call
         call.runs_programs = small  # type: ignore[attr-defined]
         return call  # type: ignore[return-value]
     return decorate
+
+
+def whole_when_checked(fun: Callable[..., Any], *arrays: Any) -> Any:
+    """fun(*arrays), as one program while jax_debug_nans or jax_debug_infs is on. What the function itself masks, as the
+    infinity with which a maximum fills what it leaves out, is then no result of its own."""
+    return jit(fun)(*arrays) if _checks_whole() else fun(*arrays)
+
+
+def _checks_whole() -> bool:
+    """Whether NaNs or infinities are looked for in the results of whole functions: no program is traced that checks them."""
+    return ((config.debug_nans or config.debug_infs) and not config.disable_jit and not config.debug_key_reuse
+            and not config.no_execution and not isinstance(current_trace(), StageTrace))
 
 
 def _separable(args: Sequence[Any], fixed: Sequence[Any], kwargs: dict[str, Any], static: Sequence[str]) -> bool:

@@ -18,7 +18,7 @@ from numjet.core.aval import ShapedArray, explicit, placements_in_use
 from numjet.core.ir import ClosedJaxpr, Jaxpr, Literal, subjaxprs
 from numjet.core.nan_checks import check_value
 from numjet.core.op import Missing, Op, replaced
-from numjet.core.trace import Tracer, aval_of, escaped
+from numjet.core.trace import EVAL, Tracer, aval_of, current_trace, escaped
 from numjet.core.walk import first_mesh
 from numjet.foundation import dtypes
 from numjet.foundation.config import config
@@ -260,7 +260,7 @@ def _wrap(op: Op, result: Any, aval: ShapedArray) -> Any:
     value = np.asarray(result._value if type(result) is _native.Array else result)
     if value.dtype != aval.dtype or value.shape != aval.shape:
         raise _unlike(op, value, aval)
-    if config.debug_nans or config.debug_infs:
+    if (config.debug_nans or config.debug_infs) and current_trace() is EVAL:  # else it is a constant of a program
         check_value(value, aval, op.name)
     return _from_numpy(value, aval, CPU)
 

@@ -160,6 +160,25 @@ def test_which_kind() -> None:
         assert found(lambda x: jnp.log(x), np.zeros(3, np.float32)).kind == "inf"
 
 
+_MASK = np.array([True, False, True])
+
+
+@pytest.mark.parametrize("fun", [
+    lambda x: jnp.max(x, where=_MASK, initial=-np.inf), lambda x: jnp.min(x, where=_MASK, initial=9),
+    lambda x: nj.nn.logsumexp(x, where=_MASK), lambda x: nj.nn.softmax(x, where=_MASK),
+    lambda x: nj.grad(lambda x: nj.nn.logsumexp(x, where=_MASK))(x),
+    lambda x: nj.vmap(lambda y: jnp.max(x, where=y, initial=0))(_MASK),
+    lambda x: nj.random.binomial(nj.random.key(0), 10.0, 0.3, (3,)), lambda x: jnp.nanmax(x), lambda x: jnp.nanargmin(x)])
+def test_what_a_library_function_masks_is_let_be(fun: Any) -> None:
+    x = np.float32([1, 2, 3])
+    expected = np.asarray(fun(x))
+    with nj.debug_infs(True), nj.debug_nans(True):
+        np.testing.assert_allclose(fun(x), expected, rtol=1e-6)
+    with nj.debug_infs(True):
+        error = found(lambda x: jnp.max(x, where=_MASK, initial=0), np.float32([1, 2, np.inf]))
+        assert error.kind == "inf"
+
+
 def test_programs_are_as_before_when_the_flag_is_off() -> None:
     f = nj.jit(nj.vmap(lambda x: jnp.log(x)))
     text = lambda: compiler.as_text(nj.make_jaxpr(f)(np.ones(3, np.float32)), "f")

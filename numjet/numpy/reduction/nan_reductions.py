@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from numjet.api.jit_when_eager import jit_when_eager
+from numjet.api.jit_when_eager import jit_when_eager, whole_when_checked
 from numjet.foundation import dtypes
 from numjet.lax.elementwise import arithmetic, bitwise, compare, convert
 from numjet.numpy.core.promotion import (
@@ -59,7 +59,8 @@ def _extreme(name: str, a: Any, axis: Axis, out: None, keepdims: bool, initial: 
     a = array_arg(name, a)
     if not _inexact(a):
         return fn(a, axis, None, keepdims, initial, where)
-    result = fn(without_nan(name, a, worst(a.dtype)), axis, None, keepdims, initial, where)
+    others = lambda a: fn(without_nan(name, a, worst(a.dtype)), axis, None, keepdims, initial, where)
+    result = whole_when_checked(others, a)
     if initial is not None:
         return result
     nothing = reductions.all(isnan(a), axis, None, keepdims, where=where)
@@ -91,7 +92,7 @@ def _position(name: str, a: Any, axis: Axis, out: None, keepdims: bool | None, f
     a = array_arg(name, a)
     if not _inexact(a):
         return fn(a, axis, None, keepdims)
-    result = fn(without_nan(name, a, worst(a.dtype)), axis, None, keepdims)
+    result = whole_when_checked(lambda a: fn(without_nan(name, a, worst(a.dtype)), axis, None, keepdims), a)
     nothing = reductions.all(isnan(a), axis, None, bool(keepdims))
     return choose_by(name, nothing, literal(-1, result.dtype), result)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from numjet.api.jit_when_eager import whole_when_checked
 from numjet.foundation import dtypes
 from numjet.foundation.dimension import is_empty
 from numjet.lax.axes import as_axes, as_axis, listed, without
@@ -114,8 +115,15 @@ def _reduce(name: str, a: Any, axis: Axis, op: Any, dtype: np.dtype, identity: A
             where: Any, combine: Any) -> Any:
     """The plain reduction of an array after conversion to `dtype`."""
     x = as_dtype(a, dtype)
-    if where is not None:
-        x = mask(name, where, x, identity)
+    if where is None:
+        return _reduce_all(name, x, axis, op, dtype, keepdims, initial, combine)
+    promotion.check_arraylike(name, where)
+    masked = lambda x, chosen: _reduce_all(name, mask(name, chosen, x, identity), axis, op, dtype, keepdims, initial, combine)
+    return whole_when_checked(masked, x, where)
+
+
+def _reduce_all(name: str, x: Any, axis: Axis, op: Any, dtype: np.dtype, keepdims: bool, initial: Any, combine: Any) -> Any:
+    """The reduction of all elements along an axis."""
     full = x.aval.shape
     axes, names = split_names(axis, len(full))
     out = strong_array(op.bind(x, axes=axes) if axes or not names else x)
