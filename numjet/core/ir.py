@@ -179,12 +179,11 @@ class Jaxpr:
         """The program as text.
 
         source_info: with the user's line behind every equation; name_stack: with the names of the scopes around it.
-        print_shapes: with the types of variables. custom_pp_eqn_rules: operations' own ways to print. use_color: not supported.
+        print_shapes: with the types of variables. custom_pp_eqn_rules: operations' own ways to print. use_color: with
+        the colors of a terminal.
         """
-        if use_color:
-            raise NotImplementedError("pretty_print(use_color=True): jaxprs print without colors; notebooks show them in color")
         return printer(self, sources=source_info, stacks=name_stack, shapes=print_shapes, rules=custom_pp_eqn_rules,
-                       width=width)
+                       colors=use_color, width=width)
 
     def __str__(self) -> str:
         return printer(self)

@@ -65,19 +65,27 @@ def printing_rule(op: Any) -> PrintingRule:
 
 class Style(Record):
     """What is printed. sources: the user's line behind every equation; stacks: the names of the scopes around it, behind
-    that. shapes: types of variables. rules: operations' printing rules apply."""
+    that. shapes: types of variables. rules: operations' printing rules apply. colors: those of a terminal."""
     sources: bool = False
     stacks: bool = False
     shapes: bool = True
     rules: bool = True
+    colors: bool = False
+
+    def text(self, string: str, color: str) -> Doc:
+        """`string`, in a color if there are colors."""
+        return pretty.colored(string, color) if self.colors and string else text(string)
 
     def rule(self, op: Any) -> PrintingRule:
         """How an operation's parameters print."""
         return printing_rule(op) if self.rules else PLAIN
 
-    def typed(self, name: str, aval: ShapedArray) -> str:
+    def typed(self, name: str, aval: ShapedArray) -> Doc:
         """A name with its type."""
-        return f"{name}:{aval.str_short()}" if self.shapes else name
+        if not self.shapes:
+            return text(name)
+        kind = f":{aval.str_short()}"
+        return concat((text(name), pretty.colored(kind, pretty.TYPE))) if self.colors else text(name + kind)
 
     def note(self, eqn: JaxprEqn) -> str:
         """The comment behind an equation."""
@@ -177,12 +185,13 @@ def shared_doc(jaxpr: Jaxpr, name: str, names: Names) -> Doc:
 
 def jaxpr_doc(jaxpr: Jaxpr, names: Names) -> Doc:
     """The document of a jaxpr."""
-    head = concat((text("{ lambda "), binders(jaxpr.constvars, names), text("; "), binders(jaxpr.invars, names),
-                   text(". let")))
+    keyword = lambda word: names.style.text(word, pretty.KEYWORD)
+    head = concat((text("{ "), keyword("lambda "), binders(jaxpr.constvars, names), text("; "), binders(jaxpr.invars, names),
+                   text(". "), keyword("let")))
     read = use_counts(jaxpr)
     eqns = [eqn_doc(e, names, read) for e in jaxpr.eqns]
-    results = text("in (" + ", ".join(atom(a, names) for a in jaxpr.outvars) + ("," if len(jaxpr.outvars) == 1 else "")
-                   + ") }")
+    results = concat((keyword("in "), text("(" + ", ".join(atom(a, names) for a in jaxpr.outvars)
+                                           + ("," if len(jaxpr.outvars) == 1 else "") + ") }")))
     if not eqns:
         return concat((head, text("  "), results))
     if len(eqns) == 1 and not names.style.note(jaxpr.eqns[0]):
@@ -193,7 +202,7 @@ def jaxpr_doc(jaxpr: Jaxpr, names: Names) -> Doc:
 
 def binders(variables: Sequence[Var], names: Names) -> Doc:
     """Variables with their types, as many on a line as fit."""
-    items = [text(names.style.typed(names[v], v.aval)) for v in variables]
+    items = [names.style.typed(names[v], v.aval) for v in variables]
     return nest(4, concat([x if n == 0 else group(concat((brk(), x))) for n, x in enumerate(items)]))
 
 
@@ -218,11 +227,10 @@ def literal_text(a: Literal) -> str:
 
 def eqn_doc(eqn: JaxprEqn, names: Names, read: Any) -> Doc:
     """One equation: results = operation[parameters] operands."""
-    outs = " ".join(names.style.typed("_" if isinstance(v, DropVar) or v not in read else names[v], v.aval)
-                    for v in eqn.outvars)
+    outs = [names.style.typed("_" if isinstance(v, DropVar) or v not in read else names[v], v.aval) for v in eqn.outvars]
     operands = "".join(" " + atom(a, names) for a in eqn.invars)
-    return concat((text(f"{outs} = {eqn.primitive.name}" if outs else eqn.primitive.name), params_doc(eqn, names),
-                   text((operands or " ") + names.style.note(eqn))))
+    return concat((join(text(" "), outs), text(f" = {eqn.primitive.name}" if outs else eqn.primitive.name),
+                   params_doc(eqn, names), text(operands or " "), names.style.text(names.style.note(eqn), pretty.COMMENT)))
 
 
 # ------------------------------------------------------------------------------------------------ parameters

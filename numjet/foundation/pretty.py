@@ -32,11 +32,11 @@ class Doc:
 
 
 class _Text(Doc):
-    __slots__ = ("string",)
+    __slots__ = ("color", "string")
     __match_args__ = ("string",)
 
-    def __init__(self, string: str):
-        self.string = string
+    def __init__(self, string: str, color: str = ""):
+        self.string, self.color = string, color
 
 
 class _Break(Doc):
@@ -89,6 +89,15 @@ def text(string: str) -> Doc:
     if "\n" not in string:
         return _Text(string)
     return join(_HARD, [_Text(line) for line in string.split("\n")])
+
+
+KEYWORD, TYPE, COMMENT = "34;1", "35", "2"  # blue and bold, magenta, dim
+_ENDS = {KEYWORD: "39;22", TYPE: "39", COMMENT: "22"}
+
+
+def colored(string: str, color: str) -> Doc:
+    """`string`, which has no newlines, in a color of a terminal; the color takes no columns."""
+    return _Text(string, color)
 
 
 def brk(flat: str = " ") -> Doc:
@@ -175,7 +184,7 @@ def render(doc: Doc, width: int = 80) -> str:
         indent, flat, now = todo.pop()
         match now:
             case _Text(string):
-                out.append(string)
+                out.append(f"\x1b[{now.color}m{string}\x1b[{_ENDS[now.color]}m" if now.color else string)
                 column += len(string)
             case _Break(string) if flat:
                 out.append(string)

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import enum
+import re
 
 import numpy as np
 import pytest
@@ -143,8 +144,9 @@ def test_names_of_scopes_stand_behind_equations():
     text = closed.pretty_print(name_stack=True, source_info=True)
     assert "# test_parse.py:" in text and "[of jit]" in text and str(parse_jaxpr(text)) == str(closed)
     assert "jaxpr={" in closed.pretty_print(custom_pp_eqn_rules=False, width=1000)
-    with pytest.raises(NotImplementedError, match="use_color"):
-        closed.pretty_print(use_color=True)
+    colored = closed.pretty_print(use_color=True, source_info=True)
+    assert "\x1b[34;1mlet\x1b[39;22m" in colored and "b\x1b[35m:f32[]\x1b[39m = sin a\x1b[2m  # test_parse.py" in colored
+    assert re.sub(r"\x1b\[[0-9;]*m", "", colored) == closed.pretty_print(source_info=True)  # with the same line breaks
 
 
 def test_weak_types_are_what_operations_give():

@@ -7,7 +7,7 @@ import numpy as np
 
 from numjet.core.aval import ShapedArray
 from numjet.core.op import SCALARS, ZERO, Missing, Op, Samples
-from numjet.core.trace import aval_of
+from numjet.core.trace import EVAL, Array, aval_of, current_trace
 from numjet.core.traits import EXACT, LANES, RECODES
 from numjet.foundation import dtypes, tree
 from numjet.lax.operands import COMPLEXES, FLOATS, UNARY_SHAPES, UNSIGNED_OF, at_least_float32
@@ -278,5 +278,7 @@ def stop_gradient(x: Any) -> Any:
 
 
 def _stop_leaf(x: Any) -> Any:
-    """Integers, keys and values that are no arrays have no derivative anyway."""
+    """Integers, keys and values that are no arrays have no derivative anyway, nor have arrays outside of programs."""
+    if type(x) is Array and current_trace() is EVAL:
+        return x
     return stop_gradient_p(x) if dtypes.issubdtype(aval_of(x).dtype, np.inexact) else x

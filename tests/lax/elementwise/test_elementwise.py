@@ -252,6 +252,8 @@ def test_reduce_precision_agrees_with_the_dtype(exponent, mantissa, dtype, rng):
 def test_stop_gradient():
     assert tangent(lambda x: lax.mul(x, lax.stop_gradient(x)), F32(3)) == 3
     assert lax.stop_gradient({"a": 1})["a"] == 1
+    x = lax.full((3,), 1.0)
+    assert lax.stop_gradient({"a": x})["a"] is x
 
 
 # ------------------------------------------------------------------------------------------------ conversions
