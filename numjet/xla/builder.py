@@ -6,6 +6,7 @@ import itertools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -33,12 +34,13 @@ _SHORT = frozenset({"stablehlo.optimization_barrier"})  # written without quotes
 
 
 class Value:
-    """A tensor of the program: its name in the text, its aval, and `known`, the value of a constant of rank 0."""
+    """A tensor of the program: its name in the text, its aval, and `known`, the value of a constant of rank 0.
+    `counts`: whether it is 0, 1, 2, ..."""
 
-    __slots__ = ("aval", "known", "name")
+    __slots__ = ("aval", "counts", "known", "name")
 
     def __init__(self, name: str, aval: ShapedArray, known: Any = None):
-        self.name, self.aval, self.known = name, aval, known
+        self.name, self.aval, self.known, self.counts = name, aval, known, False
 
     shape = property(lambda self: self.aval.shape)
     dtype = property(lambda self: self.aval.dtype)
@@ -254,7 +256,20 @@ class Builder:
         return self.op("stablehlo.broadcast_in_dim", [x], ShapedArray(shape, x.dtype), attrs={"broadcast_dimensions": dims})
 
     def reshape(self, x: Value, shape: Sequence[int]) -> Value:
-        return x if tuple(shape) == x.shape else self.op("stablehlo.reshape", [x], ShapedArray(tuple(shape), x.dtype))
+        if tuple(shape) == x.shape:
+            return x
+        if x.counts and self.partitions is not None and len(shape) > 1:
+            return self._positions(shape, x.dtype)
+        return self.op("stablehlo.reshape", [x], ShapedArray(tuple(shape), x.dtype))
+
+    def _positions(self, shape: Sequence[int], dtype: Any) -> Value:
+        """The position of each element in row-major order, which XLA divides along any dimension, unlike a reshape."""
+        total = self.iota(shape, len(shape) - 1, dtype)
+        for axis in range(len(shape) - 1):
+            if shape[axis] > 1:
+                step = self.full(shape, prod(shape[axis + 1:]), dtype)
+                total = self.binary("add", self.binary("multiply", self.iota(shape, axis, dtype), step), total)
+        return total
 
     def transpose(self, x: Value, permutation: Sequence[int]) -> Value:
         """Axis d of the result is axis permutation[d] of x."""
@@ -273,7 +288,9 @@ class Builder:
         return self.op("stablehlo.concatenate", xs, ShapedArray(tuple(shape), xs[0].dtype), attrs={"dimension": axis})
 
     def iota(self, shape: Sequence[int], axis: int, dtype: Any) -> Value:
-        return self.op("stablehlo.iota", [], ShapedArray(tuple(shape), dtype), attrs={"iota_dimension": axis})
+        out = self.op("stablehlo.iota", [], ShapedArray(tuple(shape), dtype), attrs={"iota_dimension": axis})
+        out.counts = len(shape) == 1 and out.dtype.kind in "iu" and shape[0] - 1 <= np.iinfo(out.dtype).max
+        return out
 
     def pad(self, x: Value, value: Value, config: Sequence[tuple[int, int, int]]) -> Value:
         """config: (before, after, between) per axis; negative numbers cut off."""
