@@ -381,12 +381,17 @@ class Compiled(Stage):
         """ValueError for arguments that are divided in other ways than those that the program was compiled for."""
         call, kept = self.traced.call, self.traced.kept
         if isinstance(call.device, Device):
-            return
+            here = call.device
+            if not any(x.committed and x.device is not here and x.device != here for x in arrays):
+                return
+            required: Sequence[Any] = [shardings.SingleDeviceSharding(here)] * len(arrays)
+        else:
+            required = self.executable.program.in_shardings
         wrong = [f"Argument {call.names[k] if k < len(call.names) else k} with shape {x.aval}:\n  Passed sharding: "
                  f"{x.sharding}\n  Required sharding: {s}"
-                 for k, x, s in zip(kept, arrays, self.executable.program.in_shardings, strict=True)
-                 if x.committed and isinstance(x.device, shardings.Sharding) and isinstance(s, shardings.Sharding)
-                 and x.device is not s and not x.device.is_equivalent_to(s, x.ndim)]
+                 for k, x, s in zip(kept, arrays, required, strict=True)
+                 if x.committed and isinstance(s, shardings.Sharding) and x.device is not s
+                 and not x.sharding.is_equivalent_to(s, x.ndim)]
         if wrong:
             raise ValueError("Computation was compiled for input shardings that disagree with the shardings of arguments "
                              "passed to it. Move the arguments with device_put, or call the jitted function, which compiles "

@@ -393,7 +393,9 @@ class Jitted:
             label = one_device.label_of_types(traced.jaxpr.out_avals, traced.mesh)
         if label is not None:
             return one_device.labels_like(label, traced.jaxpr.out_avals[:len(outs)])
-        return None if self.device is None or self.options["backend"] is not None else [None] * len(outs)
+        by_mesh = traced.mesh is not NO_MESH and device != CPU
+        named = self.device is not None and self.options["backend"] is None
+        return [None] * len(outs) if named or by_mesh else None
 
     def padded_program(self, args: tuple[Any, ...], kwargs: dict[str, Any], leaves: Sequence[Any]) -> PaddedProgram:
         """The program of a function with dynamic axes. args, kwargs: with ShapeDtypeStructs for what is padded; leaves: as
@@ -460,19 +462,36 @@ class Jitted:
 
     def where(self, traced: Traced, call: Call) -> Any:
         """The device that runs a call, or how several do. A device that jit was given takes arguments from anywhere."""
-        if self.device is not None:
+        if self.device is not None and self.named is None:
             return self.device
         named = self.shardings or traced.mesh
-        if named is NO_MESH and not elsewhere():
+        if named is NO_MESH and not elsewhere() and self.device is None:
             return CPU
         names = functools.partial(path_names, self.fun, call.args, call.kwargs, call.static_nums)
         values = (*call.leaves, *traced.consts)
+        if self.device is not None:
+            self._check_mesh(traced.mesh)
+            return choose(self._staying(call), self.name, self.device, names())
         if self.shardings is None and traced.mesh is not NO_MESH:
             found = choose_for_mesh(values, self.name, traced.mesh, names())
         else:
             given = placement.devices_of_structs(call.leaves) if self.shardings is None else self.shardings.devices()
             found = choose(values, self.name, given, names())
         return found if isinstance(found, Device) else self._distributed(found, traced, call, names)
+
+    def _check_mesh(self, mesh: Any) -> None:
+        """ValueError for a program whose operations name other devices than the one that the shardings name."""
+        if mesh is not NO_MESH and not mesh.is_abstract and set(mesh.devices.flat) != {self.device}:
+            raise ValueError(f"Received incompatible devices for jitted computation. {self.name} has shardings with device ids "
+                             f"[{self.device.id}], and operations inside name {mesh} with device ids "
+                             f"{[d.id for d in mesh.devices.flat]}. Use shardings over the devices of the mesh.")
+
+    def _staying(self, call: Call) -> list[Any]:
+        """The arguments that a device named by shardings does not take from another one: those without in_shardings, and those
+        that are divided."""
+        ins = self.named.of_arguments(call.dynamic_args, call.kwargs, call.in_tree)
+        return [x if s is None or not isinstance(getattr(x, "device", None), Device) else None
+                for x, s in zip(call.leaves, ins, strict=True)]
 
     def _distributed(self, over: Any, traced: Traced, call: Call, names: Callable[[], Sequence[str]]) -> Any:
         """How several devices run a call."""

@@ -5,15 +5,17 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
+import numpy as np
+
 from numjet.core import batches
 from numjet.core.aval import ShapedArray
 from numjet.core.op import LINEAR, Missing, Op
 from numjet.core.sharding import explicit
 from numjet.core.sharding.distribution import canonical
 from numjet.core.sharding.layouts import sharding_of
-from numjet.core.sharding.mesh import AbstractMesh, AxisType, current_mesh
+from numjet.core.sharding.mesh import AbstractMesh, AxisType, Mesh, current_mesh
 from numjet.core.sharding.partition_spec import UNCONSTRAINED, PartitionSpec, axes_of, parts_of
-from numjet.core.sharding.shardings import IndivisibleError, NamedSharding, Sharding
+from numjet.core.sharding.shardings import IndivisibleError, NamedSharding, Sharding, SingleDeviceSharding
 from numjet.core.trace import Tracer, aval_of
 from numjet.core.traits import EXACT
 from numjet.foundation import tree
@@ -60,7 +62,14 @@ def _constraint(x: Any, given: Any) -> Any:
     except ValueError as error:
         raise ValueError(f"One of with_sharding_constraint arguments is incompatible with its sharding annotation {sharding}: "
                          f"{error}") from None
-    return constrained(stage(x), sharding)
+    return _on_device(stage(x), sharding) if isinstance(sharding, SingleDeviceSharding) else constrained(stage(x), sharding)
+
+
+def _on_device(x: Any, sharding: SingleDeviceSharding) -> Any:
+    """x in a program that runs on one device, as a constraint says."""
+    grid = np.empty(1, object)
+    grid[0] = sharding.device
+    return sharding_constraint_p.bind(x, sharding=NamedSharding(Mesh(grid, ("_0",)), PartitionSpec()))
 
 
 def _even(sharding: NamedSharding, shape: Sequence[int]) -> NamedSharding:
@@ -133,7 +142,7 @@ def _batch(size: int, args: Sequence[Any], dims: Sequence[int | None], *, shardi
 
 
 def _transpose(ct: Any, x: Any, *, sharding: NamedSharding) -> list[Any]:
-    return [constrained(ct, sharding)]
+    return [sharding_constraint_p.bind(ct, sharding=sharding) if sharding.num_devices == 1 else constrained(ct, sharding)]
 
 
 def _hlo(b: Any, x: Any, *, sharding: NamedSharding) -> Any:

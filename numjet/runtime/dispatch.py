@@ -315,6 +315,8 @@ def run_operation(op: Op, args: Sequence[Any], params: dict[str, Any], device: D
     arrays = [as_array(a, aval, device) for a, aval in zip(args, avals, strict=True)]
     outs = _typed_results(op, avals, arrays, params, device) if placements_in_use and not isinstance(device, Device) else ()
     out = operation(op, avals, params, device if isinstance(device, Device) else distributed(arrays, device, outs))(arrays)
+    if op.mesh is not None and isinstance(device, Device) and device != CPU:  # which its parameters name
+        out = [_native.rewrap(x, committed=True) for x in out]
     return out if op.multiple else out[0]
 
 

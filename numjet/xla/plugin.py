@@ -19,7 +19,7 @@ from numjet.foundation.processes import state as processes
 from numjet.xla import libraries
 
 # jaxlib promises no stability; these are the supported versions.
-OLDEST, BELOW = (0, 10), (0, 11)
+OLDEST, BELOW = (0, 8), (0, 11)
 EXTRAS = {"xla_cpu": "xla", "gpu": "cuda", "tpu": "tpu"}
 _CUDA_PLUGINS = ("jax_plugins.xla_cuda13", "jax_plugins.xla_cuda12")
 

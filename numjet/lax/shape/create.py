@@ -63,6 +63,13 @@ def _divided(op: str, x: Any, sharding: Any) -> Any:
     return call("sharding_constraint", x, sharding=sharding)
 
 
+def varying_like(made: Any, aval: ShapedArray) -> Any:
+    """A value made inside of shard_map for use beside another: its type says that it varies over the axes that the other's
+    says, so that it can be the first value of a loop, or the result of another branch."""
+    missing = aval.vma - aval_of(made).vma if aval.vma else ()
+    return call("pvary", made, axes=tuple(sorted(missing, key=str))) if missing else made
+
+
 def _beside(made: Any, x: Any) -> Any:
     """An array that was made where another is committed to: on its device of the host, or divided as it is."""
     there = getattr(x, "aval", None)
@@ -87,13 +94,13 @@ def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Any = None, sha
     weak = dtype is None and aval.weak_type
     shape = aval.shape if shape is None else _check_shape(shape, "broadcast_in_dim")
     if dtype is None and dtypes.is_key(aval.dtype):
-        return _fill(shape, constant(np.full((), fill_value, aval.dtype)))
+        return varying_like(_fill(shape, constant(np.full((), fill_value, aval.dtype))), aval)
     if type(fill_value) is not int and aval_of(fill_value).shape:
         raise TypeError(f"full_like takes a scalar fill_value, got fill_value.shape {aval_of(fill_value).shape}.")
     wanted = aval.dtype if dtype is None else dtypes.check_user_dtype(dtype, "full_like")
     if wanted == dtypes.float0:
         return np.zeros(shape, wanted)
-    made = _fill(shape, convert_dtype(fill_value, wanted, weak))
+    made = varying_like(_fill(shape, convert_dtype(fill_value, wanted, weak)), aval)
     return _beside(made, x) if sharding is None else _divided("full_like", made, sharding)
 
 

@@ -14,7 +14,7 @@ from numjet.core.trace import EVAL, Array, Tracer, aval_of, aval_rules, current_
 from numjet.foundation import dtypes, lazy_import, source
 from numjet.foundation.config import config
 from numjet.lax.elementwise import convert
-from numjet.lax.shape import join, rearrange
+from numjet.lax.shape import create, join, rearrange
 from numjet.numpy.core import dlpack
 from numjet.numpy.core.promotion import array_arg, broadcast_to
 from numjet.runtime import dispatch
@@ -37,8 +37,10 @@ def to_device(name: str, x: Any, device: Any = None, out_sharding: Any = None) -
 
 
 def on_device_of(x: Any, like: Any) -> Any:
-    """x on the device to which the array `like` is committed, if to any."""
+    """x on the device to which the array `like` is committed, if to any; inside of shard_map, x varying as that does."""
     there = getattr(like, "aval", None)
+    if there is not None and there.vma:
+        x = create.varying_like(x, there)
     if there is not None and there.placement is not None:
         return sharding.resharded(x, there.sharding) if there.shape == x.shape else x
     if type(like) is Array and like.committed and type(x) is Array:

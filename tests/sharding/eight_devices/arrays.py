@@ -333,3 +333,28 @@ def test_pickled_shardings_forget_their_hashes():
     assert {sharding: 1}[pickle.loads(pickle.dumps(sharding))] == 1
     assert sharding.__getstate__()["_hash"] is None
     assert pickle.loads(pickle.dumps(MESH)) is MESH and len(MESH.__reduce__()[1]) == 3   # no hash among them
+
+
+@pytest.mark.parametrize("spec", [P("x"), P("y"), P(None, "y"), P("x", "y")])
+def test_devices_compute_random_bits_of_their_parts_alone(spec):
+    f = nj.jit(lambda x: nj.random.bits(nj.random.key(3), x.shape) + x)
+    x = nj.device_put(np.zeros((16, 10), np.uint32), NamedSharding(MESH, spec))
+    assert "[16,10]" not in f.lower(x).compile().as_text()
+    np.testing.assert_array_equal(f(x), nj.random.bits(nj.random.key(3), (16, 10)))
+
+
+def test_constraints_name_the_one_device_of_a_program():
+    there = SingleDeviceSharding(nj.devices()[2])
+    f = lambda x: lax.with_sharding_constraint(x, there)
+    for made in (f(WHOLE), nj.jit(f)(WHOLE), nj.vmap(lambda x: f(x) * 2)(WHOLE), nj.grad(lambda x: (f(x) ** 2).sum())(WHOLE)):
+        assert made.devices() == {nj.devices()[2]} and made.committed
+
+
+def test_shardings_over_one_device_take_arguments_of_other_ones_that_they_name():
+    there = SingleDeviceSharding(nj.devices()[2])
+    x = nj.device_put(WHOLE, nj.devices()[3])
+    assert nj.jit(lambda a: a * 2, in_shardings=there)(x).devices() == {nj.devices()[2]}
+    f = nj.jit(lambda a: a * 2, out_shardings=there)
+    assert f(f(WHOLE)).devices() == {nj.devices()[2]}
+    with pytest.raises(ValueError, match=r"incompatible devices.*argument a .*\[3\].*\[2\]"):
+        f(x)

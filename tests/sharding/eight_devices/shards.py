@@ -263,3 +263,24 @@ def test_results_divided_by_an_abstract_mesh_are_over_the_mesh_in_use():
         abstract = NamedSharding(mesh.abstract_mesh, P("x", "y"))
         out = nj.jit(lambda: lax.with_sharding_constraint(jnp.ones((8, 8)), abstract))()
     assert out.sharding.is_equivalent_to(NamedSharding(mesh, P("x", "y")), 2)
+
+
+LIKE = {
+    "zeros_like": jnp.zeros_like, "ones_like": jnp.ones_like, "empty_like": jnp.empty_like,
+    "full_like": lambda a: jnp.full_like(a, 3), "lax.full_like": lambda a: lax.full_like(a, 3),
+    "of another shape": lambda a: jnp.zeros_like(a, shape=(3,)),
+    "of another dtype": lambda a: jnp.zeros_like(a, dtype=np.int32)}
+
+
+@pytest.mark.parametrize("name", LIKE)
+def test_arrays_made_like_others_vary_as_they_do(name):
+    found = []
+    over(lambda a: found.append(nj.typeof(LIKE[name](a)).vma) or a, P("x"), P("x"))(WHOLE)
+    assert found == [{"x"}]
+
+
+def test_arrays_made_like_others_are_first_values_of_loops_and_results_of_branches():
+    sums = over(lambda a: lax.scan(lambda c, row: (c + row, None), jnp.zeros_like(a[0]), a)[0], P("x"), P("x"))(WHOLE)
+    np.testing.assert_array_equal(sums.reshape(4, 8), WHOLE.reshape(4, 2, 8).sum(1))
+    chosen = over(lambda a: lax.cond(a[0, 0] > 20, lambda: a, lambda: jnp.zeros_like(a)), P("x"), P("x"))(WHOLE)
+    np.testing.assert_array_equal(chosen, np.where(np.arange(8)[:, None] // 2 * 16 > 20, WHOLE, 0))
