@@ -254,7 +254,7 @@ def test_forged_files_raise_an_error_or_are_programs(blob):
 
 def test_other_files(blob):
     for data, message in [(b"", "no function"), (b"x" * 200, "no function"), (blob[:-1], "damaged"), (blob + b"x", "damaged"),
-                          (sealed(b"\x03"), "calling convention version 3"), (sealed(b""), "cannot read"),
+                          (sealed(b"\x04"), "calling convention version 4"), (sealed(b""), "cannot read"),
                           (sealed(b"\x01\x00" + b"\x05" * 1000), "nested more than|cannot read"),
                           (blob[:8] + b"\x03\x00" + blob[10:], "format version 3")]:
         with pytest.raises(ValueError, match=message):

@@ -6,6 +6,8 @@ from types import FunctionType
 from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
 
+import numpy as np
+
 from numjet import _native
 from numjet.api import aot
 from numjet.api.export.symbolic import axes_of, common_scope, shapes_text, specialized
@@ -16,9 +18,11 @@ from numjet.control import custom_vjp
 from numjet.control.call.call import named_call
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import ClosedJaxpr, Jaxpr, subjaxprs
-from numjet.core.sharding.distribution import devices_of
-from numjet.core.trace import aval_of, is_array_like
-from numjet.core.walk import all_eqns, eval_closed
+from numjet.core.sharding.distribution import Distribution, devices_of
+from numjet.core.sharding.mesh import Mesh, current_mesh
+from numjet.core.sharding.shardings import NamedSharding
+from numjet.core.trace import Tracer, aval_of, is_array_like
+from numjet.core.walk import all_eqns, eval_closed, first_mesh
 from numjet.foundation.dimension import Dimension, is_symbolic
 from numjet.foundation.memo import Memo
 from numjet.foundation.record import Record
@@ -27,11 +31,12 @@ from numjet.foundation.symbolic.solve import solve
 from numjet.foundation.tree import PyTreeDef, keystr, tree_flatten_with_path, tree_unflatten
 from numjet.foundation.tree.prefix import equality_errors_treedef
 from numjet.foundation.util import function_name
+from numjet.lax import sharding
 from numjet.runtime import backends
 from numjet.transforms.simplify import simplify
 
 minimum_supported_calling_convention_version = 1
-maximum_supported_calling_convention_version = 2  # 2 has symbolic dimensions, and whether global constants are used
+maximum_supported_calling_convention_version = 3  # 2 has symbolic dimensions and use of global constants, 3 shardings
 _SAME = {"xla_cpu": "cpu", "gpu": "cuda"}
 
 
@@ -61,7 +66,8 @@ class Exported(Record):
     """A function exported for given shapes. Made by `export.export` and `export.deserialize`; see `call` and `serialize`.
 
     in_tree: the structure of (args, kwargs). in_avals, out_avals: shapes and dtypes of the leaves. nr_devices: how many run it:
-    where it is 1, arguments may be divided over any number of devices; else over that number.
+    where it is 1, arguments may be divided over any number of devices; else over that number, and those of jit's shardings, if
+    it had any, hold for every call. in_shardings, out_shardings: these, for each leaf, over meshes without devices, or None.
     platforms: those it may run on. ordered_effects, unordered_effects: always empty, as programs with effects are refused.
     module_kept_var_idx: the leaves that the program reads. scope: of the symbolic dimensions in its shapes; None without any.
     uses_global_constants: whether it, or an exported function that it calls, is for many shapes or several platforms.
@@ -83,6 +89,9 @@ class Exported(Record):
     _orders: int = 0  # of the derivatives that were read with it
     uses_global_constants: bool = False
     scope: SymbolicScope | None = None
+    in_shardings: tuple[NamedSharding | None, ...] = ()
+    out_shardings: tuple[NamedSharding | None, ...] = ()
+    _distribution: Distribution | None = None  # over the devices that it was exported with
 
     def __reduce__(self) -> tuple[Any, ...]:
         """For pickle: the serialized function, with the derivatives it was loaded with. Serialize it to choose others."""
@@ -90,28 +99,30 @@ class Exported(Record):
 
     @property
     def in_shardings_hlo(self) -> tuple[None, ...]:
-        """None for each leaf of the arguments: programs run on one device."""
+        """None for each leaf of the arguments: shardings are over axes of a mesh, see in_shardings_jax."""
         return (None,) * len(self.in_avals)
 
     @property
     def out_shardings_hlo(self) -> tuple[None, ...]:
-        """None for each leaf of the result: programs run on one device."""
+        """None for each leaf of the result: shardings are over axes of a mesh, see out_shardings_jax."""
         return (None,) * len(self.out_avals)
 
-    def in_shardings_jax(self, mesh: Any) -> tuple[None, ...]:
-        """None for each leaf of the arguments: programs run on one device, so there is no sharding on any mesh."""
-        return (None,) * len(self.in_avals)
+    def in_shardings_jax(self, mesh: Mesh) -> tuple[NamedSharding | None, ...]:
+        """The sharding over a mesh for each leaf of the arguments, None where none was named. ValueError for a mesh with other
+        axes than that of the export."""
+        return tuple(_over(mesh, s) for s in self.in_shardings)
 
-    def out_shardings_jax(self, mesh: Any) -> tuple[None, ...]:
-        """None for each leaf of the result: programs run on one device, so there is no sharding on any mesh."""
-        return (None,) * len(self.out_avals)
+    def out_shardings_jax(self, mesh: Mesh) -> tuple[NamedSharding | None, ...]:
+        """As in_shardings_jax, of the result."""
+        return tuple(_over(mesh, s) for s in self.out_shardings)
 
     def __str__(self) -> str:
         return f"Exported(fun_name={self.fun_name}, in_avals={self.in_avals}, out_avals={self.out_avals}, ...)"
 
     def mlir_module(self, serialized: bool = True) -> str:
         """The program in StableHLO, as text, for the first of the platforms. serialized is a hint: text serves both."""
-        return backends.load_backend("xla_cpu").as_text(self.program, self.fun_name, _lowered(self.platforms[0]))
+        return backends.load_backend("xla_cpu").as_text(self.program, self.fun_name, _lowered(self.platforms[0]),
+                                                        over=self._distribution)
 
     def has_vjp(self) -> bool:
         """Whether `vjp` is available."""
@@ -130,12 +141,13 @@ class Exported(Record):
     def serialize(self, vjp_order: int = 0) -> bytearray:
         """The function as bytes, for `export.deserialize`. vjp_order: how often a reader may differentiate it.
 
-        ValueError for programs that call Python functions, for those of several devices, for nodes of pytrees that are not
-        registered, and for a vjp_order above what is available.
+        ValueError for programs that call Python functions, for those whose operations name a mesh, for nodes of pytrees that
+        are not registered, and for a vjp_order above what is available.
         """
-        if self.nr_devices > 1:
-            raise ValueError(f"cannot serialize {self.fun_name}, which was exported for {self.nr_devices} devices: a file "
-                             "names no devices. Export it without shardings; arguments of its call may then be divided.")
+        mesh = first_mesh(self.program.jaxpr)
+        if mesh is not None:
+            raise ValueError(f"cannot serialize {self.fun_name}: operations in it name {mesh}, and a file names no devices. "
+                             "Leave out constraints and shard_map; shardings of arguments and results are written.")
         return _serializer[0](self, vjp_order)
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
@@ -170,9 +182,13 @@ class Exported(Record):
         if self.uses_global_constants:
             _general.add(program.jaxpr)
 
+        there = self._devices_of(leaves)
+        ins, outs = ([_over_devices(there, s) for s in side] for side in (self.in_shardings, self.out_shardings))
+
         def run(*leaves: Any) -> list[Any]:
-            kept = [leaves[k] for k in self.module_kept_var_idx]
-            return named_call(program, (), kept, f"call_exported_{self.fun_name}", keep_unused=True)
+            kept = [sharding.constrained(leaves[k], ins[k]) for k in self.module_kept_var_idx]
+            found = named_call(program, (), kept, f"call_exported_{self.fun_name}", keep_unused=True)
+            return [sharding.constrained(x, s) for x, s in zip(found, outs, strict=True)]
 
         def forward(*leaves: Any) -> tuple[list[Any], Sequence[Any]]:
             return run(*leaves), leaves
@@ -183,9 +199,16 @@ class Exported(Record):
         fun.defvjp(forward, backward)
         return fun(*leaves)
 
+    def _devices_of(self, leaves: Sequence[Any]) -> tuple[Any, ...] | None:
+        """The devices that a call runs on, where arguments tell; None where that is known when a program around it runs."""
+        values = [x.concrete() if isinstance(x, Tracer) else x for x in leaves]
+        given = (devices_of(x.device) for x in values if isinstance(x, _native.Array) and x.committed)
+        return next((found for found in given if len(found) == self.nr_devices), None)
+
     def _check_platform(self, leaves: Sequence[Any]) -> None:
         given = [devices_of(x.device) for x in leaves if isinstance(x, _native.Array) and x.committed]
-        count = max(map(len, given), default=self.nr_devices)
+        unknown = any(isinstance(x, Tracer) for x in leaves) or not current_mesh().empty
+        count = max(map(len, given), default=self.nr_devices if unknown else 1)
         if self.nr_devices not in (1, count):
             raise ValueError(f"Function '{self.fun_name}' was exported for {self.nr_devices} devices and is called in a "
                              f"context with {count} devices. Put the arguments on {self.nr_devices} devices, or export the "
@@ -317,7 +340,7 @@ def _checked_platforms(platforms: Sequence[str] | None) -> tuple[str, ...]:
 
 def exported(traced: aot.Traced, platforms: tuple[str, ...], checks: tuple[DisabledSafetyCheck, ...]) -> Exported:
     """A traced function, exported."""
-    call = traced.call
+    call, over = traced.call, traced.call.device
     in_avals, paths = arrays_only(call.in_avals), paths_of(call.in_tree)
     scope = common_scope(paths, in_avals, call.fun_name)
     if scope is None:
@@ -331,8 +354,48 @@ def exported(traced: aot.Traced, platforms: tuple[str, ...], checks: tuple[Disab
                          "which call Python. Leave out callbacks, printing and debugging.")
     return Exported(call.fun_name, call.in_tree, in_avals, call.out_tree, arrays_only(call.out_avals),
                     platforms, checks, maximum_supported_calling_convention_version, tuple(traced.kept), program,
-                    lambda primal: _export_vjp(traced, platforms, checks), len(devices_of(call.device)),
-                    uses_global_constants=general, scope=scope)
+                    lambda primal: _export_vjp(traced, platforms, checks), len(devices_of(over)),
+                    uses_global_constants=general, scope=scope, in_shardings=_abstract(_named(over, "ins", in_avals), over),
+                    out_shardings=_abstract(_named(over, "outs", call.out_avals), over),
+                    _distribution=_of_program(over, traced.kept))
+
+
+def _of_program(over: Any, kept: Sequence[int]) -> Distribution | None:
+    """How a program takes the arguments that it reads, if it is one of several devices."""
+    return over.replace(ins=tuple(over.ins[k] for k in kept)) if isinstance(over, Distribution) else None
+
+
+def _named(over: Any, side: str, avals: Sequence[Any]) -> tuple[Any, ...]:
+    """The shardings of arguments ("ins") or results ("outs") of a program, None where none was named."""
+    return (getattr(over, side, ()) or (None,) * len(avals))[:len(avals)]
+
+
+def _abstract(named: Sequence[Any], over: Any) -> tuple[NamedSharding | None, ...]:
+    """Shardings over meshes without devices. NotImplementedError for several meshes whose devices are in different orders."""
+    found = []
+    for s in named:
+        if s is not None and devices_of(s) != devices_of(over):
+            raise NotImplementedError(f"export: the devices of {s} are in another order than those of the program, "
+                                      f"{[d.id for d in devices_of(over)]}. Use meshes with one order of devices.")
+        found.append(None if s is None else s.update(mesh=s.mesh.abstract_mesh))
+    return tuple(found)
+
+
+def _over_devices(devices: Sequence[Any] | None, s: NamedSharding | None) -> NamedSharding | None:
+    """A sharding over the devices of a call, if they are known."""
+    if devices is None or s is None:
+        return s
+    grid = np.empty(len(devices), object)
+    grid[:] = devices
+    return s.update(mesh=Mesh(grid.reshape(s.mesh.axis_sizes), s.mesh.axis_names, s.mesh.axis_types))
+
+
+def _over(mesh: Mesh, s: NamedSharding | None) -> NamedSharding | None:
+    """A sharding over a mesh of devices."""
+    if s is not None and mesh.shape_tuple != s.mesh.shape_tuple:
+        raise ValueError(f"NamedSharding new mesh {mesh} does not match the mesh used for export {s.mesh}. Use the axes of "
+                         "that mesh, over any devices.")
+    return None if s is None else s.update(mesh=mesh)
 
 
 def _export_vjp(traced: aot.Traced, platforms: tuple[str, ...], checks: tuple[DisabledSafetyCheck, ...]) -> Exported:
@@ -344,7 +407,10 @@ def _export_vjp(traced: aot.Traced, platforms: tuple[str, ...], checks: tuple[Di
         return vjp(lambda *xs: eval_closed(traced.closed, *xs), *primals)[1](list(cotangents))
     backward.__name__ = f"{call.fun_name}_vjp"
     tangents = [a.to_tangent_aval() for a in arrays_only(call.out_avals)]
-    return exported(jit(backward).trace(*map(aot.struct, (*arrays_only(call.in_avals), *tangents))), platforms, checks)
+    ins, outs = _named(call.device, "ins", call.in_avals), _named(call.device, "outs", call.out_avals)
+    named = {"in_shardings": (*ins, *outs), "out_shardings": tuple(ins)} if any((*ins, *outs)) else {}
+    given = map(aot.struct, (*arrays_only(call.in_avals), *tangents))
+    return exported(jit(backward, **named).trace(*given), platforms, checks)
 
 
 def arrays_only(avals: Sequence[Any]) -> tuple[ShapedArray, ...]:

@@ -19,6 +19,7 @@ from numjet.api.export.exported import (
     minimum_supported_calling_convention_version as OLDEST,
     set_serializer,
 )
+from numjet.api.export.placements import read_shardings, write_shardings
 from numjet.api.export.programs import read_program, write_program
 from numjet.api.export.scopes import read_scope, write_scope
 from numjet.api.export.trees import read_tree, write_tree
@@ -101,6 +102,10 @@ def _write(w: Writer, e: Exported, vjp_order: int) -> None:
         w.count(len(names))
         for name in names:
             w.text(name)
+    if e.calling_convention_version > 2:
+        w.count(e.nr_devices)
+        write_shardings(w, e.in_shardings)
+        write_shardings(w, e.out_shardings)
     w.count(len(e.module_kept_var_idx))
     for k in e.module_kept_var_idx:
         w.count(k)
@@ -122,9 +127,11 @@ def _read(r: Reader, order: int) -> Exported:
     in_tree, in_avals = read_tree(r), tuple(r.several(r.aval))
     out_tree, out_avals = read_tree(r), tuple(r.several(r.aval))
     platforms, checks = tuple(r.several(r.text)), tuple(DisabledSafetyCheck(c) for c in r.several(r.text))
+    count = r.count() if convention > 2 else 1
+    ins, outs = (read_shardings(r, count) if convention > 2 else (None,) * len(avals) for avals in (in_avals, out_avals))
     kept, program = tuple(r.several(r.count)), read_program(r)
     found = Exported(name, in_tree, in_avals, out_tree, out_avals, platforms, checks, convention, kept, program, None,
-                     uses_global_constants=general, scope=r.scope)
+                     nr_devices=count, uses_global_constants=general, scope=r.scope, in_shardings=ins, out_shardings=outs)
     _check(found, program)
     if not r.flag():
         return found
@@ -137,6 +144,11 @@ def _check(e: Exported, program: ClosedJaxpr) -> None:
     """Raises Corrupt where the fields contradict each other."""
     _agree("leaves of the arguments", e.in_tree.num_leaves, len(e.in_avals))
     _agree("leaves of the result", e.out_tree.num_leaves, len(e.out_avals))
+    for side, avals, shardings in (("arguments", e.in_avals, e.in_shardings), ("results", e.out_avals, e.out_shardings)):
+        _agree(f"shardings of {side}", len(shardings), len(avals))
+        for s, aval in zip(shardings, avals, strict=True):
+            if s is not None:
+                s.check_compatible_aval(aval.shape)
     if list(e.module_kept_var_idx) != sorted({k for k in e.module_kept_var_idx if k < len(e.in_avals)}):
         raise Corrupt(f"leaves {e.module_kept_var_idx} of {len(e.in_avals)}")
     _agree("arguments", [e.in_avals[k] for k in e.module_kept_var_idx], program.in_avals)
