@@ -481,6 +481,7 @@ class Jitted:
 
     def _check_mesh(self, mesh: Any) -> None:
         """ValueError for a program whose operations name other devices than the one that the shardings name."""
+        assert self.device is not None
         if mesh is not NO_MESH and not mesh.is_abstract and set(mesh.devices.flat) != {self.device}:
             raise ValueError(f"Received incompatible devices for jitted computation. {self.name} has shardings with device ids "
                              f"[{self.device.id}], and operations inside name {mesh} with device ids "
@@ -489,6 +490,7 @@ class Jitted:
     def _staying(self, call: Call) -> list[Any]:
         """The arguments that a device named by shardings does not take from another one: those without in_shardings, and those
         that are divided."""
+        assert self.named is not None
         ins = self.named.of_arguments(call.dynamic_args, call.kwargs, call.in_tree)
         return [x if s is None or not isinstance(getattr(x, "device", None), Device) else None
                 for x, s in zip(call.leaves, ins, strict=True)]

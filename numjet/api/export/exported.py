@@ -408,7 +408,7 @@ def _export_vjp(traced: aot.Traced, platforms: tuple[str, ...], checks: tuple[Di
     backward.__name__ = f"{call.fun_name}_vjp"
     tangents = [a.to_tangent_aval() for a in arrays_only(call.out_avals)]
     ins, outs = _named(call.device, "ins", call.in_avals), _named(call.device, "outs", call.out_avals)
-    named = {"in_shardings": (*ins, *outs), "out_shardings": tuple(ins)} if any((*ins, *outs)) else {}
+    named: dict[str, Any] = {"in_shardings": (*ins, *outs), "out_shardings": tuple(ins)} if any((*ins, *outs)) else {}
     given = map(aot.struct, (*arrays_only(call.in_avals), *tangents))
     return exported(jit(backward, **named).trace(*given), platforms, checks)
 

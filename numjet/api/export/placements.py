@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from math import prod
 
 from numjet.api.export.codec import Corrupt, Reader, Writer
-from numjet.core.sharding.mesh import AbstractMesh, AxisType
+from numjet.core.sharding.mesh import AbstractMesh, AxisType, Mesh
 from numjet.core.sharding.partition_spec import PartitionSpec, parts_of
 from numjet.core.sharding.shardings import NamedSharding
 
@@ -24,7 +24,7 @@ def write_shardings(w: Writer, shardings: Sequence[NamedSharding | None]) -> Non
                 _write_names(w, parts_of(part))
 
 
-def _write_mesh(w: Writer, mesh: AbstractMesh) -> None:
+def _write_mesh(w: Writer, mesh: Mesh | AbstractMesh) -> None:
     if not all(isinstance(name, str) for name in mesh.axis_names):
         raise ValueError(f"cannot serialize a function with shardings over {mesh}: names of axes must be strings")
     _write_names(w, mesh.axis_names)
