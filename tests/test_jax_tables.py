@@ -121,6 +121,15 @@ def test_dtypes_of_libraries(text, dtype):
         assert got[0][0] == dtype and np.isfinite(np.array(got[0][3])).all(), got
 
 
+@pytest.mark.parametrize("text, values", [
+    ("lax.linalg.triangular_solve(bf16_2[:, :2], bf16_2, left_side=True)", [[1.0, 0.0, 2.0], [3.0, 1.0, 1.0]]),
+    ("jsp.linalg.solve_triangular(f16_2[:, :2], f16_2, lower=True)", [[1.0, 0.0, 2.0], [0.0, 1.0, -5.0]]),
+    ("jsp.linalg.lu_solve((f16_2[:, :2], jnp.array([0, 1])), f16_2)", [[1.0, 0.0, 2.0], [0.0, 1.0, -5.0]])])
+def test_halves_are_solved(text, values):
+    for got in jax_tables.evaluate("numjet", [("", text, False)], jax_diff_cases.OPERANDS)[0]:
+        assert got[0][0] in ("bfloat16", "float16") and got[0][3] == values
+
+
 @pytest.mark.parametrize("text, error", [
     *[(f"jsp.stats.{name}(c64)", "TypeError") for name in ("expon.logpdf", "laplace.cdf", "uniform.pdf", "gumbel_r.ppf",
       "gumbel_l.sf")], ("jsp.stats.gaussian_kde(f32)(c64)", "NotImplementedError"), ("nn.one_hot(i32, 3.0)", "TypeError"),

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import mpmath
 import numpy as np
 import pytest
+import scipy.special
 
 import numjet as nj
 from numjet.foundation.config import enable_x64
@@ -20,6 +21,25 @@ FUNCTIONS: dict[str, tuple[Callable, tuple[float, ...], float, float]] = {
     "i1": (lambda x: mpmath.besseli(1, x), (-8.0, 0.0, 8.0, 40.0), 6, 12),   # SciPy, outside of jit, is 10.4 off
     "i0e": (lambda x: mpmath.besseli(0, x) * mpmath.exp(-abs(x)), (-8.0, 0.0, 8.0, 80.0), 5, 5),
     "i1e": (lambda x: mpmath.besseli(1, x) * mpmath.exp(-abs(x)), (-8.0, 0.0, 8.0, 80.0), 5, 10),
+}
+LARGER: dict[str, tuple[Callable, tuple[tuple[float, ...], ...], float]] = {  # in float64; the last: ends for each argument
+    "gamma": (mpmath.gamma, ((-30.0, -5.0, 0.01, 3.0, 10.0, 170.0),), 7),
+    "rgamma": (mpmath.rgamma, ((-30.0, -5.0, 0.01, 3.0, 10.0, 170.0),), 7),
+    "log_ndtr": (lambda x: mpmath.log(mpmath.erfc(-x / mpmath.sqrt(2)) / 2), ((-120.0, -70.0, -30.0, -19.0, -5.0),), 4),
+    "cotdg": (lambda x: mpmath.cot(mpmath.radians(x)), ((-719.9, -180.5, 0.5, 359.0),), 3),
+    "rel_entr": (lambda x, y: x * mpmath.log(x / y), ((0.4, 0.6), (0.39, 0.61)), 4),
+    "beta": (mpmath.beta, ((10.0, 12.0), (0.5, 3.0)), 60),
+    "k0e": (lambda x: mpmath.besselk(0, x) * mpmath.exp(x), ((0.01, 1.0, 1.5, 3.0, 10.0),), 25),
+}
+WIDE = {  # functions that are computed in 64 bits and rounded: ends for each argument
+    "gamma": ((-20.0, 34.0),), "rgamma": ((-20.0, 34.0),), "factorial": ((0.0, 33.0),), "beta": ((0.1, 60.0),) * 2,
+    "betaln": ((0.1, 400.0),) * 2, "binom": ((0.0, 60.0),) * 2, "poch": ((0.1, 20.0), (-4.0, 10.0)), "comb": ((30.0, 60.0),
+    (0.0, 30.0)), "kl_div": ((0.1, 3.0),) * 2, "rel_entr": ((0.1, 3.0),) * 2, "j0": ((0.0, 80.0),), "y1": ((0.1, 80.0),),
+    "k0": ((0.01, 30.0),), "k1e": ((0.01, 30.0),), "jv": ((0.0, 30.0), (0.1, 60.0)), "iv": ((0.0, 30.0), (0.1, 40.0)),
+    "struve": ((0.0, 10.0), (0.1, 30.0)), "modstruve": ((0.0, 10.0), (0.1, 20.0)), "hyp0f1": ((0.5, 9.0), (-20.0, 40.0)),
+    "cotdg": ((-700.0, 700.0),), "zetac": ((-9.0, 20.0),), "ndtri_exp": ((-50.0, 0.0),), "kolmogorov": ((0.3, 4.0),),
+    "stdtr": ((0.5, 50.0), (-5.0, 5.0)), "gammaincinv": ((0.2, 50.0), (0.01, 0.99)), "betaincinv": ((0.5, 9.0), (0.5, 9.0),
+    (0.01, 0.99)), "hyp1f1": ((0.1, 9.0), (0.5, 9.0), (-9.0, 20.0)),
 }
 COMPILED = {"i1": 6, "i1e": 5}   # float64, where compiled code is better
 
@@ -43,3 +63,43 @@ def test_errors_in_ulps(name, dtype):
     for values, most in ((eager, bound), (compiled, COMPILED.get(name, bound) if dtype == np.float64 else bound)):
         errors = [_error(float(v), exact, float(x), np.dtype(dtype)) for x, v in zip(points, values, strict=True)]
         assert max(errors) <= most, (points[int(np.argmax(errors))], max(errors))
+
+
+@pytest.mark.parametrize("name", LARGER)
+def test_errors_of_double(name):
+    exact, ends, most = LARGER[name]
+    rng = np.random.default_rng(0)
+    points = [np.concatenate([rng.uniform(a, b, 40) for a, b in itertools.pairwise(e)]) for e in ends]
+    function = getattr(special, name)
+    with enable_x64(True):
+        for values in (np.asarray(function(*points)), np.asarray(nj.jit(function)(*points))):
+            for *at, got in zip(*points, values, strict=True):
+                with mpmath.workdps(60):
+                    want = exact(*map(mpmath.mpf, at))
+                    error = abs(mpmath.mpf(float(got)) - want) / mpmath.mpf(float(np.spacing(abs(float(want)))))
+                assert error <= most, (at, float(error))
+
+
+@pytest.mark.parametrize("name", WIDE)
+def test_single_precision_is_rounded_once(name):
+    rng = np.random.default_rng(0)
+    points = [rng.uniform(a, b, 200).astype(np.float32) for a, b in WIDE[name]]
+    want = getattr(scipy.special, name)(*(x.astype(np.float64) for x in points))
+    for function in (getattr(special, name), nj.jit(getattr(special, name))):
+        got = np.asarray(function(*points))
+        errors = np.abs(got.astype(np.float64) - want) / np.spacing(np.abs(want).astype(np.float32))
+        assert got.dtype == np.float32 and errors.max() <= 0.51, (int(errors.argmax()), errors.max())
+
+
+def test_logit_next_to_a_half():
+    x = np.linspace(0.3, 0.7, 401, dtype=np.float32)
+    want = scipy.special.logit(x.astype(np.float64))
+    assert np.max(np.abs(np.asarray(special.logit(x)) - want) / np.spacing(np.abs(want).astype(np.float32))) <= 4
+
+
+def test_derivatives_of_functions_in_64_bits():
+    """Of any order, to one argument where that to another is infinite, and without 64 bits enabled."""
+    assert float(nj.grad(special.rel_entr, 1)(np.float32(0.0), np.float32(2.0))) == 0.0
+    assert np.isclose(float(nj.grad(nj.grad(special.gamma))(np.float32(2.5))), 1.3091172)
+    assert np.isclose(float(nj.grad(nj.grad(special.kl_div, 1), 0)(2.5, 1.5)), -1 / 1.5)
+    assert np.allclose(nj.jacfwd(special.ber)(np.float32(2.0)), scipy.special.berp(2.0))

@@ -11,6 +11,8 @@ from numjet.core.aval import ShapedArray
 from numjet.core.op import Missing, Op, Samples, Undefined, Zero
 from numjet.core.trace import aval_of
 from numjet.core.traits import LANES, NORMWISE
+from numjet.foundation import dtypes
+from numjet.lax.elementwise import convert
 from numjet.lax.elementwise.arithmetic import add_p, neg_p
 from numjet.lax.linalg import hlo, matrix, small
 from numjet.lax.linalg.lapack import CODES, over_batch, routine
@@ -223,7 +225,7 @@ def triangular_solve(a: Any, b: Any, *, left_side: bool = False, lower: bool = F
 
     op is the transpose, the conjugate, both or neither. b: [..., n, m] with left_side, [..., m, n] without, or without
     the axis m. Only one triangle of `a` is read, with unit_diagonal not even its diagonal. Singular matrices give inf
-    or NaN. TypeError and ValueError when dtypes or shapes don't fit.
+    or NaN. Halves are solved in float32. TypeError and ValueError when dtypes or shapes don't fit.
 
     >>> a, b = np.array([[2., 0.], [1., 1.]], np.float32), np.array([[2.], [3.]], np.float32)
     >>> triangular_solve(a, b, left_side=True, lower=True).tolist()
@@ -233,9 +235,13 @@ def triangular_solve(a: Any, b: Any, *, left_side: bool = False, lower: bool = F
     shape = aval_of(b).shape
     if vector:
         b = expand_dims(b, (-1 if left_side else -2,))
+    dtype = aval_of(b).dtype
+    if dtype == aval_of(a).dtype and dtype in dtypes.FLOATING and dtype.itemsize == 2:
+        a, b = (convert.convert_element_type(x, np.float32) for x in (a, b))
     out = triangular_solve_p.bind(a, b, left_side=bool(left_side), lower=bool(lower), transpose_a=bool(transpose_a),
                                   conjugate_a=bool(conjugate_a) and aval_of(a).dtype.kind == "c",
                                   unit_diagonal=bool(unit_diagonal))
+    out = out if aval_of(out).dtype == dtype else convert.convert_element_type(out, dtype)
     return reshaped(out, shape) if vector else out
 
 

@@ -22,6 +22,7 @@ from numjet.scipy.special.bessel_tables import OLVER_A, OLVER_B, RECIPROCAL_GAMM
 
 LARGE_ORDER = 40.0     # beyond, the uniform expansions are right to eps
 _SERIES_END, _HANKEL_START = 2.0, 25.0
+_K_SERIES_END = 1.2    # further on its terms cancel
 _MILLER_TERMS = 32     # pairs of orders above mu that are not negligible for x < 25
 _FRACTION_TERMS = 100  # of Steed's continued fraction at x = 2
 _RATIO_TERMS = 40      # of that of J[nu + 1] / J[nu] for x <= nu <= 40
@@ -76,7 +77,7 @@ def _temme_y(mu: Any, x: Any) -> Pair:
 
 
 def _temme_k(mu: Any, x: Any) -> Pair:
-    """K[mu] and K[mu + 1] for 0 < x < 2."""
+    """K[mu] and K[mu + 1] for 0 < x < 1.2."""
     f, p, q = _temme_start(mu, x)
     p, q = 0.5 * p, 0.5 * q
     shift = 0.25 * x * x
@@ -316,7 +317,7 @@ def jy(nu: Any, x: Any, large: bool) -> Pair:
 # ------------------------------------------------------------------------------------------- modified functions
 
 def _steed_k(mu: Any, x: Any) -> Pair:
-    """K[mu] and K[mu + 1] times exp(x) for x >= 2, by Temme's sum over Steed's continued fraction."""
+    """K[mu] and K[mu + 1] times exp(x) for x >= 1.2, by Temme's sum over Steed's continued fraction."""
     first = 0.25 - mu * mu
     b = 2 * (1 + x)
     d = 1 / b
@@ -368,7 +369,7 @@ def _hankel_i(nu: Any, x: Any) -> Any:
 
 def _small_order_ik(nu: Any, x: Any) -> Pair:
     mu, steps = _orders(nu)
-    near = x < _SERIES_END
+    near = x < _K_SERIES_END
     low, high = jnp.where(near, x, 1), jnp.where(near, 3, x)
     grown = jnp.exp(low)
     a, b = _temme_k(mu, low), _steed_k(mu, high)

@@ -19,6 +19,7 @@ from numjet.scipy.special.quantiles import (
     gammainccinv,
     gammaincinv,
 )
+from numjet.scipy.special.wide_evaluation import smooth_in_64_bits
 
 
 def _beta(a: Any, b: Any, x: Any, inside: Any) -> Any:
@@ -376,7 +377,7 @@ def ndtri_exp(y: Any) -> Any:
     -44.616
     """
     (y,) = floats("ndtri_exp", y)
-    return _ndtri_exp(*wide(y)).astype(y.dtype)
+    return smooth_in_64_bits(_ndtri_exp)(y)
 
 
 @custom_jvp
@@ -408,12 +409,15 @@ def kolmogorov(y: Any) -> Any:
     >>> round(float(kolmogorov(1.0)), 4)
     0.27
     """
-    (given,) = floats("kolmogorov", y)
-    (y,) = wide(given)
+    return _kolmogorov(floats("kolmogorov", y)[0])
+
+
+@smooth_in_64_bits
+def _kolmogorov(y: Any) -> Any:
     near = y < 1
     small, large = jnp.where(near & (y > 0.04), y, 0.5), jnp.where(near, 2, y)
     terms = [jnp.exp(-((2 * k - 1) * math.pi) ** 2 / (8 * small * small)) for k in range(1, _KOLMOGOROV_TERMS)]
     below = 1 - math.sqrt(2 * math.pi) / small * sum(terms)
     above = 2 * sum((-1) ** (k - 1) * jnp.exp(-2 * k * k * large * large) for k in range(1, _KOLMOGOROV_TERMS))
     out = jnp.where(near, jnp.where(y > 0.04, below, 1), above)
-    return jnp.where(jnp.isnan(y), jnp.nan, out).astype(given.dtype)
+    return jnp.where(jnp.isnan(y), jnp.nan, out)

@@ -14,7 +14,9 @@ from numjet.scipy.special.elliptic import ellipkm1
 from numjet.scipy.special.error_functions import _exp_square, dawsn
 from numjet.scipy.special.fixed_orders import cos_sin_pi, wide
 from numjet.scipy.special.gamma_family import betaln, comb, floats, gammasgn
+from numjet.scipy.special.gamma_values import reciprocal_of_double
 from numjet.scipy.special.integrals import exp1, expi
+from numjet.scipy.special.wide_evaluation import smooth_in_64_bits
 
 _EULER = 0.57721566490153286061
 
@@ -213,8 +215,14 @@ def cotdg(x: Any) -> Any:
     >>> float(cotdg(45.0))
     1.0
     """
-    (x,) = floats("cotdg", x)
-    return tandg(90 - x)
+    return _cotdg(floats("cotdg", x)[0])
+
+
+@smooth_in_64_bits
+def _cotdg(x: Any) -> Any:
+    s, c = _in_degrees(x)
+    return jnp.where(c == 0, jnp.inf, jnp.where(jnp.abs(c) == jnp.abs(s), jnp.sign(c) * jnp.sign(s),
+                                                s / jnp.where(c == 0, 1, c)))
 
 
 def radian(d: Any, m: Any, s: Any) -> Any:
@@ -248,8 +256,7 @@ def diric(x: Any, n: int) -> Any:
 @custom_jvp
 def _rgamma(x: Any) -> Any:
     pole = (x <= 0) & (x == jnp.round(x))
-    safe = jnp.where(pole | ~jnp.isfinite(x), 1, x)
-    out = jnp.where(pole, 0, gammasgn(safe) * jnp.exp(-special.lgamma(safe)))
+    out = jnp.where(pole, 0, reciprocal_of_double(jnp.where(pole | ~jnp.isfinite(x), 1, x)))
     return jnp.where(jnp.isnan(x), jnp.nan, jnp.where(jnp.isinf(x), 0, out))
 
 
@@ -262,6 +269,9 @@ def _rgamma_jvp(primals: Any, tangents: Any) -> Any:
     return out, t * jnp.where(pole, at_pole, -special.digamma(jnp.where(pole, 1, x)) * out)
 
 
+_rgamma_of_narrow = smooth_in_64_bits(_rgamma)
+
+
 def rgamma(x: Any) -> Any:
     """1 / Gamma(x), 0 at 0, -1, -2, ...
 
@@ -269,7 +279,7 @@ def rgamma(x: Any) -> Any:
     0.0
     """
     (x,) = floats("rgamma", x)
-    return _rgamma(*wide(x)).astype(x.dtype)
+    return _rgamma(x) if x.dtype == np.float64 else _rgamma_of_narrow(x)
 
 
 def psi(x: Any) -> Any:
@@ -301,7 +311,11 @@ def binom(n: Any, k: Any) -> Any:
     >>> round(float(binom(5.0, 2.0)), 3)
     10.0
     """
-    n, k = floats("binom", n, k)
+    return _binom(*floats("binom", n, k))
+
+
+@smooth_in_64_bits
+def _binom(n: Any, k: Any) -> Any:
     rest = n - k
     pole = (n < 0) & (n == jnp.round(n))
     zero = ((k < 0) & (k == jnp.round(k))) | ((rest < 0) & (rest == jnp.round(rest)))
@@ -450,8 +464,11 @@ def zetac(x: Any) -> Any:
     >>> round(float(zetac(2.0)), 4)
     0.6449
     """
-    (given,) = floats("zetac", x)
-    (x,) = wide(given)
+    return _zetac(floats("zetac", x)[0])
+
+
+@smooth_in_64_bits
+def _zetac(x: Any) -> Any:
     below, pole = x < 0, (x == 1) | (x == -jnp.inf) | (x > 1e4)
     safe = jnp.where(below | pole | jnp.isnan(x), 2, x)
     mirrored = 1 - jnp.where(below & ~pole, x, -1)
@@ -461,4 +478,4 @@ def zetac(x: Any) -> Any:
     left = size * sine * (1 + _zetac_above(s)) - 1
     out = jnp.where(below, left, _zetac_above(safe))
     out = jnp.where(x == 1, jnp.inf, jnp.where(x > 1e4, 0, out))
-    return jnp.where(jnp.isnan(x) | (x == -jnp.inf), jnp.nan, out).astype(given.dtype)
+    return jnp.where(jnp.isnan(x) | (x == -jnp.inf), jnp.nan, out)

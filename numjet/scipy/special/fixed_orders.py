@@ -13,12 +13,18 @@ from numjet.control.custom.custom_calls import is_symbolic_zero
 from numjet.control.custom.custom_jvp import custom_jvp
 from numjet.core.trace import Tracer
 from numjet.foundation import tree
+from numjet.scipy.special.wide_evaluation import in_64_bits
 
 
 def fixed_orders(name: str, function: Callable[..., Any], slope: Callable[..., Any]) -> Callable[..., Any]:
-    """A function (*orders, x) with the derivative `slope(result, *orders, x)` to x; NotImplementedError to an order."""
-    function.__name__ = name
-    call = custom_jvp(function)
+    """A function (*orders, x) with the derivative `slope(result, *orders, x)` to x; NotImplementedError to an order.
+
+    It is evaluated in 64 bits, whichever floats the arguments are, and rounded once: the differences in recurrences and sums
+    cancel digits."""
+    def value(*xs: Any) -> Any:
+        return in_64_bits(function, *xs)
+    value.__name__ = name
+    call = custom_jvp(value)
 
     def rule(primals: Any, tangents: Any) -> Any:
         *orders, t = tangents

@@ -13,8 +13,10 @@ import numjet.numpy as jnp
 from numjet.control.custom.custom_jvp import custom_jvp
 from numjet.foundation import dtypes
 from numjet.lax.elementwise import special
-from numjet.numpy.core.promotion import promote_args_inexact, promote_shapes
+from numjet.numpy.core.promotion import promote_args_inexact, promote_shapes, strong_array
 from numjet.scipy.special.complex_gamma import gamma_of_complex
+from numjet.scipy.special.gamma_values import gamma_of_double, stirling_series
+from numjet.scipy.special.wide_evaluation import smooth_in_64_bits
 
 _ZETA_TERMS = 12        # of zeta's sum in its derivative, and of the corrections behind them
 _ZETA_CORRECTIONS = 8
@@ -80,8 +82,12 @@ def gamma(x: Any) -> Any:
     return _real_gamma(x)
 
 
-@halves_in_float32
 def _real_gamma(x: Any) -> Any:
+    return gamma_of_double(x) if x.dtype == np.float64 else strong_array(_gamma_of_narrow(x))
+
+
+@smooth_in_64_bits
+def _gamma_of_narrow(x: Any) -> Any:
     return gammasgn(x) * jnp.exp(special.lgamma(x))
 
 
@@ -144,8 +150,12 @@ def factorial(n: Any, exact: bool = False) -> Any:
     """
     if exact:
         raise NotImplementedError("factorial with exact=True: arrays hold no integers of arbitrary size; use math.factorial")
-    n, = floats("factorial", n)
-    return jnp.where(n < 0, 0, jnp.exp(special.lgamma(n + 1)))
+    return _factorial(floats("factorial", n)[0])
+
+
+@smooth_in_64_bits
+def _factorial(n: Any) -> Any:
+    return jnp.where(n < 0, 0, _real_gamma(n + 1))
 
 
 def poch(z: Any, m: Any) -> Any:
@@ -154,7 +164,11 @@ def poch(z: Any, m: Any) -> Any:
     >>> round(float(poch(2.0, 3.0)), 3)
     24.0
     """
-    z, m = floats("poch", z, m)
+    return strong_array(_poch(*floats("poch", z, m)))
+
+
+@smooth_in_64_bits
+def _poch(z: Any, m: Any) -> Any:
     sign = gammasgn(z + m) * gammasgn(z)
     return jnp.where(m == 0, 1, sign * jnp.exp(special.lgamma(z + m) - special.lgamma(z)))
 
@@ -168,6 +182,11 @@ def comb(N: Any, k: Any, *, repetition: bool = False) -> Any:
     N, k = floats("comb", N, k)
     if repetition:
         return jnp.where((N == 0) & (k == 0), 1, comb(jnp.where(N + k > 0, N + k - 1, N), k))
+    return _comb(N, k)
+
+
+@smooth_in_64_bits
+def _comb(N: Any, k: Any) -> Any:
     valid = (k <= N) & (N >= 0) & (k >= 0)
     safe_n, safe_k = jnp.where(valid, N, 1), jnp.where(valid, k, 0)
     found = jnp.exp(-betaln(safe_n - safe_k + 1, safe_k + 1)) / (safe_n + 1)
@@ -177,9 +196,8 @@ def comb(N: Any, k: Any, *, repetition: bool = False) -> Any:
 # -------------------------------------------------------------------------------------------- beta
 
 def _stirling_rest(x: Any) -> Any:
-    """lgamma(x) less (x - 1/2) log(x) - x + log(2 pi) / 2, for large x."""
-    square = x * x
-    return (1 / 12 - (1 / 360 - (1 / 1260 - 1 / 1680 / square) / square) / square) / x
+    """lgamma(x) less (x - 1/2) log(x) - x + log(2 pi) / 2, for x >= 10."""
+    return stirling_series(1 / x)
 
 
 def betaln(a: Any, b: Any) -> Any:
@@ -188,7 +206,11 @@ def betaln(a: Any, b: Any) -> Any:
     >>> float(betaln(1.0, 1.0))
     0.0
     """
-    a, b = floats("betaln", a, b)
+    return _betaln(*floats("betaln", a, b))
+
+
+@smooth_in_64_bits
+def _betaln(a: Any, b: Any) -> Any:
     small, large = jnp.minimum(a, b), jnp.maximum(a, b)
     far = large > 10
     safe = jnp.where(far, large, 10.0)
@@ -206,7 +228,11 @@ def beta(a: Any, b: Any) -> Any:
     >>> round(float(beta(2.0, 3.0)), 4)
     0.0833
     """
-    a, b = floats("beta", a, b)
+    return strong_array(_beta(*floats("beta", a, b)))
+
+
+@smooth_in_64_bits
+def _beta(a: Any, b: Any) -> Any:
     return gammasgn(a) * gammasgn(b) * gammasgn(a + b) * jnp.exp(betaln(a, b))
 
 

@@ -7,19 +7,15 @@ through the loops, in the rule of one function per order, so that reverse mode n
 """
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 import numjet.numpy as jnp
-from numjet import lax
-from numjet.api.grad import jvp
 from numjet.api.jit_when_eager import jit_when_eager
-from numjet.control.custom.custom_jvp import custom_jvp
 from numjet.control.loops.while_loop import fori_loop, while_loop
-from numjet.foundation.config import enable_x64
 from numjet.scipy.special.gamma_family import floats, gamma
+from numjet.scipy.special.wide_evaluation import smooth_in_64_bits
 
 _TERMS = 3000     # of power series, at most
 _TAYLOR = 110     # terms of a Taylor series at half of its radius
@@ -75,38 +71,6 @@ def _polynomial(a: Any, b: Any, c: Any, z: Any) -> Any:
     return while_loop(lambda v: v[0] <= count, lambda v: (v[0] + 1, *step(v[0], v[1:])), (jnp.int32(0), one, one))[2]
 
 
-# -------------------------------------------------------------------------------------------- derivatives
-
-def _with_derivatives(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function in 64 bits, of real arguments of one shape and dtype, with derivatives of any order.
-
-    They are mixed partial derivatives by forward mode. The linear part of the rule has the arguments' dtype."""
-    def partial_derivative(orders: tuple[int, ...], *xs: Any) -> Any:
-        derived = function
-        for place, order in enumerate(orders):
-            for _ in range(order):
-                derived = _along(derived, place)
-        with enable_x64(True):
-            wide = derived(*(lax.convert_element_type(x, np.float64) for x in xs))
-            return lax.convert_element_type(wide, xs[0].dtype)
-
-    def rule(orders: tuple[int, ...], primals: Any, tangents: Any) -> Any:
-        changes = jnp.zeros_like(primals[0])
-        for place, tangent in enumerate(tangents):
-            higher = tuple(order + (k == place) for k, order in enumerate(orders))
-            changes = changes + smooth(higher, *primals) * tangent
-        return smooth(orders, *primals), changes
-    smooth = custom_jvp(partial_derivative, nondiff_argnums=(0,))
-    smooth.defjvp(rule)
-    return smooth
-
-
-def _along(function: Callable[..., Any], place: int) -> Callable[..., Any]:
-    def derived(*xs: Any) -> Any:
-        return jvp(lambda x: function(*xs[:place], x, *xs[place + 1:]), (xs[place],), (jnp.ones_like(xs[place]),))[1]
-    return derived
-
-
 # -------------------------------------------------------------------------------------------- 1F1
 
 def _kummer_far(a: Any, b: Any, x: Any) -> Any:
@@ -150,7 +114,7 @@ def _confluent_polynomial(a: Any, b: Any, x: Any) -> Any:
     return while_loop(lambda v: v[0] < count, step, (jnp.zeros((), x.dtype), one, one))[2]
 
 
-@_with_derivatives
+@smooth_in_64_bits
 def _hyp1f1(a: Any, b: Any, x: Any) -> Any:
     bad = jnp.isnan(a + b + x) | jnp.isinf(a) | jnp.isinf(b)
     a, b, y = (jnp.where(bad, 1, v) for v in (a, b, x))
@@ -172,7 +136,7 @@ def hyp1f1(a: Any, b: Any, x: Any) -> Any:
     >>> round(float(hyp1f1(1.0, 2.0, 1.0)), 4)
     1.7183
     """
-    return _hyp1f1((0, 0, 0), *jnp.broadcast_arrays(*floats("hyp1f1", a, b, x)))
+    return _hyp1f1(*jnp.broadcast_arrays(*floats("hyp1f1", a, b, x)))
 
 
 # -------------------------------------------------------------------------------------------- 2F1
@@ -231,7 +195,7 @@ def _gauss(a: Any, b: Any, c: Any, x: Any) -> Any:
     return jnp.where(turned, (1 - x) ** -power, 1) * value
 
 
-@_with_derivatives
+@smooth_in_64_bits
 def _hyp2f1(a: Any, b: Any, c: Any, x: Any) -> Any:
     bad = jnp.isnan(a + b + c + x) | jnp.isinf(a) | jnp.isinf(b) | jnp.isinf(c)
     a, b, c, y = (jnp.where(bad, 0.25, v) for v in (a, b, c, x))
@@ -263,4 +227,4 @@ def hyp2f1(a: Any, b: Any, c: Any, x: Any) -> Any:
     >>> round(float(hyp2f1(1.0, 1.0, 2.0, 0.5)), 4)
     1.3863
     """
-    return _hyp2f1((0, 0, 0, 0), *jnp.broadcast_arrays(*floats("hyp2f1", a, b, c, x)))
+    return _hyp2f1(*jnp.broadcast_arrays(*floats("hyp2f1", a, b, c, x)))

@@ -7,6 +7,7 @@ the asymptotic series 10.40.1; below 1, ker and kei come from their power series
 """
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -17,6 +18,7 @@ import numjet.numpy as jnp
 from numjet import lax
 from numjet.control.custom.custom_jvp import custom_jvp
 from numjet.scipy.special.gamma_family import floats
+from numjet.scipy.special.wide_evaluation import in_64_bits
 
 _NODES, _FAR, _TERMS = 40, 26.0, 26
 _COSINES = np.cos((np.arange(_NODES) + 0.5) * math.pi / (2 * _NODES))
@@ -108,7 +110,7 @@ def _second(order: int, x: Any) -> tuple[Any, Any]:
 
 def _with_derivatives(parts: Callable[[int, Any], tuple[Any, Any]]) -> tuple[Any, Any]:
     """The pair of functions w = (real, imaginary part), and the pair w', with w'' = i w - w' / x."""
-    values, slopes = custom_jvp(lambda x: parts(0, x)), custom_jvp(lambda x: parts(1, x))
+    values, slopes = (custom_jvp(functools.partial(in_64_bits, functools.partial(parts, k))) for k in (0, 1))
 
     def rate(primals: Any, tangents: Any) -> Any:
         (x,), (t,) = primals, tangents
@@ -132,8 +134,7 @@ _SECOND, _SECOND_SLOPE = _with_derivatives(_second)
 
 def _part(name: str, pair: Any, which: int, x: Any) -> Any:
     x, = floats(name, x)
-    wide = x.astype(np.float32) if x.dtype.itemsize == 2 else x
-    return pair(wide)[which].astype(x.dtype)
+    return pair(x)[which]
 
 
 def ber(x: Any) -> Any:

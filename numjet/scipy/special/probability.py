@@ -18,7 +18,9 @@ from numjet.lax.elementwise import special, transcendental
 from numjet.lax.elementwise.bits import reduce_precision
 from numjet.nn import normalization
 from numjet.numpy.core.promotion import promote_args_inexact, promote_shapes
+from numjet.scipy.special.error_functions import _erfcx
 from numjet.scipy.special.gamma_family import floats, halves_in_float32
+from numjet.scipy.special.wide_evaluation import smooth_in_64_bits
 
 _HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
 
@@ -65,7 +67,11 @@ def expit(x: Any) -> Any:
 
 @custom_jvp
 def _logit(x: Any) -> Any:
-    return jnp.log(x / (1 - x))
+    if x.dtype in dtypes.COMPLEX:
+        return jnp.log(x / (1 - x))
+    near = jnp.abs(x - 0.5) < 0.25  # the logarithm of nearly 1: 2 x - 1 is exact
+    middle = jnp.where(near, x, 0.5)
+    return jnp.where(near, jnp.log1p((2 * middle - 1) / (1 - middle)), jnp.log(x / (1 - x)))
 
 
 _logit.defjvps(lambda t, out, x: jnp.true_divide(t, x * (1 - x)))
@@ -177,10 +183,17 @@ def rel_entr(p: Any, q: Any) -> Any:
     >>> float(rel_entr(1.0, 1.0))
     0.0
     """
-    p, q = floats("rel_entr", p, q)
+    return _rel_entr(*floats("rel_entr", p, q))
+
+
+@smooth_in_64_bits
+def _rel_entr(p: Any, q: Any) -> Any:
     both, none = (p > 0) & (q > 0), (p == 0) & (q >= 0)
     safe_p, safe_q = jnp.where(both, p, 1), jnp.where(both, q, 1)
-    out = jnp.where(both, safe_p * jnp.log(safe_p / safe_q), jnp.where(none, 0, np.inf))
+    near = jnp.abs(safe_p - safe_q) < 0.5 * safe_q  # the logarithm of nearly 1: the difference is exact
+    close_p, close_q = jnp.where(near, safe_p, 1), jnp.where(near, safe_q, 1)
+    log = jnp.where(near, jnp.log1p((close_p - close_q) / close_q), jnp.log(safe_p / safe_q))
+    out = jnp.where(both, safe_p * log, jnp.where(none, 0, np.inf))
     return jnp.where(jnp.isnan(p) | jnp.isnan(q), np.nan, out)
 
 
@@ -190,7 +203,11 @@ def kl_div(p: Any, q: Any) -> Any:
     >>> float(kl_div(1.0, 1.0))
     0.0
     """
-    p, q = floats("kl_div", p, q)
+    return _kl_div(*floats("kl_div", p, q))
+
+
+@smooth_in_64_bits
+def _kl_div(p: Any, q: Any) -> Any:
     entropy = rel_entr(p, q)
     return jnp.where(entropy == np.inf, entropy, entropy - p + q)
 
@@ -250,9 +267,16 @@ def _log_ndtr3(x: Any) -> Any:
 
 
 def _log_ndtr_of(x: Any, order: int) -> Any:
-    low, high = (-20.0, 8.0) if aval_of(x).dtype == dtypes.float64 else (-10.0, 5.0)
+    double = aval_of(x).dtype == dtypes.float64
+    low, high = (-20.0, 8.0) if double else (-10.0, 5.0)
     smaller = _ndtr(-abs(x))
     middle = jnp.where(x > 0, jnp.log1p(-smaller), jnp.log(jnp.where(x > low, smaller, 0.5)))
+    if double:
+        # the series from where the first term left out is below an ulp of x^2 / 2, the scaled function before
+        end = -max(20.0, (2 * _double_factorial(2 * order + 1) * 2.0**53) ** (1 / (2 * order + 4)))
+        z = jnp.where((x <= low) & (x > end), x, low)
+        middle = jnp.where(x > low, middle, jnp.log(0.5 * _erfcx(-math.sqrt(0.5) * z)) - 0.5 * z * z)
+        low = end
     return jnp.where(x > high, -smaller, jnp.where(x > low, middle, _log_tail(jnp.minimum(x, low), order)))
 
 

@@ -18,6 +18,7 @@ from numjet.lax.elementwise import special
 from numjet.scipy.special.fixed_orders import fixed_orders, wide
 from numjet.scipy.special.gamma_family import betaln, floats
 from numjet.scipy.special.probability import expit, ndtri
+from numjet.scipy.special.wide_evaluation import in_64_bits
 
 _MOST_STEPS = 60
 
@@ -68,7 +69,7 @@ def _gamma_inverse(upper: bool) -> Callable[..., Any]:
         wrong = ~((a > 0) & (y >= 0) & (y <= 1))
         return jnp.where(fine, x, jnp.where(wrong, jnp.nan, edge))
 
-    function = custom_jvp(value)
+    function = custom_jvp(lambda a, y: in_64_bits(value, a, y))
     sign = -1 if upper else 1
     function.defjvps(
         lambda t, out, a, y: t * jnp.where(out > 0, special.random_gamma_grad(a, jnp.where(out > 0, out, 1)), 0),
@@ -89,7 +90,7 @@ def gammaincinv(a: Any, y: Any) -> Any:
     1.6783
     """
     a, y = floats("gammaincinv", a, y)
-    return _gammaincinv(*wide(a, y)).astype(y.dtype)
+    return _gammaincinv(a, y)
 
 
 def gammainccinv(a: Any, y: Any) -> Any:
@@ -99,7 +100,7 @@ def gammainccinv(a: Any, y: Any) -> Any:
     3.8897
     """
     a, y = floats("gammainccinv", a, y)
-    return _gammainccinv(*wide(a, y)).astype(y.dtype)
+    return _gammainccinv(a, y)
 
 
 # ------------------------------------------------------------------------------------------- beta

@@ -1,0 +1,66 @@
+"""Functions of floats evaluated in 64 bits and rounded once, whichever dtype the arguments have."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import numjet.numpy as jnp
+from numjet import lax
+from numjet.api.grad import jvp
+from numjet.control.custom.custom_calls import is_symbolic_zero
+from numjet.control.custom.custom_jvp import custom_jvp
+from numjet.core.trace import aval_of
+from numjet.foundation import tree
+from numjet.foundation.config import enable_x64
+from numjet.lax.elementwise.convert import convert_dtype
+
+
+def in_64_bits(function: Callable[..., Any], *xs: Any) -> Any:
+    """The value of a function of floats, evaluated in float64 and rounded to the dtype of the last argument; weakly typed when
+    all arguments are.
+
+    >>> import numjet.numpy as jnp
+    >>> round(float(in_64_bits(lambda x: (x + 1) - x, jnp.float32(1e9))), 2)
+    1.0
+    """
+    dtype, weak = xs[-1].dtype, all(aval_of(x).weak_type for x in xs)
+    with enable_x64(True):
+        found = function(*(lax.convert_element_type(x, np.float64) for x in xs))
+        return tree.tree_map(lambda y: convert_dtype(y, dtype, weak), found)
+
+
+def smooth_in_64_bits(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function in 64 bits, of real arguments of one shape and dtype, with derivatives of any order, in 64 bits, too.
+
+    They are mixed partial derivatives by forward mode. The linear part of the rule has the arguments' dtype.
+
+    >>> import numjet.numpy as jnp
+    >>> from numjet.api.grad import grad
+    >>> float(grad(smooth_in_64_bits(lambda x, y: x * x * y), argnums=1)(jnp.float32(3.0), jnp.float32(2.0)))
+    9.0
+    """
+    def partial_derivative(orders: tuple[int, ...], *xs: Any) -> Any:
+        derived = function
+        for place, order in enumerate(orders):
+            for _ in range(order):
+                derived = _along(derived, place)
+        return in_64_bits(derived, *xs)
+
+    def rule(orders: tuple[int, ...], primals: Any, tangents: Any) -> Any:
+        changes = jnp.zeros_like(primals[0])
+        for place, tangent in enumerate(tangents):
+            if not is_symbolic_zero(tangent):
+                higher = tuple(order + (k == place) for k, order in enumerate(orders))
+                changes = changes + smooth(higher, *primals) * tangent
+        return smooth(orders, *primals), changes
+    smooth = custom_jvp(partial_derivative, nondiff_argnums=(0,))
+    smooth.defjvp(rule, symbolic_zeros=True)
+    return lambda *xs: smooth((0,) * len(xs), *xs)
+
+
+def _along(function: Callable[..., Any], place: int) -> Callable[..., Any]:
+    def derived(*xs: Any) -> Any:
+        return jvp(lambda x: function(*xs[:place], x, *xs[place + 1:]), (xs[place],), (jnp.ones_like(xs[place]),))[1]
+    return derived
