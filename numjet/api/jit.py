@@ -144,16 +144,12 @@ class Call(Fields):
 
 class PaddedProgram(Record):
     """A compiled function with dynamic axes. inputs: the leaf that each input is, and the number of its size among the leaves,
-    and of elements per unit of that, if the program reads no more than these."""
+    and of elements per unit of that, if the program reads no more than these; outputs: the same of what it writes."""
     executable: Any
     inputs: list[tuple[int, tuple[int, int] | None]]
+    outputs: list[tuple[int, int] | None]
     trimming: Any
     out_tree: PyTreeDef
-
-    def run(self, put: Callable[[int, tuple[int, int] | None], Any]) -> Any:
-        """The results. put(k, short): the value of leaf k."""
-        outs = self.executable([put(k, short) for k, short in self.inputs])
-        return tree_unflatten(self.out_tree, outs if self.trimming is None else self.trimming.trimmed(outs))
 
 
 class Jitted:
@@ -404,9 +400,10 @@ class Jitted:
         with _native.rare_collections:
             traced = self.trace(call)
             executable, kept, _ = self.executable(traced, call, self.where(traced, call.with_leaves(list(leaves))))
-        short = getattr(executable.program, "short_inputs", {})
-        found = [(k, (kept[short[i][0]], short[i][1]) if i in short else None) for i, k in enumerate(kept)]
-        return PaddedProgram(executable, found, traced.trimming, traced.out_tree)
+        short = getattr(executable.program, "short", ({}, {}))
+        ins, outs = ({i: (kept[n], size) for i, (n, size) in one.items()} for one in short)
+        return PaddedProgram(executable, [(k, ins.get(i)) for i, k in enumerate(kept)],
+                             [outs.get(i) for i in range(len(executable.out_avals))], traced.trimming, traced.out_tree)
 
     def _run_with_refs(self, executable: Any, kept: list[int], donated: list[bool], traced: Traced, call: Call,
                        device: Any) -> Any:
@@ -776,7 +773,17 @@ def _size_generic(fun: Callable[..., Any], spec: Any, options: dict[str, Any]) -
     known = signature(fun)
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     parameters = [] if known is None else [p.name for p in known.parameters.values() if p.kind in kinds]
-    return axes.generic(fun, spec, parameters, Jitted(axes.on_padded(named), inner), plain)
+    state = axes.Generic(fun, spec, parameters, Jitted(axes.on_padded(named), inner), plain)
+    jitted = _native.JitFunction(state.call, nums, names, function_name(fun))
+    functools.update_wrapper(jitted, fun)
+    if known is not None:
+        jitted.__signature__ = known
+    jitted._jit_options, jitted._dynamic_axes = options, spec
+    jitted.trace, jitted.lower, jitted.eval_shape = plain.trace, plain.lower, plain.eval_shape
+    this, kind = weakref.ref(jitted), type(jitted)
+    state.forget_entries = lambda: kind.clear_cache(alive) if (alive := this()) is not None else None
+    jitted.clear_cache = state.clear_cache
+    return jitted
 
 
 def with_stages(fun: Callable[..., Any]) -> Any:
@@ -791,7 +798,11 @@ def _reduced(jitted: Any) -> Any:
     for name in jitted.__qualname__.split("."):
         found = getattr(found, name, None)
     by_name = found is jitted or not hasattr(jitted, "__wrapped__")
-    return jitted.__qualname__ if by_name else (_jitted, (jitted.__wrapped__, jitted._jit_options))
+    if by_name:
+        return jitted.__qualname__
+    spec = getattr(jitted, "_dynamic_axes", None)
+    given = jitted.__wrapped__, jitted._jit_options
+    return (_jitted, given) if spec is None else (_size_generic, (given[0], spec, given[1]))
 
 
 copyreg.pickle(_native.JitFunction, _reduced)

@@ -185,6 +185,9 @@ class LoopBuilder(ScalarBuilder, Protocol):
     def leading(self, x: Any, n: Any) -> Any:
         """The array, of which a result shows the first n rows only (n: an int32 array of rank 0)."""
         ...
+    def inside(self, n: Any, shape: Sequence[int], axis: int) -> Any:
+        """The bools index[axis] < n (n: an int32 array of rank 0)."""
+        ...
     def check(self, ok: Scalar, error: Callable[..., Exception], *values: Index, deferrable: bool = False) -> None:
         """Leaves the program with error(*values) when ok is false. deferrable: what follows may run before the check."""
         ...

@@ -27,10 +27,12 @@ from numjet.cpu.passes import (
     gemm_epilogues,
     in_place,
     legalize_math,
+    limited_loops,
     limits,
     memory_plan,
     parallel_batches,
     parallelize,
+    short_buffers,
 )
 from numjet.cpu.passes.manager import Context, Pass, Stages, run_passes
 from numjet.cpu.probes import Probes
@@ -43,7 +45,7 @@ from numjet.foundation.record import Fields, default_factory
 
 PASSES = (limits.FIND, dead_calls.PASS, in_place.PASS, fusion.PASS, array_contraction.ELEMENTS, legalize_math.PASS,
           estimate.PASS, parallel_batches.PASS, gemm_epilogues.PASS, parallelize.PASS, array_contraction.ROWS, memory_plan.PASS,
-          cancellation.PASS, limits.APPLY)
+          cancellation.PASS, limited_loops.PASS)
 _DUMPED = {dead_calls.PASS.name: "loops", memory_plan.PASS.name: "planned"}   # after which passes a stage is dumped
 
 _numbers = itertools.count()
@@ -63,7 +65,7 @@ class Program(Fields):
     on_error: Callable[[int, list[int]], BaseException]
     text: str
     compiled: jit.Compiled
-    short_inputs: dict[int, tuple[int, int]]   # see limits.short_inputs
+    short: short_buffers.Short
     temporaries: int   # bytes of all temporaries, which share the scratch memory
     routines: list[tuple[Call, bool]]
     on_second_call: Callable[[Any], None] | None = None
@@ -102,15 +104,15 @@ def compile_program(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = ()
     constants, keepalive = llvm.constant_symbols(function)
     addresses = {**call_symbols(function), **{n: t.address for n, t in lowered.trampolines.items()}, **constants}
     kept: list[Any] = [lowered.trampolines, *keepalive]
-    open_ended, short_inputs = cancellation.open_ended(function), limits.short_inputs(function)
+    open_ended, short = cancellation.open_ended(function), short_buffers.short(function)
     portable = None if lowered.trampolines else stored.Portable(
         function.name, function.scratch_bytes, lowered.aliases, context.nanoseconds, open_ended,
-        len(function.errors), dict(zip(constants, keepalive, strict=True)), short_inputs)
+        len(function.errors), dict(zip(constants, keepalive, strict=True)), *short)
     compiled, on_second_call = tiers.compile_tiers(text, addresses, function, context.nanoseconds, kept, portable)
     dump("s", lambda: jit.disassembly(compiled))
     return Program(compiled.address, function.scratch_bytes, lowered.aliases, context.nanoseconds,
                    open_ended, _errors(function.name, function.errors), text, compiled,
-                   short_inputs, sum(t.nbytes for t in function.temps),
+                   short, sum(t.nbytes for t in function.temps),
                    workspace.routines(function), on_second_call, kept, portable)
 
 

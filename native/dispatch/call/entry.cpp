@@ -42,7 +42,8 @@ PyRef own_handle(Array* array, AvalInfo* info) { return as(array_share(array, in
 
 int collect_inputs(const EntryPlan* plan, LeafArrays& leaves, SmallVector<Array*, 16>& ins) {
   for (uint32_t leaf : plan->kept) {
-    Array* array = leaves.get(leaf);
+    const size_t count = plan->infos.size();
+    Array* array = leaf < count ? leaves.get(leaf) : plan->fixed[leaf - count].get();
     if (!array) return -1;
     ins.push_back(array);
   }

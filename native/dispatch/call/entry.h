@@ -18,7 +18,8 @@ struct OutLeaf {
 };
 
 struct EntryPlan {
-  std::vector<uint32_t> kept;    // leaf index of each of the executable's inputs
+  std::vector<uint32_t> kept;    // leaf index of each of the executable's inputs; behind the leaves those of `fixed`
+  std::vector<ArrayRef> fixed;   // inputs that are the same in all calls
   std::vector<char> donated;     // per executable input
   bool any_donated = false;
   std::vector<AvalRef> infos;    // per leaf

@@ -26,6 +26,18 @@ Py_ssize_t read_index(PyObject* number, size_t limit, const char* what) {
   return -1;
 }
 
+bool read_fixed(PyObject* fixed, EntryPlan* plan) {
+  for (Py_ssize_t k = 0; fixed && k < PyTuple_GET_SIZE(fixed); ++k) {
+    PyObject* item = PyTuple_GET_ITEM(fixed, k);
+    if (!is_array(item)) {
+      PyErr_Format(PyExc_TypeError, "Entry: fixed[%zd] is %R, which is no array", k, item);
+      return false;
+    }
+    plan->fixed.push_back(as<Array>(PyRef::share(item)));
+  }
+  return true;
+}
+
 bool read_kept(PyObject* kept, PyObject* donated, EntryPlan* plan) {
   if (size_t(PyTuple_GET_SIZE(donated)) != plan->infos.size()) {
     PyErr_Format(PyExc_ValueError, "Entry: donated has %zd flags for %zu leaves", PyTuple_GET_SIZE(donated),
@@ -33,9 +45,10 @@ bool read_kept(PyObject* kept, PyObject* donated, EntryPlan* plan) {
     return false;
   }
   for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(kept); ++k) {
-    Py_ssize_t leaf = read_index(PyTuple_GET_ITEM(kept, k), plan->infos.size(), "kept leaf");
+    Py_ssize_t leaf = read_index(PyTuple_GET_ITEM(kept, k), plan->infos.size() + plan->fixed.size(), "kept leaf");
     if (leaf < 0) return false;
-    int flag = PyObject_IsTrue(PyTuple_GET_ITEM(donated, leaf));
+    const bool fixed = size_t(leaf) >= plan->infos.size();
+    int flag = fixed ? 0 : PyObject_IsTrue(PyTuple_GET_ITEM(donated, leaf));
     if (flag < 0) return false;
     plan->kept.push_back(uint32_t(leaf));
     plan->donated.push_back(char(flag));
@@ -66,7 +79,8 @@ bool check_executable(const Entry* entry) {
     return false;
   }
   for (size_t k = 0; k < wanted; ++k) {
-    const AvalInfo *input = executable->plan->ins[k], *leaf = plan->infos[plan->kept[k]];
+    const size_t from = plan->kept[k], count = plan->infos.size();
+    const AvalInfo *input = executable->plan->ins[k], *leaf = from < count ? plan->infos[from] : plan->fixed[from - count]->info;
     if (same_layout(input, leaf)) continue;
     PyErr_Format(PyExc_TypeError, "Entry: input %zu of %U is %s, but leaf %u is %s", k, executable->name.get(),
                  describe(input).c_str(), unsigned(plan->kept[k]), describe(leaf).c_str());
@@ -174,11 +188,12 @@ PyRef device_of(const Entry* entry, PyObject* given) {
 }
 
 PyObject* new_entry(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
-  static const char* names[] = {"executable", "kept", "donated", "in_avals", "out_treedef", "out_plan", "device", nullptr};
-  PyObject *executable, *kept, *donated, *avals, *treedef, *out_plan, *device = Py_None;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO!O!O!OO!|O:Entry", const_cast<char**>(names), &executable, &PyTuple_Type,
+  static const char* names[] = {"executable", "kept", "donated", "in_avals", "out_treedef", "out_plan", "device", "fixed",
+                                nullptr};
+  PyObject *executable, *kept, *donated, *avals, *treedef, *out_plan, *device = Py_None, *fixed = nullptr;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO!O!O!OO!|OO!:Entry", const_cast<char**>(names), &executable, &PyTuple_Type,
                                    &kept, &PyTuple_Type, &donated, &PyTuple_Type, &avals, &treedef, &PyTuple_Type, &out_plan,
-                                   &device)) {
+                                   &device, &PyTuple_Type, &fixed)) {
     return nullptr;
   }
   PyRef self(type->tp_alloc(type, 0));
@@ -191,7 +206,7 @@ PyObject* new_entry(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   if (!entry->device) return nullptr;
   entry->treedef = PyRef::share(treedef == Py_None ? nullptr : treedef);
   EntryPlan* plan = entry->plan.get();
-  bool good = read_avals(avals, plan->infos) && read_kept(kept, donated, plan) && check_executable(entry) &&
+  bool good = read_avals(avals, plan->infos) && read_fixed(fixed, plan) && read_kept(kept, donated, plan) && check_executable(entry) &&
               read_out_plan(out_plan, plan) && read_structure(treedef, plan);
   return good ? self.release() : nullptr;
 }
@@ -205,6 +220,7 @@ int traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(entry->device);
   if (!entry->plan) return 0;
   for (const OutLeaf& leaf : entry->plan->out) Py_VISIT(leaf.constant);
+  for (const ArrayRef& array : entry->plan->fixed) Py_VISIT(reinterpret_cast<PyObject*>(array.get()));
   return 0;
 }
 

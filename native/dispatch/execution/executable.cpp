@@ -3,6 +3,7 @@
 
 #include <structmember.h>
 
+#include <algorithm>
 #include <cstddef>
 
 #include "runtime/python/guard.h"
@@ -52,6 +53,10 @@ bool read_aliases(PyObject* aliases, ExecutablePlan* plan) {
   return true;
 }
 
+void set_room(ExecutablePlan* plan) {
+  for (const AvalRef& out : plan->outs) plan->room.push_back(out->nbytes);
+}
+
 PyObject* new_executable(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   static const char* names[] = {"address",  "in_avals",  "out_avals", "scratch_bytes", "aliases", "cost_ns",
                                 "on_error", "keepalive", "device",    "name",          nullptr};
@@ -73,7 +78,7 @@ PyObject* new_executable(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   if (!self) return nullptr;
   Executable* executable = as_executable(self.get());
   construct(executable->plan, executable->on_error, executable->keepalive, executable->device, executable->name,
-            executable->on_second_call);
+            executable->on_second_call, executable->base);
   executable->plan = std::make_unique<ExecutablePlan>();
   ExecutablePlan* plan = executable->plan.get();
   plan->code = reinterpret_cast<MachineCode>(static_cast<uintptr_t>(address));
@@ -86,6 +91,7 @@ PyObject* new_executable(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   if (!read_avals(in_avals, plan->ins) || !read_avals(out_avals, plan->outs) || !read_aliases(aliases, plan)) {
     return nullptr;
   }
+  set_room(plan);
   return self.release();
 }
 
@@ -96,6 +102,7 @@ int traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(executable->keepalive);
   Py_VISIT(executable->device);
   Py_VISIT(executable->on_second_call);
+  Py_VISIT(executable->base.get());
   return 0;
 }
 
@@ -110,7 +117,7 @@ void dealloc(PyObject* self) {
   PyObject_GC_UnTrack(self);
   if (executable->weakrefs) PyObject_ClearWeakRefs(self);
   destroy(executable->plan, executable->on_error, executable->keepalive, executable->device, executable->name,
-          executable->on_second_call);
+          executable->on_second_call, executable->base);
   free_instance(self);
 }
 
@@ -228,7 +235,56 @@ PyObject* set_effects(PyObject* self, PyObject*) {
   Py_RETURN_NONE;
 }
 
+// The bytes that the code writes to the outputs of a view: those of the new avals, or where `whole` says so those of the old.
+bool set_view_room(PyObject* whole, const ExecutablePlan* base, ExecutablePlan* plan) {
+  if (plan->ins.size() != base->ins.size() || plan->outs.size() != base->outs.size() ||
+      size_t(PyTuple_GET_SIZE(whole)) != plan->outs.size()) {
+    PyErr_Format(PyExc_ValueError, "Executable: a view has %zu inputs and %zu outputs, got %zu and %zu, and %zd flags",
+                 base->ins.size(), base->outs.size(), plan->ins.size(), plan->outs.size(), PyTuple_GET_SIZE(whole));
+    return false;
+  }
+  for (size_t k = 0; k < plan->outs.size(); ++k) {
+    const int flag = PyObject_IsTrue(PyTuple_GET_ITEM(whole, Py_ssize_t(k)));
+    if (flag < 0) return false;
+    plan->room.push_back(flag ? std::max(base->room[k], plan->outs[k]->nbytes) : plan->outs[k]->nbytes);
+  }
+  return true;
+}
+
+PyObject* view(PyObject* self, PyObject* args) {
+  PyObject *in_avals, *out_avals, *whole;
+  double cost_ns;
+  if (!PyArg_ParseTuple(args, "O!O!O!d:view", &PyTuple_Type, &in_avals, &PyTuple_Type, &out_avals, &PyTuple_Type, &whole,
+                        &cost_ns)) {
+    return nullptr;
+  }
+  Executable* base = with_code(as_executable(self));
+  PyRef made(Py_TYPE(self)->tp_alloc(Py_TYPE(self), 0));
+  if (!made) return nullptr;
+  Executable* executable = as_executable(made.get());
+  construct(executable->plan, executable->on_error, executable->keepalive, executable->device, executable->name,
+            executable->on_second_call, executable->base);
+  executable->plan = std::make_unique<ExecutablePlan>();
+  ExecutablePlan* plan = executable->plan.get();
+  plan->code = base->plan->code.load();
+  plan->scratch_bytes = base->plan->scratch_bytes;
+  plan->cost_ns = cost_ns;
+  plan->open_ended = base->plan->open_ended;
+  plan->has_effects = base->plan->has_effects;
+  executable->on_error = base->on_error;
+  executable->keepalive = base->keepalive;
+  executable->device = base->device;
+  executable->name = base->name;
+  executable->base = Handle<Executable>::share(base);
+  if (!read_avals(in_avals, plan->ins) || !read_avals(out_avals, plan->outs)) return nullptr;
+  plan->alias.assign(plan->outs.size(), -1);
+  return set_view_room(whole, base->plan.get(), plan) ? made.release() : nullptr;
+}
+
 PyMethodDef methods[] = {
+    {"view", method<view>(), METH_VARARGS,
+     PyDoc_STR("view(in_avals, out_avals, whole, cost_ns): an executable that runs the same code on arrays of other sizes, of "
+               "which the code must neither read nor write more; outputs that are `whole` get memory for what this one's have.")},
     {"set_effects", method<set_effects>(), METH_NOARGS,
      PyDoc_STR("Tells that a run can be seen from outside: such programs run in the order in which they were called.")},
     {"set_open_ended", method<set_open_ended>(), METH_NOARGS,

@@ -99,7 +99,7 @@ double expected_ns(const Call& call) {
 
 int prepare_outputs(Call& call, bool queued) {
   for (size_t k = 0; k < call.plan->outs.size(); ++k) {
-    const size_t nbytes = call.plan->outs[k]->nbytes;
+    const size_t nbytes = call.plan->room[k];
     const bool over = takes_over(call, k, queued);
     if (call.plan->alias[k] >= 0 && !over) copy_counts.add(nbytes);  // the program begins by copying this input
     BufferRef buffer = over ? call.ins[call.plan->alias[k]]->buffer
@@ -143,7 +143,7 @@ struct Addresses {
 
 int64_t run_code(const Call& call, Addresses& addresses, char* scratch, int64_t* info) {
   char **ins = addresses.ins.begin(), **outs = addresses.outs.begin();
-  MachineCode code = call.plan->code.load();
+  MachineCode code = with_code(call.executable)->plan->code.load();
   bool open_ended = call.plan->open_ended;
   // What a callback of another program calls ends with that program.
   StopFlag own{false}, *outer = current_stop().flag;
@@ -186,7 +186,7 @@ int run_queued(Call& call, PyRef* results) {
   if (!execution || check_inputs(call) < 0) return -1;
   if (prepare_outputs(call, true) < 0) return -1;
   auto job = std::make_unique<Job>();
-  job->code = call.plan->code.load();
+  job->code = with_code(call.executable)->plan->code.load();
   job->scratch_bytes = call.plan->scratch_bytes;
   job->brief = call.expected_ns <= kBriefNs && !call.plan->open_ended;
   job->has_effects = call.plan->has_effects;
@@ -244,7 +244,8 @@ int report_second_call(Executable* executable) {
 }  // namespace
 
 int execute(Executable* executable, Array* const* ins, const char* donated, bool committed, PyRef* outs) {
-  if (executable->on_second_call && executable->call_count == 1 && report_second_call(executable) < 0) return -1;
+  Executable* counted = with_code(executable);
+  if (counted->on_second_call && counted->call_count == 1 && report_second_call(counted) < 0) return -1;
   Call call{executable, executable->plan.get(), ins, donated, committed, 0, {}};
   run_deferred_decrefs();
   if (fetch_inputs(executable, ins) < 0) return -1;
@@ -255,7 +256,7 @@ int execute(Executable* executable, Array* const* ins, const char* donated, bool
   // Waiting comes first: it lets other threads run, and with them anything may change.
   if (queued && queue_admit() < 0) return -1;
   if (pending && !can_queue && wait_for_inputs(call) < 0) return -1;
-  ++executable->call_count;
+  ++counted->call_count;
   ++executions;
   return queued ? run_queued(call, outs) : run_inline(call, outs);
 }

@@ -18,13 +18,14 @@ from numjet import _native
 from numjet.api import stages
 from numjet.api.arguments import placed
 from numjet.api.dynamic.trace import PaddedTracer
+from numjet.core import nan_checks
 from numjet.core.aval import ShapedArray
 from numjet.core.trace import EVAL, Tracer, aval_of, current_trace
 from numjet.foundation import source, tree
 from numjet.foundation.config import config
-from numjet.foundation.dimension import computed_sizes
+from numjet.foundation.dimension import computed_sizes, is_symbolic
 from numjet.foundation.record import Record
-from numjet.foundation.util import function_name, wraps
+from numjet.foundation.util import function_name
 from numjet.runtime import dispatch
 from numjet.runtime.device import CPU, elsewhere
 
@@ -187,63 +188,71 @@ def on_padded(fun: Callable[..., Any]) -> Callable[..., Any]:
 ADDED = 2  # arguments that on_padded puts in front
 
 
-def generic(fun: Callable[..., Any], spec: Spec, parameters: Sequence[str], inner: Any, plain: Any) -> Callable[..., Any]:
-    """The function for all sizes.
+class Generic:
+    """A function for all sizes of some axes. `call` is the slow path of its native call, which knows sizes that it has met."""
 
-    inner: on_padded(fun), a Jitted. plain: the function jitted for known sizes, which traced calls and stages use.
-    """
-    sizes = Sizes(spec)
-    places: dict[Any, list[dict[int, str]]] = {}   # the dynamic axes of all leaves, by the structure of the arguments
-    known: dict[Any, _Known] = {}                  # by what is alike in calls that run the same program
+    def __init__(self, fun: Callable[..., Any], spec: Spec, parameters: Sequence[str], inner: Any, plain: Any):
+        """inner: on_padded(fun), a Jitted. plain: the function jitted for known sizes, which traced calls and stages use."""
+        self.fun, self.spec, self.parameters, self.inner, self.plain = fun, spec, parameters, inner, plain
+        self.sizes = Sizes(spec)
+        self.places: dict[Any, list[dict[int, str]]] = {}   # the dynamic axes of all leaves, by the structure of the arguments
+        self.known: dict[Any, _Known] = {}                  # by what is alike in calls that run the same program
+        self.entries = 0
+        self.forget_entries: Callable[[], object] = lambda: None
 
-    @wraps(fun)
     @source.api_boundary
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
+        """The result, and an entry for later calls with these sizes, or None."""
         leaves, structure = tree.tree_flatten((args, kwargs))
         if current_trace() is not EVAL or config.disable_jit or any(isinstance(x, Tracer) for x in leaves):
-            return plain(*args, **kwargs)
-        axes = places.get(structure)
+            return self.plain(*args, **kwargs), None
+        axes = self.places.get(structure)
         key = None if axes is None else _key(leaves, axes, structure)
-        found = known.get(key)
-        numbers = None if found is None else found.numbers(leaves)
-        if found is not None and numbers is not None:
-            return found.run(numbers, leaves)
-        axes = spec.of_leaves(args, kwargs, parameters)
-        own = sizes.of_call(leaves, axes)
-        made = prepared(args, kwargs, leaves, structure, axes, own)
-        if len(known) + len(places) >= MOST_KNOWN:
-            known.clear()
-            places.clear()
-        places[structure] = axes
-        key = _key(leaves, axes, structure)
-        if key is not None:
-            known[key] = made
-        return made.run([*own.values()], leaves)
+        made = self.known.get(key)
+        numbers = None if made is None else made.numbers(leaves)
+        if made is None or numbers is None:
+            axes = self.spec.of_leaves(args, kwargs, self.parameters)
+            own = self.sizes.of_call(leaves, axes)
+            made, numbers = self._prepared(args, kwargs, leaves, structure, axes, own), [*own.values()]
+            if len(self.known) + len(self.places) >= MOST_KNOWN:
+                self.known.clear()
+                self.places.clear()
+            self.places[structure] = axes
+            key = _key(leaves, axes, structure)
+            if key is not None:
+                self.known[key] = made
+        result = made.run(numbers, leaves)
+        return result, None if key is None else self._entry(made, numbers, leaves)
 
-    def prepared(args: tuple[Any, ...], kwargs: dict[str, Any], leaves: list[Any], structure: Any, axes: list[dict[int, str]],
-                 found: dict[str, int]) -> _Known:
-        types = [padded_type(x, own, sizes.capacity) for x, own in zip(leaves, axes, strict=True)]
-        capacity = {name: sizes.capacity[name] for name in found}
+    def _entry(self, made: _Known, numbers: list[int], leaves: Sequence[Any]) -> Any:
+        if self.entries >= MOST_ENTRIES:
+            self.forget_entries()
+            self.entries = 0
+        self.entries += 1
+        return made.entry(numbers, leaves)
+
+    def _prepared(self, args: tuple[Any, ...], kwargs: dict[str, Any], leaves: list[Any], structure: Any,
+                  axes: list[dict[int, str]], found: dict[str, int]) -> _Known:
+        types = [padded_type(x, own, self.sizes.capacity) for x, own in zip(leaves, axes, strict=True)]
+        capacity = {name: self.sizes.capacity[name] for name in found}
         held = _Static(tuple(capacity.items()), tuple(tuple(own.items()) for own in axes))
         args, kwargs = tree.tree_unflatten(structure, types)
-        given = [k for k, dynamic in enumerate(_dynamic(inner, args, kwargs)) if dynamic]
+        given = [k for k, dynamic in enumerate(_dynamic(self.inner, args, kwargs)) if dynamic]
         numbers = [np.int32(n) for n in found.values()]
-        program = inner.padded_program((numbers, held, *args), kwargs, [*numbers, *(leaves[k] for k in given)])
+        program = self.inner.padded_program((numbers, held, *args), kwargs, [*numbers, *(leaves[k] for k in given)])
         wanted = [ShapedArray(t.shape, t.dtype, t.weak_type) if axes[k] else None for k, t in enumerate(types)]
         named = [(k, d, name) for k, own in enumerate(axes) for d, name in own.items()]
         return _Known(program, capacity, named, given, wanted)
 
-    def clear_cache() -> None:
+    def clear_cache(self) -> None:
         """Drops all traces and compiled programs of this function."""
-        known.clear()
-        inner.traces.clear()
-        plain.clear_cache()
-
-    call.trace, call.lower, call.eval_shape = plain.trace, plain.lower, plain.eval_shape  # type: ignore[attr-defined]
-    call.clear_cache = clear_cache  # type: ignore[attr-defined]
-    return call
+        self.known.clear()
+        self.forget_entries()
+        self.inner.traces.clear()
+        self.plain.clear_cache()
 
 
+MOST_ENTRIES = 4096   # sizes that the native call remembers
 MOST_KNOWN = 256   # programs and structures of arguments that a function remembers
 
 
@@ -294,7 +303,59 @@ class _Known(Record):
             whole = _shortened(x, aval, short, numbers)
             return padded(x, aval) if whole is None else whole
 
-        return self.program.run(put)
+        program, trimming = self.program, self.program.trimming
+        if trimming is not None:
+            trimming.check(numbers)
+        outs = program.executable([put(k, short) for k, short in program.inputs])
+        return tree.tree_unflatten(program.out_tree, outs if trimming is None else trimming.trimmed(outs, numbers))
+
+    def entry(self, numbers: list[int], leaves: Sequence[Any]) -> Any:
+        """The native call for these sizes: a view of the executable that takes the arguments as they are; None where it would
+        touch more memory than they have."""
+        program, count = self.program, len(numbers)
+        native = program.executable.native
+        if type(native) is not _native.Executable or nan_checks.checked_kinds():
+            return None
+        kept, avals = [], [leaves[k].aval for k in self.given]
+        for k, short in program.inputs:
+            if k >= count and self.wanted[at := self.given[k - count]] is not None:
+                if not _is_short(avals[k - count].shape, self.wanted[at], short, numbers):
+                    return None
+            kept.append(k - count if k >= count else len(avals) + k)
+        outs = self._outputs(numbers)
+        if outs is None:
+            return None
+        fixed = tuple(dispatch.as_array(np.int32(n)) for n in numbers)
+        types = [*avals, *(x.aval for x in fixed)]
+        share = max((n / self.capacity[name] for n, name in zip(numbers, self.capacity, strict=True)), default=1.0)
+        view = native.view(tuple(types[k] for k in kept), tuple(a for a, _ in outs), tuple(whole for _, whole in outs),
+                           native.cost_ns * share)
+        plan = tuple(("out", k) for k in range(program.out_tree.num_leaves))
+        return _native.Entry(view, tuple(kept), (False,) * len(avals), tuple(avals), program.out_tree, plan, fixed=fixed)
+
+    def _outputs(self, numbers: list[int]) -> list[tuple[ShapedArray, bool]] | None:
+        """The types of the results, and whether the program may write more of them; None where they take far more memory."""
+        program, trimming = self.program, self.program.trimming
+        padded_avals = program.executable.out_avals
+        if trimming is None:
+            return [(a, False) for a in padded_avals]
+        shapes = trimming.known_shapes(numbers)
+        if shapes is None:
+            return None
+        outs = []
+        for aval, shape, symbolic, short in zip(padded_avals, shapes, trimming.shapes, program.outputs, strict=True):
+            if not is_symbolic(symbolic):
+                outs.append((aval, False))
+                continue
+            whole = not _is_short(shape, aval, short, numbers)
+            true = ShapedArray(shape, aval.dtype, aval.weak_type)
+            if shape[1:] != aval.shape[1:] or (whole and aval.nbytes > MOST_ROOM + 4 * true.nbytes):
+                return None
+            outs.append((true, whole))
+        return outs
+
+
+MOST_ROOM = 4096   # bytes that a result may have beyond four times its own
 
 
 def _dynamic(inner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[bool]:
@@ -306,14 +367,18 @@ def _dynamic(inner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[
 
 def _shortened(x: Any, aval: ShapedArray, short: tuple[int, int] | None, numbers: Sequence[int]) -> Any:
     """The array itself under the padded type, if the program reads no more of it; else None. numbers: all sizes."""
-    shape = aval_of(x).shape
-    if short is None or not shape or shape[1:] != aval.shape[1:] or aval.dtype.names is not None:
-        return None
-    words = prod(shape[1:]) * (2 if aval.dtype.kind == "c" else 1)
-    if numbers[short[0]] != shape[0] or short[1] != words:
+    if not _is_short(aval_of(x).shape, aval, short, numbers):
         return None
     array = dispatch.as_array(x)
     return _native.resized(array, aval) if array.device == CPU and array._remote is None else None
+
+
+def _is_short(shape: Sequence[int], aval: ShapedArray, short: tuple[int, int] | None, numbers: Sequence[int]) -> bool:
+    """Whether a program that touches so much of an array of the padded type stays within one of the shape."""
+    if short is None or not shape or shape[1:] != aval.shape[1:] or aval.dtype.names is not None:
+        return False
+    words = prod(shape[1:]) * (2 if aval.dtype.kind == "c" else 1)
+    return numbers[short[0]] * short[1] <= shape[0] * words
 
 
 def _retyped(trace: Any, x: Any, axes: Sequence[tuple[int, str]], dims: dict[str, Any]) -> Any:

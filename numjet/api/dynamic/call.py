@@ -17,6 +17,7 @@ from numjet.core.stage import StageTrace
 from numjet.core.trace import current_trace, set_trace
 from numjet.foundation.dimension import Dimension, computed_sizes
 from numjet.foundation.record import Record
+from numjet.foundation.symbolic.dims import substituted
 from numjet.lax.shape.leading import leading_p
 from numjet.runtime import dispatch
 
@@ -24,18 +25,36 @@ from numjet.runtime import dispatch
 class Trimming(Record):
     """What follows the padded results of a program: the values of its sizes, then the number of the check that failed.
 
-    shapes: those of the results, with sizes as expressions. names: the expressions whose values are returned.
+    shapes: those of the results, with sizes as expressions. sizes: the expressions whose values are returned. given: the
+    variables whose values are arguments, and given_checks the expressions of these that must be at least 0, with messages.
     """
     shapes: tuple[tuple[Any, ...], ...]
     sizes: tuple[Any, ...]
     messages: tuple[str, ...]
+    given: tuple[str, ...] = ()
+    given_checks: tuple[tuple[Any, str], ...] = ()
 
-    def trimmed(self, outs: Sequence[Any]) -> list[Any]:
-        """The results with their true shapes. ValueError if a check failed."""
+    def check(self, numbers: Sequence[int]) -> None:
+        """ValueError if the sizes that are arguments fail a check."""
+        values = dict(zip(self.given, numbers, strict=True))
+        for size, message in self.given_checks:
+            if substituted(size, values) < 0:
+                raise ValueError(message)
+
+    def known_shapes(self, numbers: Sequence[int]) -> list[tuple[int, ...]] | None:
+        """The shapes of the results for sizes that are arguments; None where the program computes more, or fails."""
+        values = dict(zip(self.given, numbers, strict=True))
+        return None if self.sizes or self.messages else [tuple(substituted(n, values) for n in s) for s in self.shapes]
+
+    def trimmed(self, outs: Sequence[Any], numbers: Sequence[int] = ()) -> list[Any]:
+        """The results with their true shapes. ValueError if a check failed. numbers: the sizes that are arguments."""
         count = len(self.shapes)
         if self.messages and (failed := int(outs[-1])):
             raise ValueError(self.messages[failed - 1])
         values = {size: int(n) for size, n in zip(self.sizes, outs[count:], strict=False)}
+        given = dict(zip(self.given, numbers, strict=True))
+        for size in (n for s in self.shapes for n in s if isinstance(n, Dimension) and n not in values):
+            values[size] = substituted(size, given)
         return [_cut(x, shape, values) for x, shape in zip(outs[:count], self.shapes, strict=True)]
 
     def why_not_nested(self, name: str) -> str:
@@ -74,17 +93,19 @@ def padded(fun: Callable[..., Sequence[Any]], limit: int | None, found: list[Tri
         parent = current_trace()
         assert isinstance(parent, StageTrace)
         program = Program(limit)
-        program.trace = trace = PaddingTrace(parent, program)
+        program.trace = program.outermost = trace = PaddingTrace(parent, program)
         try:
             with set_trace(trace), _native.Scope(computed_sizes, "maker", program):
                 outs = fun(*args)
         finally:
             trace.valid = False
         shapes = tuple(x.aval.shape if isinstance(x, PaddedTracer) else () for x in outs)
-        sizes = tuple(dict.fromkeys(n for s in shapes for n in s if isinstance(n, Dimension)))
+        symbolic = [n for s in shapes for n in s if isinstance(n, Dimension)]
+        sizes = tuple(dict.fromkeys(n for n in symbolic if not program.is_given(n)))
         extra = [trace.size(n) for n in sizes] + [trace.code()] * bool(program.messages)
-        if extra:
-            found.append(Trimming(shapes, sizes, tuple(program.messages)))
+        if extra or symbolic or program.given_checks:
+            found.append(Trimming(shapes, sizes, tuple(program.messages), tuple(program.inputs),
+                                  tuple(program.given_checks)))
         return [*(_not_derived(_asked(trace, x)) if program.scope.abouts else x for x in outs), *extra]
     return run
 

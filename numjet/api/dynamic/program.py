@@ -11,6 +11,7 @@ from numjet.api.dynamic.trace import PaddingTrace, here, spread_like
 from numjet.control.checks.size_ops import Message, bind_size_p, check_sizes_p, expect_size_p
 from numjet.core.stage import StageTrace, StageTracer
 from numjet.core.trace import Tracer, current_trace, set_trace
+from numjet.foundation.dimension import variables_in
 from numjet.foundation.symbolic.computed import ComputedScope
 from numjet.foundation.symbolic.dims import Size
 from numjet.lax.elementwise.compare import ge_p, le_p
@@ -32,7 +33,9 @@ class Program:
         self.default_bound = default_bound
         self.messages: list[str] = []
         self.trace: PaddingTrace | None = None
-        self.inputs: set[str] = set()  # the variables whose numbers are arguments
+        self.outermost: PaddingTrace | None = None
+        self.inputs: list[str] = []  # the variables whose numbers are arguments, in their order
+        self.given_checks: list[tuple[Any, str]] = []  # sizes of those that must be at least 0, and messages
         self._tables: dict[StageTrace, SizeTable] = {}
 
     def expect(self, x: Size) -> None:
@@ -47,6 +50,10 @@ class Program:
         else:
             with set_trace(trace):
                 expect_size_p.bind(dim=x, message=Message(what))
+
+    def is_given(self, size: Any) -> bool:
+        """Whether the arguments tell a size."""
+        return variables_in((size,)) <= set(self.inputs)
 
     def bound(self, size: Any) -> int:
         """The most that a size can be."""
@@ -67,7 +74,7 @@ class Program:
         """The size that an argument of the program is."""
         assert self.trace is not None
         dim = self.scope.new(most, f"the dynamic axis '{name}'")
-        self.inputs.add(str(dim))
+        self.inputs.append(str(dim))
         with set_trace(self.trace.parent):
             self.trace.bind_size(dim, n)
         return dim

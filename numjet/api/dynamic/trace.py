@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from numjet.api.dynamic.arrays import INT32, below, chosen, positions, remainder
+from numjet.api.dynamic.arrays import INT32, chosen, remainder
 from numjet.control.checks.size_ops import check_sizes_p
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import Jaxpr, subjaxprs
@@ -27,6 +27,7 @@ from numjet.lax.elementwise.bitwise import and_p
 from numjet.lax.elementwise.compare import eq_p, ge_p, max_p, min_p, select_n_p
 from numjet.lax.elementwise.convert import convert_element_type
 from numjet.lax.shape.dimension import dim_as_value_p
+from numjet.lax.shape.leading import inside_p
 
 Rule = Callable[..., Any]
 RULES: dict[str, Rule] = {}
@@ -189,12 +190,20 @@ class PaddingTrace(Trace):
 
     def expect(self, x: Any, what: str) -> None:
         """Checks that an expression of sizes is at least 0."""
-        if (x, what) in self.expected:
-            return
-        self.expected.add((x, what))
         legend = self.program.scope.legend((x,))
+        self.check_size(x, f"{what}: {x} is not at least 0. {legend}".rstrip())
+
+    def check_size(self, x: Any, message: str) -> None:
+        """Raises ValueError with the message if an expression of sizes is below 0: in front of the run if all of its variables
+        are arguments, as they are always known then."""
+        if (x, message) in self.expected:
+            return
+        self.expected.add((x, message))
+        if self is self.program.outermost and self.program.is_given(x):
+            self.program.given_checks.append((x, message))
+            return
         with set_trace(self.parent):
-            self.check(ge_p.bind(self.size(x), np.int32(0)), f"{what}: {x} is not at least 0. {legend}".rstrip())
+            self.check(ge_p.bind(self.size(x), np.int32(0)), message)
 
     def code(self) -> Any:
         """0, or the number of the first check that failed."""
@@ -213,7 +222,7 @@ class PaddingTrace(Trace):
         found: Any = None
         for axis in range(len(shape)) if axes is None else axes:
             if isinstance(aval.shape[axis], Dimension):
-                held = below(positions(shape, axis), self.size(aval.shape[axis]))
+                held = inside_p.bind(self.size(aval.shape[axis]), shape=shape, axis=axis)
                 found = held if found is None else and_p.bind(found, held)
         return found
 

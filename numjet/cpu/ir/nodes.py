@@ -325,3 +325,4 @@ class Function(Fields):
     scratch_bytes: int = 0
     errors: list[Any] = default_factory(list)  # errors[k] explains status code k + 1
     leading: dict[Buffer, tuple[Expr, int]] = default_factory(dict)  # outputs with (n, size): the first n * size elements count
+    within: dict[Expr, tuple[Expr, int]] = default_factory(dict)     # loads known to be of one of the first n * size elements

@@ -70,6 +70,7 @@ class LoweringContext:
         self.read, self.let = reads.read, ir.let
         self.compute, self.pieces, self.elementwise = deferred.compute, deferred.pieces, deferred.elementwise
         self.constant, self.reshape, self.transpose = deferred.constant, deferred.reshape, deferred.transpose
+        self.inside = deferred.inside
         self.if_, self.materialize = deferred.if_, self.materialization.materialize
         self.reduce, self.fold, self.dot = reductions.reduce, reductions.fold, products.dot
         self.own_around, self.chunks, self.when = updates.own_around, updates.chunks, updates.when

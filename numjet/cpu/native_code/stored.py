@@ -39,7 +39,8 @@ class Portable(Fields):
     open_ended: bool
     checks: int           # how many checks it has whose errors only its lowering knows
     constants: dict[str, np.ndarray]
-    short_inputs: dict[int, tuple[int, int]]   # see passes.limits.short_inputs
+    short_inputs: dict[int, tuple[int, int]]    # see passes.short_buffers.Short
+    short_outputs: dict[int, tuple[int, int]]
     code: bytes = b""
     text: str = ""
     observer: Callable[[], None] | None = None   # told when better code is there
@@ -62,7 +63,7 @@ class Portable(Fields):
         header = json.dumps({
             "name": self.name, "scratch": self.scratch_bytes, "aliases": self.aliases, "cost": self.cost_ns,
             "open_ended": self.open_ended, "checks": self.checks, "symbols": _called(self), "constants": list(self.constants),
-            "short_inputs": [(k, *short) for k, short in self.short_inputs.items()],
+            "short": [[(k, *short) for k, short in one.items()] for one in (self.short_inputs, self.short_outputs)],
             "parts": [len(part) for part in parts]}).encode()
         return b"".join((len(header).to_bytes(4, "little"), header, *parts))
 
@@ -86,9 +87,13 @@ class Program(Fields):
     on_error: OnError
     on_second_call: Callable[[Any], None] | None
     portable: Portable
-    short_inputs: dict[int, tuple[int, int]]
     keepalive: list[Any] = default_factory(list)
     text: str = ""
+
+    @property
+    def short(self) -> tuple[dict[int, tuple[int, int]], dict[int, tuple[int, int]]]:
+        """See passes.short_buffers.Short."""
+        return self.portable.short_inputs, self.portable.short_outputs
 
     @property
     def compiled(self) -> _Code:
@@ -112,7 +117,7 @@ def load(content: bytes, on_error: Callable[[], OnError]) -> Program:
     if portable.text:
         second = lambda executable: tiers.second_tier(executable, portable.text, addresses, portable.name, kept, portable)
     return Program(kept[-1].address, portable.scratch_bytes, portable.aliases, portable.cost_ns, portable.open_ended,
-                   lambda status, info: on_error()(status, info), second, portable, portable.short_inputs, kept)
+                   lambda status, info: on_error()(status, info), second, portable, kept)
 
 
 def _address(name: str, is_kernel: bool) -> int | None:
@@ -137,10 +142,10 @@ def _unpack(content: bytes) -> tuple[Portable, Sequence[tuple[str, bool]]]:
         start += length
     code, text, *blobs = parts
     constants = {name: np.frombuffer(blob, np.uint8).copy() for name, blob in zip(header["constants"], blobs, strict=True)}
-    short = {k: (n, size) for k, n, size in header["short_inputs"]}
+    short = [{k: (n, size) for k, n, size in one} for one in header["short"]]
     aliases = [(out, into) for out, into in header["aliases"]]
     portable = Portable(header["name"], header["scratch"], aliases, header["cost"], header["open_ended"], header["checks"],
-                        constants, short, code, zlib.decompress(text).decode() if text else "")
+                        constants, *short, code, zlib.decompress(text).decode() if text else "")
     return portable, header["symbols"]
 
 

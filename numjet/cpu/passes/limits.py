@@ -6,8 +6,8 @@ This goes backwards: a loop that is limited reads only the first rows of its ope
 too. Sums over the axis have the identity in their padding, as a selection by `i < n`: such iterations change nothing either.
 
 `find` notes this at the lowered function, as `limit` of loops and `limits` of calls, which later passes may keep or drop.
-`apply` writes them into the bounds at the end. Passes in between see constant bounds, so that they fuse, share and plan as for
-the capacity; an iteration beyond the limit is dead whatever they do.
+`limited_loops.py` writes them into the bounds at the end. Passes in between see constant bounds, so that they fuse, share and
+plan as for the capacity; an iteration beyond the limit is dead whatever they do.
 """
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ import numpy as np
 
 from numjet.cpu.analysis.affine import AffineForms
 from numjet.cpu.ir.nodes import INT64, Buffer, Call, Carry, Comment, Expr, For, Function, If, Let, Stmt, Store
-from numjet.cpu.ir.traversal import blocks, bulk_reads, nodes, operands, reads, swapped, upper_bound, walk, writes, written
+from numjet.cpu.ir.traversal import nodes, operands, reads, swapped, upper_bound, walk, writes, written
 from numjet.cpu.ir.types import identity
-from numjet.cpu.kernels.products import CODES, GEMM, POINTERS, THEN
+from numjet.cpu.kernels.products import CODES, GEMM, POINTERS
 from numjet.cpu.passes.manager import Context, Pass
 
 
@@ -37,12 +37,12 @@ Need = Rows | None  # None: all elements
 
 def find(function: Function) -> None:
     """Notes limits, in place."""
-    sizes = _sizes(function)
+    sizes = size_inputs(function)
     if sizes and (function.leading or any(_asks_for(e, sizes) for e in nodes(_roots(function.body)))):
-        _Limits(function).run()
+        Limits(function).run()
 
 
-def _sizes(function: Function) -> set[Buffer]:
+def size_inputs(function: Function) -> set[Buffer]:
     """The inputs that may say how many rows count: single integers that nobody writes."""
     found = {b for b in function.inputs if b.size == 1 and b.dtype.kind == "i"}
     return found - written(function.body) if found else found
@@ -50,7 +50,18 @@ def _sizes(function: Function) -> set[Buffer]:
 
 def _asks_for(e: Expr, sizes: set[Buffer]) -> bool:
     """Whether an expression compares with a size, as all limits but those of results begin."""
-    return e.op == "lt" and e.args[1].op == "load" and e.args[1].attr in sizes
+    return e.op == "lt" and multiple(e.args[1], sizes) is not None
+
+
+def multiple(x: Expr, sizes: set[Buffer]) -> tuple[Expr, int] | None:
+    """(n, factor) of a multiple of a size."""
+    factor = 1
+    if x.op == "mul" and x.args[1].op == "const":
+        x, factor = x.args[0], int(x.args[1].attr)
+    if x.op == "convert":
+        x = x.args[0]
+    known = x.op == "load" and x.attr in sizes and x.args[0].op == "const"
+    return (x, factor) if known and factor > 0 else None
 
 
 def _roots(block: Sequence[Stmt]) -> list[Expr]:
@@ -69,13 +80,23 @@ class _Product(NamedTuple):
     b_column: int
 
 
-class _Limits:
+class _Mask(NamedTuple):
+    """The condition start + step * i + others + what is not negative < n * factor, for a loop over i that knows the others."""
+
+    n: Expr
+    factor: int
+    step: int
+    start: int
+    others: tuple[tuple[Expr, int], ...]
+
+
+class Limits:
     """Goes through a function backwards, and knows which elements of each buffer later statements need."""
 
     def __init__(self, function: Function):
         self.function, self.exprs = function, function.exprs
         self.forms = AffineForms.of(function.body)
-        self.sizes = _sizes(function)
+        self.sizes = size_inputs(function)
         self.needs: dict[Buffer, Need] = {b: self._asked(b) for b in function.outputs}
         self.needs.update(dict.fromkeys(swapped(function.body)))
         self.needs.update(dict.fromkeys(function.inputs))
@@ -138,9 +159,10 @@ class _Limits:
         for inner in nested:
             one = self._of_sums(inner) if not any(isinstance(s, Store) for s in walk(inner.body)) else None
             if one is not None:
-                inner.limit = self._times(one, 1)
-                limits[inner.var.id] = one, 1
-            elif inner.limit is None:
+                inner.limit = self._times(*one)
+                limits[inner.var.id] = one
+            elif inner.limit is None and not (inner.mode == "vector" and any(
+                    s.limit is not None and inner in s.body for s in (loop, *nested))):  # vectors have few iterations
                 inner.limit = self._of_updates(inner)
         self._reads(loop, limits)
 
@@ -149,12 +171,12 @@ class _Limits:
 
     def _limit(self, loop: For) -> tuple[Expr, int] | None:
         """(n, factor): iterations from n * factor on have no effect that matters. None if they may have one."""
-        if not _from_zero(loop) or not all(isinstance(s, For | If | Let | Store | Comment) for s in walk(loop.body)):
+        if not from_zero(loop) or not all(isinstance(s, For | If | Let | Store | Comment) for s in walk(loop.body)):
             return None
         sums = self._of_sums(loop) if loop.carries else None
         if loop.carries and sums is None:
             return None
-        found = (sums, 1) if sums is not None else None
+        found = sums
         ranges = _ranges(loop)
         own = {e.attr: e for e in nodes(_roots([loop])) if e.op == "load"}
         for store in (s for s in walk(loop.body) if isinstance(s, Store)):
@@ -169,7 +191,7 @@ class _Limits:
         need = self.needs.get(store.buffer)
         if need is None or store.buffer in self.fixed:
             return None
-        step = self._step(store.index, loop.var, ranges)
+        step = self.step(store.index, loop.var, ranges)
         if step is None or need.size % step:
             return None
         if store.buffer in own and not self._reads_own_row(loop, store.buffer, store.index):
@@ -180,7 +202,7 @@ class _Limits:
         """Whether a loop reads what it writes at the same place only."""
         return all(e.args[0] is index for e in nodes(_roots([loop])) if e.op == "load" and e.attr is buffer)
 
-    def _step(self, index: Expr, var: Expr, ranges: dict[int, int]) -> int | None:
+    def step(self, index: Expr, var: Expr, ranges: dict[int, int]) -> int | None:
         """s, where an index is var * s plus something from 0 to s - 1; None for other indices. ranges: the ends of the other
         variables, by their ids."""
         constant, terms = self.forms.split(index)
@@ -194,24 +216,24 @@ class _Limits:
                 return None
         return step if step > 0 and 0 <= constant and rest < step else None
 
-    def _of_sums(self, loop: For) -> Expr | None:
-        """n, if from iteration n on all carries of a loop stay as they are."""
-        if not loop.carries or not _from_zero(loop):
+    def _of_sums(self, loop: For) -> tuple[Expr, int] | None:
+        """(n, factor), if from iteration n * factor on all carries of a loop stay as they are."""
+        if not loop.carries or not from_zero(loop):
             return None
         found = {self._masked(c, loop.var, loop.body) for c in loop.carries}
         return found.pop() if len(found) == 1 else None
 
-    def _masked(self, carry: Carry, var: Expr, body: Sequence[Stmt]) -> Expr | None:
-        """n, if a carry is a reduction of terms select(var < n, ..., identity), by the body of its loop or by a loop in it that
-        goes on with the carry."""
+    def _masked(self, carry: Carry, var: Expr, body: Sequence[Stmt]) -> tuple[Expr, int] | None:
+        """(n, factor), if a carry is a reduction of terms select(var < n * factor, ..., identity), by the body of its loop or
+        by a loop in it that goes on with the carry."""
         inner = _continued(carry, body)
         if inner is not None:
             return self._masked(inner[1], var, inner[0].body)
         term = carry.term
         if carry.combine is None or term is None or term.op != "select":
             return None
-        n = self._bound(term.args[0], var)
-        return n if n is not None and _is_identity(carry.combine, term.args[2]) else None
+        found = self._bound(term.args[0], var)
+        return found if found is not None and _is_identity(carry.combine, term.args[2]) else None
 
     # -- sums in memory: x[k] = x[k] + select(... < n, term, 0), again and again
     def _of_updates(self, loop: For) -> Expr | None:
@@ -222,14 +244,14 @@ class _Limits:
         masks = [m for s in walk(loop.body) if isinstance(s, Store) for m in self._updates(s) or (None,)]
         if not masks or None in masks:
             return None
-        inside = {s.var.id for s in walk(loop.body) if isinstance(s, For | Let)}
+        inside = {s.var.id: isinstance(s, For) and from_zero(s) for s in walk(loop.body) if isinstance(s, For | Let)}
         firsts = {self._first(m, loop.var, inside) for m in masks if m is not None}
-        found = min((f for f in firsts if f is not None), key=lambda f: f[2], default=None)
-        if None in firsts or found is None or len({f[:2] + f[3:] for f in firsts if f is not None}) > 1:
+        found = min((f for f in firsts if f is not None), key=lambda f: f.start, default=None)
+        if None in firsts or found is None or len({f._replace(start=0) for f in firsts if f is not None}) > 1:
             return None
-        n, step, start, others = found
+        n, factor, step, start, others = found
         make, index = self.exprs.prim, self.exprs.index
-        left = make("sub", self.exprs.convert(n, INT64), index(start - step + 1))
+        left = make("sub", self._times(n, factor), index(start - step + 1))
         for term, factor in others:
             left = make("sub", left, make("mul", term, index(factor)))
         return make("div", left, index(step))
@@ -247,35 +269,38 @@ class _Limits:
         same = value.op == "load" and value.attr is store.buffer and value.args[0] is store.index
         return found if same and found else None
 
-    def _first(self, cond: Expr, var: Expr, inside: set[int]) -> tuple[Expr, int, int, tuple[tuple[Expr, int], ...]] | None:
-        """(n, step, start, others) of a condition start + step * var + others < n, whose others are known outside."""
-        if cond.op != "lt":
+    def _first(self, cond: Expr, var: Expr, inside: dict[int, bool]) -> _Mask | None:
+        """A condition that is false from some iteration of a loop on, whatever the loops inside do. inside: which variables of
+        these begin at 0."""
+        bound = multiple(cond.args[1], self.sizes) if cond.op == "lt" else None
+        if bound is None:
             return None
-        left, n = cond.args
+        left = cond.args[0]
         while left.op == "convert" and left.args[0].dtype.kind == "i":
             left = left.args[0]
-        if left.dtype != INT64 or n.op != "load" or n.attr not in self.sizes:
+        if left.dtype != INT64:
             return None
         constant, terms = self.forms.split(left)
         step = dict(terms).get(var, 0)
-        others = tuple(sorted(((t, f) for t, f in terms if t is not var), key=lambda one: one[0].id))
+        outside = [(t, f) for t, f in terms if t is not var and not (f > 0 and inside.get(t.id))]
+        others = tuple(sorted(outside, key=lambda one: one[0].id))
         if step <= 0 or any(t.op != "var" or t.id in inside for t, _ in others):
             return None
-        return n, step, constant, others
+        return _Mask(*bound, step, constant, others)
 
-    def _bound(self, cond: Expr, var: Expr) -> Expr | None:
-        """n, if a condition is var < n for an argument n of the program."""
+    def _bound(self, cond: Expr, var: Expr) -> tuple[Expr, int] | None:
+        """(n, factor), if a condition is var < n * factor for an argument n of the program."""
         if cond.op != "lt":
             return None
         left, n = cond.args
         while left.op == "convert" and left.args[0].dtype.kind == "i":
             left = left.args[0]
-        return n if left is var and n.op == "load" and n.attr in self.sizes and n.args[0].op == "const" else None
+        return multiple(n, self.sizes) if left is var else None
 
     def _reads(self, loop: For, limits: dict[int, tuple[Expr, int]]) -> None:
         """Notes what a loop needs. limits: (n, factor) of the limited loops in it, by their variables' ids."""
         loops = [s for s in walk([loop]) if isinstance(s, For)]
-        ranges = {s.var.id: int(s.stop.attr) for s in loops if _from_zero(s)}
+        ranges = {s.var.id: int(s.stop.attr) for s in loops if from_zero(s)}
         inits = {e.id for s in loops for c in s.carries for e in nodes([c.init])}
         for e in nodes(_roots([loop])):
             if e.op != "load":
@@ -283,7 +308,7 @@ class _Limits:
             need: Need = None
             for s in loops:
                 if s.var.id in limits and e.id not in inits and self._within(s, e):
-                    step = self._step(e.args[0], s.var, {k: v for k, v in ranges.items() if k != s.var.id})
+                    step = self.step(e.args[0], s.var, {k: v for k, v in ranges.items() if k != s.var.id})
                     if step is not None:
                         n, factor = limits[s.var.id]
                         need = Rows(n, factor * step)
@@ -299,7 +324,7 @@ class _Limits:
         """Limits a sort to the rows that are needed: rows that it sorts, or the first elements of what it sorts, where behind
         these is what no other element comes after."""
         count = int(call.symbol[-1])
-        keys, outer, axis, inner = (_constant(x) or 0 for x in call.args[:4])
+        keys, outer, axis, inner = (constant(x) or 0 for x in call.args[:4])
         ins = [x[0] for x in call.args[4 + count:4 + 2 * count] if isinstance(x, tuple)]
         outs = [x[0] for x in call.args[-count:] if isinstance(x, tuple)]
         needs = [None if b in self.fixed else self.needs[b] for b in outs if b in self.fixed or b in self.needs]
@@ -315,19 +340,19 @@ class _Limits:
 
     # -- products of matrices
     def _product(self, call: Call) -> None:
-        (a, _), (b, _), (c, _) = _pointers(call)
-        sizes = _plain_product(call)
+        (a, _), (b, _), (c, _) = pointers(call)
+        sizes = plain_product(call)
         found: dict[Buffer, Need] = {}
         if sizes is not None and a is not b:
             found = self._rows_of_product(call, sizes, self.needs.get(c) if c not in self.fixed else None)
-        for buffer, _ in _pointers(call)[:2]:
+        for buffer, _ in pointers(call)[:2]:
             self._need(buffer, found.get(buffer))
-        if _constant(call.args[14]) != 0:
+        if constant(call.args[14]) != 0:
             self._need(c, None)
 
     def _rows_of_product(self, call: Call, sizes: _Product, need: Need) -> dict[Buffer, Need]:
         """Limits a product to the rows that are needed, or to the terms that are not zero; what it then needs."""
-        (a, _), (b, _), _ = _pointers(call)
+        (a, _), (b, _), _ = pointers(call)
         found: dict[Buffer, Need] = {}
         if need is not None and need.size % sizes.n == 0:
             rows = need.size // sizes.n
@@ -361,7 +386,7 @@ class _Limits:
         found: dict[Buffer, Rows] = {}
         places = {id(stmt): k for k, stmt in enumerate(self.function.body)}
         for buffer, (first, *others) in writers.items():
-            if others or buffer.kind != "temp" or buffer in self.fixed or not isinstance(first, For) or not _from_zero(first):
+            if others or buffer.kind != "temp" or buffer in self.fixed or not isinstance(first, For) or not from_zero(first):
                 continue
             rows = self._tail(first, buffer, held)
             if rows is not None:
@@ -378,11 +403,13 @@ class _Limits:
         for s in walk(loop.body):
             if isinstance(s, Store) and s.buffer is buffer:
                 masked = s.value.op == "select" and held(s.value.args[2])
-                kinds.add((self._bound(s.value.args[0], loop.var) if masked else None, self._step(s.index, loop.var, ranges)))
+                kinds.add((self._bound(s.value.args[0], loop.var) if masked else None, self.step(s.index, loop.var, ranges)))
             elif buffer in writes(s):
                 return None
-        n, step = kinds.pop() if len(kinds) == 1 else (None, None)
-        return Rows(n, step) if n is not None and step is not None and int(loop.stop.attr) * step == buffer.size else None
+        bound, step = kinds.pop() if len(kinds) == 1 else (None, None)
+        if bound is None or step is None or int(loop.stop.attr) * step != buffer.size:
+            return None
+        return Rows(bound[0], bound[1] * step)
 
 
 def _copied(loop: For, buffer: Buffer) -> Buffer | None:
@@ -396,7 +423,7 @@ def _copied(loop: For, buffer: Buffer) -> Buffer | None:
     return original if same and len(written([loop])) == 1 else None
 
 
-def _from_zero(loop: For) -> bool:
+def from_zero(loop: For) -> bool:
     return loop.start.op == "const" and loop.stop.op == "const" and int(loop.start.attr) == 0
 
 
@@ -412,10 +439,10 @@ def _continued(carry: Carry, body: Sequence[Stmt]) -> tuple[For, Carry] | None:
 
 def _ranges(loop: For) -> dict[int, int]:
     """Where the variables of the loops inside of one end, by their ids."""
-    return {s.var.id: int(s.stop.attr) for s in walk(loop.body) if isinstance(s, For) and _from_zero(s)}
+    return {s.var.id: int(s.stop.attr) for s in walk(loop.body) if isinstance(s, For) and from_zero(s)}
 
 
-def _constant(x: object) -> int | None:
+def constant(x: object) -> int | None:
     return int(x.attr) if isinstance(x, Expr) and x.op == "const" else None
 
 
@@ -432,133 +459,17 @@ def _is_identity(kind: str, x: Expr) -> bool:
     return x.op == "const" and (x.attr == identity(kind, x.dtype) or (kind == "add" and x.attr == 0))
 
 
-def apply(function: Function) -> None:
-    """Writes the limits into the bounds of loops and the sizes of calls, in place."""
-    exprs = function.exprs
-    for stmt in walk(function.body):
-        if isinstance(stmt, For) and stmt.limit is not None:
-            if stmt.mode != "unroll":
-                stmt.stop = exprs.prim("min", stmt.stop, stmt.limit)
-            stmt.limit = None
-        elif isinstance(stmt, Call) and stmt.limits:
-            for place, limit in stmt.limits:
-                size = stmt.args[place]
-                assert isinstance(size, Expr)
-                stmt.args[place] = exprs.prim("max", exprs.prim("min", size, limit), exprs.index(0))  # users' n may be negative
-            stmt.limits = ()
-
-
-def short_inputs(function: Function) -> dict[int, tuple[int, int]]:
-    """Inputs of which a finished function reads the first n * size elements only: position -> (position of n, size)."""
-    found: dict[int, tuple[int, int]] = {}
-    sizes = _sizes(function)
-    if not sizes or not any(e.op == "load" and e.attr in sizes for e in nodes(_bounds(function.body))):
-        return found
-    look = _Accesses(function)
-    look.block(function.body, [])
-    places = {buffer: k for k, buffer in enumerate(function.inputs)}
-    for buffer, need in look.found.items():
-        if need is not None and buffer in places and need.n.attr in places:
-            found[places[buffer]] = places[need.n.attr], need.size
-    return found
-
-
-def _bounds(block: Sequence[Stmt]) -> list[Expr]:
-    """Where loops end, and the operands of calls."""
-    found: list[Expr] = []
-    for stmt in walk(block):
-        if isinstance(stmt, For):
-            found.append(stmt.stop)
-        elif isinstance(stmt, Call):
-            found += operands(stmt)
-    return found
-
-
-class _Accesses:
-    """What a function whose limits are in its bounds reads of its inputs."""
-
-    def __init__(self, function: Function):
-        self.inputs = {b for b in function.inputs if b.size > 1}
-        self.limits = _Limits(function)
-        self.found: dict[Buffer, Need] = {}
-
-    def block(self, block: Sequence[Stmt], loops: list[For]) -> None:
-        """Notes all accesses. loops: those around."""
-        for stmt in block:
-            around = [*loops, stmt] if isinstance(stmt, For) else loops
-            for e in nodes(operands(stmt)):
-                if e.op == "load" and e.attr in self.inputs:
-                    self._note(e.attr, self._load(e, around))
-            for buffer in bulk_reads(stmt):
-                if buffer in self.inputs:
-                    self._note(buffer, self._operand(stmt, buffer))
-            for inner in blocks(stmt):
-                self.block(inner, around)
-
-    def _note(self, buffer: Buffer, need: Need) -> None:
-        old = self.found.get(buffer, need)
-        same = old is not None and need is not None and old.n is need.n
-        self.found[buffer] = Rows(need.n, max(old.size, need.size)) if same and old is not None and need is not None else None
-
-    def _load(self, load: Expr, loops: Sequence[For]) -> Need:
-        ranges = {s.var.id: int(s.stop.attr) for s in loops if _from_zero(s)}
-        for loop in loops:
-            bound = self._bounded(loop.stop)
-            step = None if bound is None else self.limits._step(load.args[0], loop.var, ranges)
-            if bound is not None and step is not None:
-                return Rows(bound[0], bound[1] * step)
-        return None
-
-    def _bounded(self, x: Expr) -> tuple[Expr, int] | None:
-        """(n, factor), if a number is at most n * factor: the minimum of that and others."""
-        if x.op == "max" and _constant(x.args[1]) == 0:
-            return self._bounded(x.args[0])
-        if x.op == "min":
-            return self._bounded(x.args[0]) or self._bounded(x.args[1])
-        if x.op != "mul" or x.args[1].op != "const" or x.args[0].op not in ("convert", "load"):
-            return None
-        n = x.args[0].args[0] if x.args[0].op == "convert" else x.args[0]
-        known = n.op == "load" and n.attr in self.limits.sizes and int(x.args[1].attr) > 0
-        return (n, int(x.args[1].attr)) if known else None
-
-    def _operand(self, stmt: Stmt, buffer: Buffer) -> Need:
-        """The rows that a product or a sort reads of an operand."""
-        if isinstance(stmt, Call) and stmt.symbol in SORTS:
-            return self._operand_of_sort(stmt)
-        if not isinstance(stmt, Call) or stmt.symbol not in (GEMM, THEN):
-            return None
-        (a, _), (b, _), _ = _pointers(stmt)
-        sizes = _plain_product(stmt)
-        if sizes is None or a is b:
-            return None
-        rows, terms = (self._bounded(x) if isinstance(x, Expr) else None for x in (stmt.args[2], stmt.args[4]))
-        if buffer is b:
-            return Rows(terms[0], terms[1] * sizes.b_row) if terms and sizes.b_column * (sizes.n - 1) < sizes.b_row else None
-        if terms and sizes.a_row * (sizes.m - 1) < sizes.a_column:
-            return Rows(terms[0], terms[1] * sizes.a_column)
-        return Rows(rows[0], rows[1] * sizes.a_row) if rows and sizes.a_column * (sizes.k - 1) < sizes.a_row else None
-
-
-    def _operand_of_sort(self, call: Call) -> Need:
-        """As _operand: all operands of a sort have one shape."""
-        outer, axis, inner = call.args[1:4]
-        rows, elements = (self._bounded(x) if isinstance(x, Expr) else None for x in (outer, axis))
-        if rows is not None and _constant(axis) is not None:
-            return Rows(rows[0], rows[1] * (_constant(axis) or 0) * (_constant(inner) or 0))
-        return Rows(elements[0], elements[1] * (_constant(inner) or 0)) if elements and _constant(outer) == 1 else None
-
-
-def _pointers(call: Call) -> list[tuple[Buffer, Expr]]:
+def pointers(call: Call) -> list[tuple[Buffer, Expr]]:
     """The operands of a product and its result."""
     return [x for x in (call.args[place] for place in POINTERS) if isinstance(x, tuple)]
 
 
-def _plain_product(call: Call) -> _Product | None:
+def plain_product(call: Call) -> _Product | None:
     """What is known of a single product of whole real matrices; None for other products."""
-    code, batch, add = (_constant(call.args[k]) for k in (0, 1, 14))
+    code, batch, add = (constant(call.args[k]) for k in (0, 1, 14))
     sizes = [upper_bound(call.args[k]) for k in (2, 3, 4)]
-    strides = [_constant(call.args[k]) for k in (7, 8, 11, 12)]
-    starts = [_constant(at) for _, at in _pointers(call)]
+    strides = [constant(call.args[k]) for k in (7, 8, 11, 12)]
+    starts = [constant(at) for _, at in pointers(call)]
     known = [x for x in (*sizes, *strides) if x is not None]
     if batch != 1 or add != 0 or code is None or code >= CODES["complex64"] or any(at != 0 for at in starts):
         return None
@@ -570,4 +481,3 @@ def _find(function: Function, context: Context) -> None:
 
 
 FIND = Pass("limits", "notes iterations over padding, which nobody needs", _find, ("math", "serial", "unplaced"))
-APPLY = Pass("limit loops", "ends loops where the padding begins", lambda function, context: apply(function), ("placed",))

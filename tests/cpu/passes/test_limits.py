@@ -6,7 +6,7 @@ from numjet.cpu.ir.nodes import Call, For
 from numjet.cpu.ir.parser import parse
 from numjet.cpu.ir.printer import show
 from numjet.cpu.ir.traversal import walk
-from numjet.cpu.passes import limits
+from numjet.cpu.passes import limited_loops, limits, short_buffers
 from numjet.cpu.verification.interpreter import interpret
 from numjet.cpu.verification.verifier import check
 
@@ -61,14 +61,14 @@ def results(function, n):
     (ROWS % "mul(t[i3], 2.0:float32)", 400, False, []),
     (ROWS % "mul(t[sub(399, i3)], 2.0:float32)", 400, True, ["i3"]),   # the last rows are read
     (ROWS % "mul(y[sub(399, i3)], t[i3])", 400, True, []),             # iterations read what others wrote
-    (UPDATES, 4, False, ["i2"]),
+    (UPDATES, 4, False, ["i1", "i2"]),
     (UPDATES.replace("0.0:float32))", "1.0:float32))"), 4, False, []),  # padding changes the sum
 ])
 def test_dead_iterations_are_found(text, size, asked, loops):
     function = made(text, size, asked)
     assert limited(function) == loops
     whole = parse(HEAD.format(size=size) + text)
-    limits.apply(function)
+    limited_loops.apply(function)
     check(function)
     for n in (0, 1, 37, 100):
         rows = n * size // 100 if asked else size
@@ -77,12 +77,12 @@ def test_dead_iterations_are_found(text, size, asked, loops):
 
 def test_what_a_function_reads_of_its_inputs():
     function = made(ROWS % "mul(t[i3], 2.0:float32)", 400, True)
-    assert limits.short_inputs(function) == {}
-    limits.apply(function)
-    assert limits.short_inputs(function) == {1: (0, 4)}
+    assert short_buffers.short(function).inputs == {}
+    limited_loops.apply(function)
+    assert short_buffers.short(function).inputs == {1: (0, 4)}
     function = made(ROWS % "mul(t[i3], x[sub(399, i3)])", 400, True)
-    limits.apply(function)
-    assert limits.short_inputs(function) == {}
+    limited_loops.apply(function)
+    assert short_buffers.short(function).inputs == {}
 
 
 PRODUCT = """  temp t: float32[400]
@@ -100,8 +100,8 @@ def test_rows_of_products():
     function = made(PRODUCT, 400, True)
     call, = (s for s in walk(function.body) if getattr(s, "limits", ()))
     assert [place for place, _ in call.limits] == [2]
-    limits.apply(function)
-    assert "min(100" in show(function) and limits.short_inputs(function) == {1: (0, 4)}
+    limited_loops.apply(function)
+    assert "min(100" in show(function) and short_buffers.short(function).inputs == {1: (0, 4)}
 
 
 SORT = """  temp t: float32[400]
@@ -126,9 +126,9 @@ def test_sorts_of_first_rows(last, sizes, asked, places):
     function = made(SORT % (last, sizes), 400, asked)
     call, = (s for s in walk(function.body) if isinstance(s, Call))
     assert [place for place, _ in call.limits] == places and limited(function) == ["i1"] * bool(places)
-    limits.apply(function)
+    limited_loops.apply(function)
     check(function)
-    assert limits.short_inputs(function) == ({1: (0, 4)} if places else {})
+    assert short_buffers.short(function).inputs == ({1: (0, 4)} if places else {})
 
 
 NESTED = """  for i1 in 0 .. 100 serial (s: float32 = 0.0:float32) {
@@ -147,7 +147,7 @@ NESTED = """  for i1 in 0 .. 100 serial (s: float32 = 0.0:float32) {
 def test_sums_that_an_inner_loop_goes_on_with(which, loops):
     function = made(NESTED % which, 1, False)
     assert limited(function) == loops
-    limits.apply(function)
+    limited_loops.apply(function)
     check(function)
     for n in (0, 2, 4, 37, 100):
         np.testing.assert_array_equal(results(function, n), results(parse(HEAD.format(size=1) + NESTED % which), n))

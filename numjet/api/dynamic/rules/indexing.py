@@ -44,9 +44,12 @@ def _check_empty(trace: PaddingTrace, shape: Sequence[Any], windows: Sequence[An
     """Nothing can be read from an axis without elements, unless nothing is read."""
     for n, w in zip(shape, windows, strict=True):
         if isinstance(n, Dimension) and not isinstance(w, Dimension) and w == 1:
+            message = f"Elements are read from an empty array{here()}: its size {n} is 0. {trace.program.scope.legend((n,))}"
+            if not isinstance(count, Dimension):
+                trace.check_size(n - min(count, 1), message)
+                continue
             nothing = eq_p.bind(trace.size(count), np.int32(0))
-            trace.check(or_p.bind(nothing, ge_p.bind(trace.size(n), np.int32(1))),
-                        f"Elements are read from an empty array{here()}: its size {n} is 0. {trace.program.scope.legend((n,))}")
+            trace.check(or_p.bind(nothing, ge_p.bind(trace.size(n), np.int32(1))), message)
 
 
 @rule("scatter", "scatter-add", "scatter-sub", "scatter-mul", "scatter-min", "scatter-max")

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -99,6 +100,21 @@ class DeferredArrays:
         """An array of equal elements."""
         const, dtype = self.scalars.const, aval.dtype
         return LoweredArray(aval, Deferred(lambda *index: const(value, dtype), flat=lambda k: const(value, dtype)))
+
+    def inside(self, n: LoweredArray, shape: Sequence[int], axis: int) -> LoweredArray:
+        """Where the index along an axis is below n (int32). By position, too, if the axis is the first."""
+        scalars, read = self.scalars, self.reads.read
+        row = prod(shape[axis + 1:])
+        by_position = prod(shape[:axis]) == 1 and prod(shape) < 2 ** 31
+
+        def below(place: Any, limit: Any) -> Any:
+            return scalars.compare("lt", scalars.convert(place, n.dtype), limit)
+
+        def flat(place: Any) -> Any:
+            return below(place, read(n) if row == 1 else scalars.mul(read(n), scalars.const(row, n.dtype)))
+
+        return LoweredArray(ShapedArray(tuple(shape), np.dtype(np.bool_)), Deferred(
+            lambda *index: below(index[axis], read(n)), flat=flat if by_position else None, parents=(n,), cost=n.cost))
 
     def empty_elements(self, aval: ShapedArray) -> LoweredArray:
         """An array of float0, whose elements have no bytes: nothing is read for it, and nothing stored where it is a result."""
