@@ -143,11 +143,11 @@ class Call(Fields):
 
 
 class PaddedProgram(Record):
-    """A compiled function with dynamic axes. inputs: the leaf that each input is, and the number of its size among the leaves,
-    and of elements per unit of that, if the program reads no more than these; outputs: the same of what it writes."""
+    """A compiled function with dynamic axes. inputs: the leaf that each input is, and (the number of a size among the leaves,
+    of elements per unit of that, and how many less) if the program reads no more; outputs: the same of what it writes."""
     executable: Any
-    inputs: list[tuple[int, tuple[int, int] | None]]
-    outputs: list[tuple[int, int] | None]
+    inputs: list[tuple[int, tuple[int, int, int] | None]]
+    outputs: list[tuple[int, int, int] | None]
     trimming: Any
     out_tree: PyTreeDef
 
@@ -401,7 +401,7 @@ class Jitted:
             traced = self.trace(call)
             executable, kept, _ = self.executable(traced, call, self.where(traced, call.with_leaves(list(leaves))))
         short = getattr(executable.program, "short", ({}, {}))
-        ins, outs = ({i: (kept[n], size) for i, (n, size) in one.items()} for one in short)
+        ins, outs = ({i: (kept[n], size, less) for i, (n, size, less) in one.items()} for one in short)
         return PaddedProgram(executable, [(k, ins.get(i)) for i, k in enumerate(kept)],
                              [outs.get(i) for i in range(len(executable.out_avals))], traced.trimming, traced.out_tree)
 

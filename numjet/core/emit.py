@@ -182,8 +182,8 @@ class LoopBuilder(ScalarBuilder, Protocol):
         """Calls the Python function fun(*ndarrays) -> ndarrays of exactly the avals `outs`, at this point of the program.
         Its exception is raised where the program's results are read."""
         ...
-    def leading(self, x: Any, n: Any) -> Any:
-        """The array, of which a result shows the first n rows only (n: an int32 array of rank 0)."""
+    def leading(self, x: Any, n: Any, times: int, plus: int) -> Any:
+        """The array, of which a result shows the first n * times + plus rows only (n: an int32 array of rank 0)."""
         ...
     def inside(self, n: Any, shape: Sequence[int], axis: int) -> Any:
         """The bools index[axis] < n (n: an int32 array of rank 0)."""

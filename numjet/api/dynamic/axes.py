@@ -293,7 +293,7 @@ class _Known(Record):
         """The results of a call."""
         count = len(numbers)
 
-        def put(k: int, short: tuple[int, int] | None) -> Any:
+        def put(k: int, short: tuple[int, int, int] | None) -> Any:
             if k < count:
                 return dispatch.as_array(np.int32(numbers[k]))
             at = self.given[k - count]
@@ -365,7 +365,7 @@ def _dynamic(inner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[
     return flags + [k not in inner.static_names for k in sorted(kwargs) for _ in tree.tree_leaves(kwargs[k])]
 
 
-def _shortened(x: Any, aval: ShapedArray, short: tuple[int, int] | None, numbers: Sequence[int]) -> Any:
+def _shortened(x: Any, aval: ShapedArray, short: tuple[int, int, int] | None, numbers: Sequence[int]) -> Any:
     """The array itself under the padded type, if the program reads no more of it; else None. numbers: all sizes."""
     if not _is_short(aval_of(x).shape, aval, short, numbers):
         return None
@@ -373,12 +373,13 @@ def _shortened(x: Any, aval: ShapedArray, short: tuple[int, int] | None, numbers
     return _native.resized(array, aval) if array.device == CPU and array._remote is None else None
 
 
-def _is_short(shape: Sequence[int], aval: ShapedArray, short: tuple[int, int] | None, numbers: Sequence[int]) -> bool:
+def _is_short(shape: Sequence[int], aval: ShapedArray, short: tuple[int, int, int] | None, numbers: Sequence[int]) -> bool:
     """Whether a program that touches so much of an array of the padded type stays within one of the shape."""
     if short is None or not shape or shape[1:] != aval.shape[1:] or aval.dtype.names is not None:
         return False
     words = prod(shape[1:]) * (2 if aval.dtype.kind == "c" else 1)
-    return numbers[short[0]] * short[1] <= shape[0] * words
+    position, size, less = short
+    return 0 < numbers[position] and numbers[position] * size - less <= shape[0] * words
 
 
 def _retyped(trace: Any, x: Any, axes: Sequence[tuple[int, str]], dims: dict[str, Any]) -> Any:

@@ -117,10 +117,22 @@ def _asked(trace: PaddingTrace, x: Any) -> Any:
         with set_trace(trace.parent):
             return trace.masked(value, x.aval, 0)  # a NaN in the padding is no mistake
     rows = x.aval.shape[0] if isinstance(x, PaddedTracer) else None
-    if not isinstance(rows, Dimension) or str(rows) not in trace.program.inputs:
+    found = _linear(rows, trace.program.inputs) if isinstance(rows, Dimension) else None
+    if found is None:
         return value
+    name, times, plus = found
     with set_trace(trace.parent):
-        return leading_p.bind(value, trace.size(rows))
+        return leading_p.bind(value, trace.values[name], times=times, plus=plus)
+
+
+def _linear(size: Any, inputs: Sequence[str]) -> tuple[str, int, int] | None:
+    """(n, times, plus) of a size n * times + plus, where n is an argument."""
+    plus = sum(c for monomial, c in size.terms if not monomial)
+    rest = [(monomial, c) for monomial, c in size.terms if monomial]
+    if len(rest) != 1 or rest[0][1] < 1 or len(rest[0][0]) != 1:
+        return None
+    (((name, exponent),), times), = rest
+    return (name, times, plus) if name in inputs and exponent == 1 else None
 
 
 @custom_jvp

@@ -27,7 +27,7 @@ from numjet.lax.elementwise.bitwise import and_p
 from numjet.lax.elementwise.compare import eq_p, ge_p, max_p, min_p, select_n_p
 from numjet.lax.elementwise.convert import convert_element_type
 from numjet.lax.shape.dimension import dim_as_value_p
-from numjet.lax.shape.leading import inside_p
+from numjet.lax.shape.leading import filled_p, inside_p
 
 Rule = Callable[..., Any]
 RULES: dict[str, Rule] = {}
@@ -228,8 +228,14 @@ class PaddingTrace(Trace):
 
     def masked(self, x: Any, aval: ShapedArray, fill: Any, axes: Iterable[int] | None = None) -> Any:
         """A padded array with `fill` in its padding."""
-        mask = self.inside(aval, axes)
-        return x if mask is None else chosen(mask, x, np.asarray(fill).astype(aval.dtype)[()])
+        if aval.dtype.names is not None:
+            mask = self.inside(aval, axes)
+            return x if mask is None else chosen(mask, x, np.asarray(fill).astype(aval.dtype)[()])
+        value = np.asarray(fill).astype(aval.dtype)[()]
+        for axis in range(len(aval.shape)) if axes is None else axes:
+            if isinstance(aval.shape[axis], Dimension):
+                x = filled_p.bind(x, self.size(aval.shape[axis]), value, axis=axis)
+        return x
 
 
 def spread_like(n: int, value: Any) -> Any:

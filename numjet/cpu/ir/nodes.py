@@ -324,5 +324,6 @@ class Function(Fields):
     consts: list[Buffer] = default_factory(list)
     scratch_bytes: int = 0
     errors: list[Any] = default_factory(list)  # errors[k] explains status code k + 1
-    leading: dict[Buffer, tuple[Expr, int]] = default_factory(dict)  # outputs with (n, size): the first n * size elements count
+    leading: dict[Buffer, tuple[Expr, int, int]] = default_factory(dict)  # outputs of whose elements the first n * size - less
+    # count, by (n, size, less)
     within: dict[Expr, tuple[Expr, int]] = default_factory(dict)     # loads known to be of one of the first n * size elements

@@ -78,10 +78,10 @@ class LoweringContext:
         self.while_loop, self.scan = loops.while_loop, loops.scan
         self.inline, self.cond = branches.inline, branches.cond
 
-    def leading(self, x: LoweredArray, n: LoweredArray) -> LoweredArray:
-        """The array, of which a result shows the first n rows only."""
+    def leading(self, x: LoweredArray, n: LoweredArray, times: int, plus: int) -> LoweredArray:
+        """The array, of which a result shows the first n * times + plus rows only."""
         out = self.reshape(x, x.shape)
-        self.asked.append((out, self.read(n)))
+        self.asked.append((out, (self.read(n).expr, times, plus)))
         return out
 
     # What depends on the array strategy in force: whole arrays, or those of one lane.

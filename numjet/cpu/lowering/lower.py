@@ -87,7 +87,9 @@ def _bind_outputs(b: LoweringContext, outs: Sequence[LoweredArray], inputs: Sequ
     asked = {id(x): n for x, n in b.asked}
     for out, buffer in zip(outs, outputs, strict=True):
         if id(out) in asked and out.size:
-            function.leading[buffer] = asked[id(out)].expr, buffer.size // out.shape[0]
+            n, times, plus = asked[id(out)]
+            row = buffer.size // out.shape[0]
+            function.leading[buffer] = n, times * row, -plus * row
     return aliases
 
 

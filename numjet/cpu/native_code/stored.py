@@ -39,8 +39,8 @@ class Portable(Fields):
     open_ended: bool
     checks: int           # how many checks it has whose errors only its lowering knows
     constants: dict[str, np.ndarray]
-    short_inputs: dict[int, tuple[int, int]]    # see passes.short_buffers.Short
-    short_outputs: dict[int, tuple[int, int]]
+    short_inputs: dict[int, tuple[int, int, int]]    # see passes.short_buffers.Short
+    short_outputs: dict[int, tuple[int, int, int]]
     code: bytes = b""
     text: str = ""
     observer: Callable[[], None] | None = None   # told when better code is there
@@ -91,7 +91,7 @@ class Program(Fields):
     text: str = ""
 
     @property
-    def short(self) -> tuple[dict[int, tuple[int, int]], dict[int, tuple[int, int]]]:
+    def short(self) -> tuple[dict[int, tuple[int, int, int]], dict[int, tuple[int, int, int]]]:
         """See passes.short_buffers.Short."""
         return self.portable.short_inputs, self.portable.short_outputs
 
@@ -142,7 +142,7 @@ def _unpack(content: bytes) -> tuple[Portable, Sequence[tuple[str, bool]]]:
         start += length
     code, text, *blobs = parts
     constants = {name: np.frombuffer(blob, np.uint8).copy() for name, blob in zip(header["constants"], blobs, strict=True)}
-    short = [{k: (n, size) for k, n, size in one} for one in header["short"]]
+    short = [{k: (n, size, less) for k, n, size, less in one} for one in header["short"]]
     aliases = [(out, into) for out, into in header["aliases"]]
     portable = Portable(header["name"], header["scratch"], aliases, header["cost"], header["open_ended"], header["checks"],
                         constants, *short, code, zlib.decompress(text).decode() if text else "")

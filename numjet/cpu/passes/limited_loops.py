@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 from numjet.cpu.analysis.affine import AffineForms
 from numjet.cpu.ir.nodes import INT64, Buffer, Call, Comment, Expr, Exprs, For, Function, Let, Stmt, Store
 from numjet.cpu.ir.rewrite import Rewrite
-from numjet.cpu.ir.traversal import binds, blocks, map_operands, nodes, operands, upper_bound, walk
-from numjet.cpu.passes.limits import from_zero, multiple, size_inputs
+from numjet.cpu.ir.traversal import binds, blocks, map_operands, nodes, operands, postorder, upper_bound, walk
+from numjet.cpu.passes.limits import Limits, from_zero, multiple, unclamped
 from numjet.cpu.passes.manager import Pass
 
 
@@ -26,8 +26,8 @@ class _Limiting:
 
     def __init__(self, function: Function):
         self.function, self.exprs = function, function.exprs
-        self.sizes = size_inputs(function)
-        self.forms = AffineForms.of(function.body)
+        self.limits = Limits(function)
+        self.sizes, self.forms = self.limits.sizes, self.limits.forms
 
     def block(self, block: list[Stmt]) -> None:
         """Limits the loops and calls of a block and of those inside."""
@@ -59,7 +59,9 @@ class _Limiting:
             return [loop]
         divided = _whole_iterations(self.exprs, self.forms, loop, self.sizes)
         loop.stop = self.exprs.prim("min", loop.stop, limit)
-        _drop_masks(self.function, loop, self._that_hold(loop, limit))
+        bound = multiple(limit, self.sizes)
+        if bound is not None:
+            self._drop(loop, bound)
         return [loop] if divided is None else self._divided(loop, *divided)
 
     def _divided(self, loop: For, whole: Expr, masks: Sequence[Expr]) -> list[Stmt]:
@@ -71,29 +73,31 @@ class _Limiting:
         first.stop = make("min", first.stop, whole)
         bound = multiple(masks[0].args[1], self.sizes)
         assert bound is not None
-        end = make("mul", self.exprs.convert(bound[0], INT64), self.exprs.index(bound[1]))
-        last = make("sub", end, self.exprs.index(1))
-        places = {_unconverted(mask.args[0]).id for mask in masks}
-        kept = _Clamped(self.function, ids, places, last)
-        kept.rewrite.block(loop.body)
+        renamed, moved = _renaming(self.function, loop, first), _Moved(self.function, self.forms, loop, bound)
+        for e in nodes(_roots(loop)):
+            if e.op == "select" and e.args[0].id in ids:
+                for load, size in moved.rows(e):   # loads of the first iterations are of elements
+                    self.function.within[renamed.expr(load)] = bound[0], bound[1] * size
+        moved.rewrite(ids).block(loop.body)
         loop.start = make("max", loop.start, whole)
-        self._note(first, masks, loop, bound)
         return [first, loop]
 
-    def _note(self, first: For, masks: Sequence[Expr], loop: For, bound: tuple[Expr, int]) -> None:
-        """Notes which loads of the first iterations are of elements: those at places that masks compare."""
-        renamed = _renaming(self.function, loop, first)
-        places = {renamed.expr(_unconverted(mask.args[0])).id for mask in masks}
-        for e in nodes(_roots(first)):
-            if e.op == "load" and e.args[0].id in places:
-                self.function.within[e] = bound
-
-    def _that_hold(self, loop: For, limit: Expr) -> set[int]:
-        """The conditions that hold in all iterations of a limited loop."""
-        bound = multiple(limit, self.sizes)
-        return set() if bound is None else {
-            e.id for e in nodes(_roots(loop)) if e.op == "lt" and _unconverted(e.args[0]) is loop.var
-            and multiple(e.args[1], self.sizes) == bound}
+    def _drop(self, loop: For, bound: tuple[Expr, int]) -> None:
+        """Removes selections by conditions that hold in front of n * factor, and what moves indices inside that are."""
+        known: dict[int, Expr] = {}
+        for e in nodes(_roots(loop)):
+            if e.op == "select":
+                held = e.args[0]
+                if held.op == "lt" and _unconverted(held.args[0]) is loop.var and multiple(held.args[1], self.sizes) == bound:
+                    known[e.id] = e.args[1]
+            elif e.op in ("min", "max") and self.limits.mirrored(unclamped(e), loop.var) == bound:
+                known[e.id] = unclamped(e)
+        if known:
+            rewrite = _replacing(self.function, known)
+            rewrite.block(loop.body)
+            for carry in loop.carries:
+                carry.next = rewrite.expr(carry.next)
+                carry.term = None if carry.term is None else rewrite.expr(carry.term)
 
 
 def _roots(loop: For) -> list[Expr]:
@@ -108,33 +112,73 @@ def _unconverted(x: Expr) -> Expr:
     return x
 
 
-def _drop_masks(function: Function, loop: For, masks: set[int]) -> None:
-    """Removes selections by conditions that hold."""
-    if not masks:
-        return
-    rewrite = Rewrite(function, lambda e: e.args[1] if e.op == "select" and e.args[0].id in masks else e)
-    rewrite.block(loop.body)
-    for carry in loop.carries:
-        carry.next = rewrite.expr(carry.next)
-        carry.term = None if carry.term is None else rewrite.expr(carry.term)
+def _replacing(function: Function, known: dict[int, Expr]) -> Rewrite:
+    """Puts expressions in the place of others, by ids of these, in what they are part of."""
+    done: dict[int, Expr] = {}
+    exprs = function.exprs
+
+    def rewritten(top: Expr) -> Expr:
+        for e in postorder([top], done):
+            source = known.get(e.id)
+            if source is not None:
+                done[e.id] = rewritten(source)
+                continue
+            args = tuple(done[a.id] for a in e.args)
+            done[e.id] = e if args == e.args else exprs.make(e.op, e.dtype, args, e.attr)
+        return done[top.id]
+    made = Rewrite(function, lambda e: e)
+    made.expr = rewritten   # type: ignore[method-assign]
+    return made
 
 
-class _Clamped:
-    """Rewrites selections by masks so that what they read where a mask does not hold is the last element."""
+class _Moved:
+    """Moves what a selection reads where its mask does not hold to the last row."""
 
-    def __init__(self, function: Function, masks: set[int], places: set[int], last: Expr):
-        exprs = function.exprs
+    def __init__(self, function: Function, forms: AffineForms, loop: For, bound: tuple[Expr, int]):
+        self.function, self.exprs, self.forms, self.loop = function, function.exprs, forms, loop
+        end = self.exprs.prim("mul", self.exprs.convert(bound[0], INT64), self.exprs.index(bound[1]))
+        self.last = self.exprs.prim("sub", end, self.exprs.index(1))
+        inner = [s for s in walk(loop.body) if isinstance(s, For) and from_zero(s)]
+        self.ends = {s.var.id: int(s.stop.attr) for s in inner}
 
-        def inside(e: Expr) -> Expr:
-            if e.op == "load" and e.args[0].id in places:
-                return exprs.load(e.attr, exprs.prim("min", e.args[0], last))
-            return e
-        loads = Rewrite(function, inside)
+    def rows(self, chosen: Expr) -> list[tuple[Expr, int]]:
+        """The loads in a selection whose index is that which the mask compares, times a size, plus something below that; with
+        the sizes."""
+        loads = [e for e in nodes([chosen.args[1]]) if e.op == "load"]
+        return [(e, found[0]) for e in loads if (found := self._row(e.args[0], _unconverted(chosen.args[0].args[0])))]
+
+    def _row(self, index: Expr, place: Expr) -> tuple[int, int, list[tuple[Expr, int]]] | None:
+        """(size, constant, terms) of what an index is beyond a place times size."""
+        have, of = dict(self.forms.split(index).terms), dict(self.forms.split(place).terms)
+        size, rest = divmod(have.get(self.loop.var, 0), of.get(self.loop.var, 1))
+        beyond = self.forms.split(index).constant - size * self.forms.split(place).constant
+        left = [(t, f - size * of.get(t, 0)) for t, f in have.items() if f != size * of.get(t, 0)]
+        if rest or size <= 0 or beyond < 0 or any(t not in have for t in of):
+            return None
+        if any(t.id not in self.ends or f < 0 for t, f in left):
+            return None
+        most = beyond + sum(f * (self.ends[t.id] - 1) for t, f in left)
+        return (size, beyond, left) if most < size else None
+
+    def rewrite(self, masks: set[int]) -> Rewrite:
+        """What moves the loads of selections by masks."""
+        make, index = self.exprs.prim, self.exprs.index
 
         def rule(e: Expr) -> Expr:
-            chosen = e.op == "select" and e.args[0].id in masks
-            return exprs.prim("select", e.args[0], loads.expr(e.args[1]), e.args[2]) if chosen else e
-        self.rewrite = Rewrite(function, rule)
+            if e.op != "select" or e.args[0].id not in masks:
+                return e
+            inside = make("min", _unconverted(e.args[0].args[0]), self.last)
+            known: dict[int, Expr] = {}
+            for load, _ in self.rows(e):
+                row = self._row(load.args[0], _unconverted(e.args[0].args[0]))
+                assert row is not None
+                size, beyond, left = row
+                place = make("add", make("mul", inside, index(size)), index(beyond)) if size > 1 or beyond else inside
+                for term, factor in left:
+                    place = make("add", place, make("mul", term, index(factor)))
+                known[load.id] = self.exprs.load(load.attr, place)
+            return make("select", e.args[0], _replacing(self.function, known).expr(e.args[1]), e.args[2])
+        return Rewrite(self.function, rule)
 
 
 def _whole_iterations(exprs: Exprs, forms: AffineForms, loop: For, sizes: set[Buffer]) -> tuple[Expr, list[Expr]] | None:

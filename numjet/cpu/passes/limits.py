@@ -25,13 +25,15 @@ from numjet.cpu.passes.manager import Context, Pass
 
 
 class Rows(NamedTuple):
-    """The elements of a buffer in front of number n * size."""
+    """The elements of a buffer, or iterations of a loop, in front of number n * size - less."""
 
     n: Expr
     size: int
+    less: int = 0
 
 
 SORTS = ("nj_sort1", "nj_sort2", "nj_sort3")
+PREFIXES = ("nj_prefix", "nj_prefix_in_place")
 Need = Rows | None  # None: all elements
 
 
@@ -102,6 +104,7 @@ class Limits:
         self.needs.update(dict.fromkeys(function.inputs))
         self.fixed = frozenset(self.needs) - frozenset(function.outputs)
         self.copies: dict[Buffer, Buffer] = {}
+        self.used = {e.id for e in nodes(_roots(function.body))}
         self.zeros = self._tails(_is_zero)
         self.last = self._tails(_is_last)
 
@@ -116,6 +119,8 @@ class Limits:
                 self._product(stmt)
             elif isinstance(stmt, Call) and stmt.symbol in SORTS:
                 self._sort(stmt)
+            elif isinstance(stmt, Call) and stmt.symbol in PREFIXES:
+                self._prefix(stmt)
             elif not isinstance(stmt, Comment):
                 self._need_all(b for s in walk([stmt]) for b in reads(s))
         self.function.body[:] = [s for s in self.function.body if not any(s is d for d in dead)]
@@ -129,6 +134,11 @@ class Limits:
         found = self.function.leading.get(output)
         return None if found is None or found[0].op != "load" or found[0].attr not in self.sizes else Rows(*found)
 
+    def _whole_need(self, buffer: Buffer) -> Need:
+        """What is needed of a buffer, in whole numbers of n."""
+        need = self.needs.get(buffer)
+        return None if need is None or need.less < 0 or buffer in self.fixed else Rows(need.n, need.size)
+
     # -- needs
     def _need(self, buffer: Buffer, need: Need) -> None:
         if buffer in self.fixed:
@@ -140,7 +150,7 @@ class Limits:
         if old is None or need is None or old.n is not need.n:
             self.needs[buffer] = None
         else:
-            self.needs[buffer] = Rows(old.n, max(old.size, need.size))
+            self.needs[buffer] = both(old, need)
 
     def _need_all(self, buffers: Iterable[Buffer]) -> None:
         for buffer in buffers:
@@ -149,7 +159,7 @@ class Limits:
     # -- loops
     def _loop(self, loop: For) -> None:
         found = self._limit(loop)
-        limits: dict[int, tuple[Expr, int]] = {}
+        limits: dict[int, Rows] = {}
         if found is not None:
             loop.limit = self._times(*found)
             limits[loop.var.id] = found
@@ -166,62 +176,69 @@ class Limits:
                 inner.limit = self._of_updates(inner)
         self._reads(loop, limits)
 
-    def _times(self, n: Expr, factor: int) -> Expr:
-        return self.exprs.prim("mul", self.exprs.convert(n, INT64), self.exprs.index(factor))
+    def _times(self, n: Expr, factor: int, less: int = 0) -> Expr:
+        found = self.exprs.prim("mul", self.exprs.convert(n, INT64), self.exprs.index(factor))
+        return self.exprs.prim("sub", found, self.exprs.index(less)) if less else found
 
-    def _limit(self, loop: For) -> tuple[Expr, int] | None:
-        """(n, factor): iterations from n * factor on have no effect that matters. None if they may have one."""
+    def _limit(self, loop: For) -> Rows | None:
+        """The iterations behind which none has an effect that matters. None if they may have one."""
         if not from_zero(loop) or not all(isinstance(s, For | If | Let | Store | Comment) for s in walk(loop.body)):
             return None
         sums = self._of_sums(loop) if loop.carries else None
-        if loop.carries and sums is None:
+        if loop.carries and sums is None and any(c.out.id in self.used for c in loop.carries):
             return None
         found = sums
         ranges = _ranges(loop)
         own = {e.attr: e for e in nodes(_roots([loop])) if e.op == "load"}
         for store in (s for s in walk(loop.body) if isinstance(s, Store)):
             one = self._of_store(loop, store, ranges, own)
-            if one is None or (found is not None and found[0] is not one[0]):
+            if one is None or (found is not None and found.n is not one.n):
                 return None
-            found = one if found is None else (found[0], max(found[1], one[1]))
+            found = one if found is None else both(found, one)
         return found
 
-    def _of_store(self, loop: For, store: Store, ranges: dict[int, int], own: dict[Buffer, Expr]) -> tuple[Expr, int] | None:
+    def _of_store(self, loop: For, store: Store, ranges: dict[int, int], own: dict[Buffer, Expr]) -> Rows | None:
         """The limit that one store allows."""
         need = self.needs.get(store.buffer)
         if need is None or store.buffer in self.fixed:
             return None
-        step = self.step(store.index, loop.var, ranges)
-        if step is None or need.size % step:
+        row = self.row(store.index, loop.var, ranges)
+        if row is None or need.size % row[0]:
             return None
-        if store.buffer in own and not self._reads_own_row(loop, store.buffer, store.index):
+        if store.buffer in own and not self._reads_own_row(loop, store.buffer, store.index, row[0]):
             return None
-        return need.n, need.size // step
+        return Rows(need.n, need.size // row[0], need.less // row[0] + row[1])
 
-    def _reads_own_row(self, loop: For, buffer: Buffer, index: Expr) -> bool:
-        """Whether a loop reads what it writes at the same place only."""
-        return all(e.args[0] is index for e in nodes(_roots([loop])) if e.op == "load" and e.attr is buffer)
+    def _reads_own_row(self, loop: For, buffer: Buffer, index: Expr, row: int) -> bool:
+        """Whether a loop reads what it writes at the same place only, or in rows before."""
+        own = self.forms.split(index)
+        places = [self.forms.split(e.args[0]) for e in nodes(_roots([loop])) if e.op == "load" and e.attr is buffer]
+        behind = [own.constant - p.constant for p in places]
+        return all(p.terms == own.terms for p in places) and all(b >= 0 and b % row == 0 for b in behind)
 
     def step(self, index: Expr, var: Expr, ranges: dict[int, int]) -> int | None:
         """s, where an index is var * s plus something from 0 to s - 1; None for other indices. ranges: the ends of the other
         variables, by their ids."""
-        constant, terms = self.forms.split(index)
-        step, rest = 0, constant
-        for term, factor in terms:
-            if term is var:
-                step = factor
-            elif term.id in ranges and factor > 0:
-                rest += factor * (ranges[term.id] - 1)
-            else:
-                return None
-        return step if step > 0 and 0 <= constant and rest < step else None
+        found = self.row(index, var, ranges)
+        return found[0] if found is not None and found[1] == 0 else None
 
-    def _of_sums(self, loop: For) -> tuple[Expr, int] | None:
-        """(n, factor), if from iteration n * factor on all carries of a loop stay as they are."""
+    def row(self, index: Expr, var: Expr, ranges: dict[int, int]) -> tuple[int, int] | None:
+        """(s, q), where an index is (var + q) * s plus something from 0 to s - 1."""
+        constant, terms = self.forms.split(index)
+        step, rest = dict(terms).get(var, 0), 0
+        for term, factor in terms:
+            if term is not var and (term.id not in ranges or factor <= 0):
+                return None
+            rest += 0 if term is var else factor * (ranges[term.id] - 1)
+        return (step, constant // step) if step > 0 and constant % step + rest < step else None
+
+    def _of_sums(self, loop: For) -> Rows | None:
+        """The iterations behind which all carries of a loop stay as they are."""
         if not loop.carries or not from_zero(loop):
             return None
         found = {self._masked(c, loop.var, loop.body) for c in loop.carries}
-        return found.pop() if len(found) == 1 else None
+        one = found.pop() if len(found) == 1 else None
+        return None if one is None else Rows(*one)
 
     def _masked(self, carry: Carry, var: Expr, body: Sequence[Stmt]) -> tuple[Expr, int] | None:
         """(n, factor), if a carry is a reduction of terms select(var < n * factor, ..., identity), by the body of its loop or
@@ -297,8 +314,8 @@ class Limits:
             left = left.args[0]
         return multiple(n, self.sizes) if left is var else None
 
-    def _reads(self, loop: For, limits: dict[int, tuple[Expr, int]]) -> None:
-        """Notes what a loop needs. limits: (n, factor) of the limited loops in it, by their variables' ids."""
+    def _reads(self, loop: For, limits: dict[int, Rows]) -> None:
+        """Notes what a loop needs. limits: those of the limited loops in it, by their variables' ids."""
         loops = [s for s in walk([loop]) if isinstance(s, For)]
         ranges = {s.var.id: int(s.stop.attr) for s in loops if from_zero(s)}
         inits = {e.id for s in loops for c in s.carries for e in nodes([c.init])}
@@ -308,12 +325,44 @@ class Limits:
             need: Need = None
             for s in loops:
                 if s.var.id in limits and e.id not in inits and self._within(s, e):
-                    step = self.step(e.args[0], s.var, {k: v for k, v in ranges.items() if k != s.var.id})
-                    if step is not None:
-                        n, factor = limits[s.var.id]
-                        need = Rows(n, factor * step)
+                    need = self.read(e.args[0], s.var, {k: v for k, v in ranges.items() if k != s.var.id}, limits[s.var.id])
+                    if need is not None:
                         break
             self._need(e.attr, need)
+
+    def read(self, index: Expr, var: Expr, ranges: dict[int, int], limit: Rows) -> Need:
+        """The elements at an index for all values of a variable in front of a limit."""
+        row = self.row(index, var, ranges)
+        if row is not None:
+            return Rows(limit.n, limit.size * row[0], (limit.less - row[1]) * row[0])
+        reverse = self.from_end(index, var, ranges)
+        return Rows(limit.n, reverse[0]) if reverse is not None and reverse[1:] == limit[:2] and limit.less == 0 else None
+
+    def from_end(self, index: Expr, var: Expr, ranges: dict[int, int]) -> tuple[int, Expr, int] | None:
+        """(s, n, factor), where an index is (n * factor - 1 - var) * s plus something from 0 to s - 1, or 0 in the place of a
+        negative number in parentheses, and at most the last row of a buffer."""
+        constant, terms = self.forms.split(index)
+        found, rest = None, constant
+        for term, factor in terms:
+            if term.id in ranges and factor > 0:
+                rest += factor * (ranges[term.id] - 1)
+            elif found is None and factor > 0:
+                found = term, factor
+            else:
+                return None
+        if found is None or constant < 0 or rest >= found[1]:
+            return None
+        bound = self.mirrored(unclamped(found[0]), var)
+        return None if bound is None else (found[1], *bound)
+
+    def mirrored(self, x: Expr, var: Expr) -> tuple[Expr, int] | None:
+        """(n, factor) of n * factor - 1 - var."""
+        constant, terms = self.forms.split(x)
+        others = [(t, f) for t, f in terms if t is not var]
+        if constant != -1 or dict(terms).get(var) != -1 or len(others) != 1:
+            return None
+        bound = multiple(others[0][0], self.sizes)
+        return None if bound is None else (bound[0], bound[1] * others[0][1])
 
     def _within(self, loop: For, load: Expr) -> bool:
         """Whether an element is read by the iterations of a loop: its index names the loop's variable."""
@@ -327,7 +376,7 @@ class Limits:
         keys, outer, axis, inner = (constant(x) or 0 for x in call.args[:4])
         ins = [x[0] for x in call.args[4 + count:4 + 2 * count] if isinstance(x, tuple)]
         outs = [x[0] for x in call.args[-count:] if isinstance(x, tuple)]
-        needs = [None if b in self.fixed else self.needs[b] for b in outs if b in self.fixed or b in self.needs]
+        needs = [self._whole_need(b) for b in outs if b in self.fixed or b in self.needs]
         found, limit = needs[0] if needs and all(n == needs[0] for n in needs) else None, None
         if found is not None and outer == 1 and found.size == inner:
             limit = (2, 1) if all(self.last.get(b) == found for b in ins[:keys]) else None
@@ -338,13 +387,28 @@ class Limits:
         for buffer in ins:
             self._need(buffer, found if limit is not None else None)
 
+    # -- running sums
+    def _prefix(self, call: Call) -> None:
+        """Limits running sums to the rows that are needed, or to the elements in one row of which the first are."""
+        kind, _, backwards, rows, length = (constant(x) or 0 for x in call.args[:5])
+        source, result = call.args[5][0], call.args[-1][0]   # type: ignore[index]
+        need, limit = self._whole_need(result), None
+        if need is not None and result.dtype.kind != "c":
+            if rows == 1 and need.size == 1:
+                limit = (4, 1) if not backwards or (kind == 0 and self.zeros.get(source) == need) else None
+            elif length and need.size % length == 0 and rows > 1:
+                limit = 3, need.size // length
+        if need is not None and limit is not None:
+            call.limits = (*call.limits, (limit[0], self._times(need.n, limit[1])))
+        self._need(source, need if limit is not None else None)
+
     # -- products of matrices
     def _product(self, call: Call) -> None:
         (a, _), (b, _), (c, _) = pointers(call)
         sizes = plain_product(call)
         found: dict[Buffer, Need] = {}
         if sizes is not None and a is not b:
-            found = self._rows_of_product(call, sizes, self.needs.get(c) if c not in self.fixed else None)
+            found = self._rows_of_product(call, sizes, self._whole_need(c))
         for buffer, _ in pointers(call)[:2]:
             self._need(buffer, found.get(buffer))
         if constant(call.args[14]) != 0:
@@ -410,6 +474,18 @@ class Limits:
         if bound is None or step is None or int(loop.stop.attr) * step != buffer.size:
             return None
         return Rows(bound[0], bound[1] * step)
+
+
+def both(a: Rows, b: Rows) -> Rows:
+    """At least what each of two is, of one n."""
+    return Rows(a.n, max(a.size, b.size), min(a.less, b.less))
+
+
+def unclamped(x: Expr) -> Expr:
+    """A number that is moved into the bounds of an index, as it was."""
+    if x.op in ("min", "max") and x.args[1].op == "const":
+        return unclamped(x.args[0])
+    return x
 
 
 def _copied(loop: For, buffer: Buffer) -> Buffer | None:

@@ -1,5 +1,5 @@
-"""Operations of padded programs: `leading`, an array of which only the first rows are asked for, and `inside`, where a padded
-array has elements.
+"""Operations of padded programs: `leading`, an array of which only the first rows are asked for; `inside`, where a padded
+array has elements; `filled`, an array with a value in its padding; `from_end`, its elements in reverse order.
 
 What other rows hold may be anything, so the compiler may leave out their computation (`cpu/passes/limits.py`).
 """
@@ -11,13 +11,17 @@ import numpy as np
 
 from numjet.core.aval import ShapedArray
 from numjet.core.op import Missing, Op, Samples
-from numjet.core.traits import COMPACT, EXACT, KEEPS_APART
+from numjet.core.traits import COMPACT, EXACT, KEEPS_APART, MOVES, READS_ONCE
+from numjet.lax.indexing.dimension_numbers import clip_index
 
 _WHY = Missing("of results of padded programs only, which no transformation sees")
 
-leading_p = Op(name="leading", abstract=lambda x, n: x, eager=lambda x, n: x, jvp=_WHY, transpose=_WHY, batch=_WHY,
-               cpu=lambda b, x, n: b.leading(x, n), hlo=lambda b, x, n: x, traits=EXACT | KEEPS_APART,
+leading_p = Op(name="leading", params=("times", "plus"), abstract=lambda x, n, *, times, plus: x,
+               eager=lambda x, n, *, times, plus: x, jvp=_WHY, transpose=_WHY, batch=_WHY,
+               cpu=lambda b, x, n, *, times, plus: b.leading(x, n, times, plus), hlo=lambda b, x, n, *, times, plus: x,
+               traits=EXACT | KEEPS_APART,
                samples=Missing("what it may leave out is not determined; tests/cpu/passes/test_limits.py"))
+"""x, of whose rows only the first n * times + plus are asked for."""
 
 
 def _inside_eager(n: np.ndarray, *, shape: tuple[int, ...], axis: int) -> np.ndarray:
@@ -42,3 +46,51 @@ inside_p = Op(
         params=({"shape": (4,), "axis": 0}, {"shape": (3, 2), "axis": 0}, {"shape": (2, 3), "axis": 1})))
 """Where the index along an axis is below a number: the elements of a padded array. It is computed where it is read, from
 positions in memory if the axis is the first, so that loops over all elements stay flat."""
+
+
+def _filled_eager(x: np.ndarray, n: np.ndarray, fill: np.ndarray, *, axis: int) -> np.ndarray:
+    return np.where(_inside_eager(n, shape=x.shape, axis=axis), x, fill)
+
+
+def _filled_cpu(b: Any, x: Any, n: Any, fill: Any, *, axis: int) -> Any:
+    return b.elementwise(lambda held, value, other: b.select(held, value, other), b.inside(n, x.shape, axis), x, fill,
+                         dtype=x.dtype)
+
+
+def _filled_hlo(b: Any, x: Any, n: Any, fill: Any, *, axis: int) -> Any:
+    return b.select(_inside_hlo(b, n, shape=x.shape, axis=axis), x, b.broadcast(fill, x.shape, ()))
+
+
+filled_p = Op(
+    name="filled", params=("axis",), abstract=lambda x, n, fill, *, axis: x, eager=_filled_eager, jvp=_WHY, transpose=_WHY,
+    batch=_WHY, cpu=_filled_cpu, hlo=_filled_hlo, traits=EXACT | READS_ONCE, samples=Samples(
+        shapes=([(4,), (), ()], [(3, 2), (), ()], [(2, 3), (), ()]), dtypes=(("float32", "int32", "float32"),), low=0, high=3,
+        order=0, ulps=0, params=({"axis": 0}, {"axis": 0}, {"axis": 1})))
+"""x with a value behind the first n elements along an axis."""
+
+
+def _from_end_eager(x: np.ndarray, n: np.ndarray, *, axis: int) -> np.ndarray:
+    return np.take(x, np.maximum(int(n) - 1 - np.arange(x.shape[axis]), 0), axis)
+
+
+def _from_end_cpu(b: Any, x: Any, n: Any, *, axis: int) -> Any:
+    def element(*index: Any) -> Any:
+        place = clip_index(b, b.convert(b.read(n), np.int64) - 1 - index[axis], x.shape[axis] - 1)
+        return b.read(x, *index[:axis], place, *index[axis + 1:])
+    return b.compute(x.shape, x.dtype, element, moves=True, reads=(x, n))
+
+
+def _from_end_hlo(b: Any, x: Any, n: Any, *, axis: int) -> Any:
+    """The reversed array, behind which it is repeated, from where its elements begin."""
+    twice = b.concatenate([b.op("stablehlo.reverse", [x], x.aval, attrs={"dimensions": (axis,)})] * 2, axis)
+    zero = b.constant(0, n.dtype)
+    first = b.binary("subtract", b.constant(x.shape[axis], n.dtype), n)
+    starts = [first if d == axis else zero for d in range(x.ndim)]
+    return b.op("stablehlo.dynamic_slice", [twice, *starts], x.aval, attrs={"slice_sizes": x.shape})
+
+
+from_end_p = Op(
+    name="from_end", params=("axis",), abstract=lambda x, n, *, axis: x, eager=_from_end_eager, jvp=_WHY, transpose=_WHY,
+    batch=_WHY, cpu=_from_end_cpu, hlo=_from_end_hlo, traits=EXACT | MOVES | READS_ONCE,
+    samples=Missing("elements behind the first n are anything; tests/api/test_dynamic_axes.py"))
+"""The first n elements along an axis in reverse order, and behind them anything."""

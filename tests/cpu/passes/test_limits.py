@@ -41,7 +41,7 @@ def made(text, size, asked):
     function = parse(HEAD.format(size=size) + text)
     if asked:
         n = function.exprs.load(function.inputs[0], function.exprs.index(0))
-        function.leading[function.outputs[0]] = n, size // 100
+        function.leading[function.outputs[0]] = n, size // 100, 0
     limits.find(function)
     assert show(parse(show(function))) == show(function)
     return function
@@ -79,7 +79,7 @@ def test_what_a_function_reads_of_its_inputs():
     function = made(ROWS % "mul(t[i3], 2.0:float32)", 400, True)
     assert short_buffers.short(function).inputs == {}
     limited_loops.apply(function)
-    assert short_buffers.short(function).inputs == {1: (0, 4)}
+    assert short_buffers.short(function).inputs == {1: (0, 4, 0)}
     function = made(ROWS % "mul(t[i3], x[sub(399, i3)])", 400, True)
     limited_loops.apply(function)
     assert short_buffers.short(function).inputs == {}
@@ -101,7 +101,7 @@ def test_rows_of_products():
     call, = (s for s in walk(function.body) if getattr(s, "limits", ()))
     assert [place for place, _ in call.limits] == [2]
     limited_loops.apply(function)
-    assert "min(100" in show(function) and short_buffers.short(function).inputs == {1: (0, 4)}
+    assert "min(100" in show(function) and short_buffers.short(function).inputs == {1: (0, 4, 0)}
 
 
 SORT = """  temp t: float32[400]
@@ -128,7 +128,7 @@ def test_sorts_of_first_rows(last, sizes, asked, places):
     assert [place for place, _ in call.limits] == places and limited(function) == ["i1"] * bool(places)
     limited_loops.apply(function)
     check(function)
-    assert short_buffers.short(function).inputs == ({1: (0, 4)} if places else {})
+    assert short_buffers.short(function).inputs == ({1: (0, 4, 0)} if places else {})
 
 
 NESTED = """  for i1 in 0 .. 100 serial (s: float32 = 0.0:float32) {

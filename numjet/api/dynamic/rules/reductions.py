@@ -6,12 +6,18 @@ from typing import Any
 
 import numpy as np
 
+from numjet.api.dynamic.arrays import chosen, constant, positions
 from numjet.api.dynamic.trace import PaddingTrace, here, rule
 from numjet.core.aval import ShapedArray
 from numjet.core.op import Op
 from numjet.foundation import dtypes
 from numjet.foundation.dimension import is_symbolic
-from numjet.lax.reduction.reduce import IDENTITIES, highest, lowest
+from numjet.lax.axes import without
+from numjet.lax.elementwise.bitwise import or_p
+from numjet.lax.elementwise.compare import eq_p, ne_p
+from numjet.lax.elementwise.convert import convert_element_type
+from numjet.lax.reduction.reduce import IDENTITIES, highest, lowest, reduce_max_p, reduce_min_p
+from numjet.lax.shape.rearrange import broadcast_in_dim_p
 from numjet.lax.templates import kind_of
 
 Avals = Sequence[ShapedArray]
@@ -30,8 +36,27 @@ def _argument(trace: PaddingTrace, op: Op, xs: Sequence[Any], avals: Avals, out:
     n = avals[0].shape[axes[0]]
     if is_symbolic((n,)):
         trace.expect(n - 1, f"{op.name} of an empty array{here()}")
+    if avals[0].dtype.kind != "b" and kind_of(avals[0].dtype) in "fiu":
+        return _first_place(trace, op.name, xs[0], avals[0], axes, index_dtype)
     worst = (lowest if op.name == "argmax" else highest)(avals[0].dtype)
     return op.bind(trace.masked(xs[0], avals[0], worst, axes), axes=axes, index_dtype=index_dtype)
+
+
+def _first_place(trace: PaddingTrace, name: str, x: Any, aval: ShapedArray, axes: Any, index_dtype: Any) -> Any:
+    """The first place of the greatest or least element, or of a NaN, by two reductions, which end where the elements do."""
+    axis, = axes
+    shape = trace.shape(aval.shape)
+    largest = name == "argmax"
+    known = trace.masked(x, aval, (lowest if largest else highest)(aval.dtype), axes)
+    best = (reduce_max_p if largest else reduce_min_p).bind(known, axes=axes)
+    spread = broadcast_in_dim_p.bind(best, shape=shape, broadcast_dimensions=without(range(len(shape)), axes))
+    held = eq_p.bind(x, spread)
+    if kind_of(aval.dtype) == "f":
+        held = or_p.bind(held, ne_p.bind(x, x))
+    most = constant(dtypes.iinfo(index_dtype).max, np.dtype(index_dtype))
+    place = chosen(held, positions(shape, axis) if index_dtype == np.int32 else convert_element_type(
+        positions(shape, axis), np.dtype(index_dtype)), most)
+    return reduce_min_p.bind(trace.masked(place, aval.update(dtype=np.dtype(index_dtype)), most, axes), axes=axes)
 
 
 _PREFIX_IDENTITIES: dict[str, Callable[[np.dtype], Any]] = {

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
-from numjet.api.dynamic.arrays import clamped, modulo, plus, positions, quotient, steps, take, times
+from numjet.api.dynamic.arrays import modulo, plus, positions, quotient, steps, take, times
 from numjet.api.dynamic.trace import PaddingTrace, rule
 from numjet.core.aval import ShapedArray
 from numjet.core.op import Op
 from numjet.core.trace import aval_of
 from numjet.foundation.dimension import Dimension, is_symbolic
-from numjet.lax.elementwise.arithmetic import neg_p
+from numjet.lax.shape.leading import from_end_p
 from numjet.lax.shape.rearrange import reshape_p, transpose_p
 
 Avals = Sequence[ShapedArray]
@@ -23,8 +23,7 @@ def _reversed(trace: PaddingTrace, op: Op, xs: Sequence[Any], avals: Avals, out:
     for axis in dimensions:
         n = avals[0].shape[axis]
         if is_symbolic((n,)):
-            from_last = plus(neg_p.bind(steps(aval_of(x).shape[axis])), trace.size(n - 1))
-            x = take(x, clamped(from_last, trace.size(n - 1)), axis)
+            x = from_end_p.bind(x, trace.size(n), axis=axis)
         else:
             x = op.bind(x, dimensions=(axis,))
     return x
