@@ -120,6 +120,14 @@ class Sizes:
         self.capacity: dict[str, int] = dict(spec.most)
 
     def of_call(self, leaves: Sequence[Any], axes: Sequence[dict[int, str]]) -> dict[str, int]:
+        """The size of each name, for which there is room from then on. ValueError as `check`."""
+        found = self.check(leaves, axes)
+        for name, n in found.items():
+            if n > self.capacity.get(name, -1):
+                self.capacity[name] = max(1 << (2 * n - 1).bit_length(), LEAST_CAPACITY)
+        return found
+
+    def check(self, leaves: Sequence[Any], axes: Sequence[dict[int, str]]) -> dict[str, int]:
         """The size of each name. ValueError where two arrays disagree, or one is too large."""
         found: dict[str, int] = {}
         for x, own in zip(leaves, axes, strict=True):
@@ -134,8 +142,6 @@ class Sizes:
             most = self.spec.most.get(name)
             if most is not None and n > most:
                 raise ValueError(f"The dynamic axis '{name}' has {n} elements, more than '{name} <= {most}' in dynamic_axes.")
-            if n > self.capacity.get(name, -1):
-                self.capacity[name] = max(1 << (2 * n - 1).bit_length(), LEAST_CAPACITY)
         return found
 
 
@@ -207,18 +213,21 @@ class Generic:
         if current_trace() is not EVAL or config.disable_jit or any(isinstance(x, Tracer) for x in leaves):
             return self.plain(*args, **kwargs), None
         axes = self.places.get(structure)
-        key = None if axes is None else _key(leaves, axes, structure)
+        if axes is None:
+            axes = self.spec.of_leaves(args, kwargs, self.parameters)
+        if _has_empty(leaves, axes):   # a first element, which programs may read, is not there
+            self.sizes.check(leaves, axes)
+            return self.plain(*args, **kwargs), None
+        key = _key(leaves, axes, structure)
         made = self.known.get(key)
         numbers = None if made is None else made.numbers(leaves)
         if made is None or numbers is None:
-            axes = self.spec.of_leaves(args, kwargs, self.parameters)
             own = self.sizes.of_call(leaves, axes)
             made, numbers = self._prepared(args, kwargs, leaves, structure, axes, own), [*own.values()]
             if len(self.known) + len(self.places) >= MOST_KNOWN:
                 self.known.clear()
                 self.places.clear()
             self.places[structure] = axes
-            key = _key(leaves, axes, structure)
             if key is not None:
                 self.known[key] = made
         result = made.run(numbers, leaves)
@@ -254,6 +263,16 @@ class Generic:
 
 MOST_ENTRIES = 4096   # sizes that the native call remembers
 MOST_KNOWN = 256   # programs and structures of arguments that a function remembers
+
+
+def _has_empty(leaves: Sequence[Any], axes: Sequence[dict[int, str]]) -> bool:
+    """Whether a dynamic axis has no elements."""
+    for x, own in zip(leaves, axes, strict=True):
+        if own:
+            shape = aval_of(x).shape
+            if any(-len(shape) <= k < len(shape) and shape[k] == 0 for k in own):
+                return True
+    return False
 
 
 def _key(leaves: Sequence[Any], axes: Sequence[dict[int, str]], structure: Any) -> Any:

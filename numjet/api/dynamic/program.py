@@ -71,9 +71,9 @@ class Program:
         self._check(stage)(value, f"{message}{here()}.")
 
     def input_size(self, n: Any, most: int, name: str) -> Size:
-        """The size that an argument of the program is."""
+        """The size that an argument of the program is, at least 1."""
         assert self.trace is not None
-        dim = self.scope.new(most, f"the dynamic axis '{name}'")
+        dim = self.scope.new(most, f"the dynamic axis '{name}'", 1)
         self.inputs.append(str(dim))
         with set_trace(self.trace.parent):
             self.trace.bind_size(dim, n)

@@ -189,7 +189,7 @@ def _whole_iterations(exprs: Exprs, forms: AffineForms, loop: For, sizes: set[Bu
     inner = [s for s in walk(loop.body) if isinstance(s, For)]
     if any(s.carries for s in inner):
         return None
-    masks = _masks(loop)
+    masks = [m for m in _masks(loop) if m.op == "lt" and multiple(m.args[1], sizes) is not None]
     spreads = {s.var.id: (upper_bound(s.stop) or 0) - 1 for s in inner if from_zero(s)}
     inside = {v.id for s in walk(loop.body) for v in binds(s)}
     found = {_last(forms, mask, loop.var, spreads, inside, sizes) for mask in masks}

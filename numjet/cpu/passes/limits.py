@@ -335,25 +335,25 @@ class Limits:
         row = self.row(index, var, ranges)
         if row is not None:
             return Rows(limit.n, limit.size * row[0], (limit.less - row[1]) * row[0])
-        reverse = self.from_end(index, var, ranges)
-        return Rows(limit.n, reverse[0]) if reverse is not None and reverse[1:] == limit[:2] and limit.less == 0 else None
+        size = self.from_end(index, var, ranges, limit) if limit.less == 0 else None
+        return None if size is None else Rows(limit.n, limit.size * size)
 
-    def from_end(self, index: Expr, var: Expr, ranges: dict[int, int]) -> tuple[int, Expr, int] | None:
-        """(s, n, factor), where an index is (n * factor - 1 - var) * s plus something from 0 to s - 1, or 0 in the place of a
-        negative number in parentheses, and at most the last row of a buffer."""
-        constant, terms = self.forms.split(index)
-        found, rest = None, constant
-        for term, factor in terms:
-            if term.id in ranges and factor > 0:
-                rest += factor * (ranges[term.id] - 1)
-            elif found is None and factor > 0:
-                found = term, factor
-            else:
-                return None
-        if found is None or constant < 0 or rest >= found[1]:
+    def from_end(self, index: Expr, var: Expr, ranges: dict[int, int], limit: Rows) -> int | None:
+        """s, where an index is (n * factor - 1 - var) * s plus something from 0 to s - 1, for a limit n * factor; or 0 in the
+        place of a negative number in parentheses, and at most the last row of a buffer."""
+        start, terms = self.forms.split(index)
+        others = [(t, f) for t, f in terms if not (t.id in ranges and f > 0)]
+        rest = start + sum(f * (ranges[t.id] - 1) for t, f in terms if t.id in ranges and f > 0)
+        if len(others) == 1 and start >= 0:
+            (term, size), = others
+            return size if self.mirrored(unclamped(term), var) == limit[:2] and rest < size else None
+        size = -dict(others).get(var, 0)
+        ends = [(multiple(t, self.sizes), f) for t, f in others if t is not var]
+        if len(others) != 2 or size <= 0 or len(ends) != 1 or ends[0][0] is None:
             return None
-        bound = self.mirrored(unclamped(found[0]), var)
-        return None if bound is None else (found[1], *bound)
+        (n, factor), scale = ends[0]
+        same = n is limit.n and factor * scale == limit.size * size
+        return size if same and start + size >= 0 and rest + size < size else None
 
     def mirrored(self, x: Expr, var: Expr) -> tuple[Expr, int] | None:
         """(n, factor) of n * factor - 1 - var."""

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from numjet.cpu.ir.nodes import Buffer, Call, Expr, For, Function, Stmt, Store
-from numjet.cpu.ir.traversal import blocks, bulk_reads, nodes, operands, upper_bound, walk, writes
+from numjet.cpu.analysis.ranges import Ranges
+from numjet.cpu.ir.nodes import INT64, Buffer, Call, Expr, For, Function, Let, Stmt, Store
+from numjet.cpu.ir.traversal import blocks, bulk_reads, nodes, operands, walk, writes
 from numjet.cpu.kernels.products import GEMM, THEN
 from numjet.cpu.passes.limits import (
     PREFIXES,
@@ -19,7 +20,6 @@ from numjet.cpu.passes.limits import (
     Rows,
     both,
     constant,
-    from_zero,
     multiple,
     plain_product,
     pointers,
@@ -70,6 +70,7 @@ class _Accesses:
         self.limits, self.within = Limits(function), function.within
         self.found: dict[Buffer, Need] = {}
         self.single: dict[Buffer, int] = {}   # the last of elements that are touched by number
+        self.intervals = Ranges()
 
     def of(self, buffer: Buffer) -> Need:
         """What is touched of a buffer, if there is an element."""
@@ -80,6 +81,7 @@ class _Accesses:
         """Notes all accesses. loops: those around."""
         for stmt in block:
             around = [*loops, stmt] if isinstance(stmt, For) else loops
+            self._bind(stmt)
             for e in nodes(operands(stmt)):
                 if e.op == "load" and e.attr in self.buffers:
                     self._access(e.attr, e.args[0], around, self.within.get(e))
@@ -91,6 +93,14 @@ class _Accesses:
                     self._note(buffer, self._operand(stmt, buffer))
             for inner in blocks(stmt):
                 self.block(inner, around)
+
+    def _bind(self, stmt: Stmt) -> None:
+        """Notes between what a variable is."""
+        if isinstance(stmt, Let) and stmt.var.dtype == INT64:
+            self.intervals.bind(stmt.var, *self.intervals.of(stmt.value))
+        elif isinstance(stmt, For):
+            low, high = self.intervals.of(stmt.start)[0], self.intervals.of(stmt.stop)[1] - 1
+            self.intervals.bind(stmt.var, low, max(low, high))
 
     def _access(self, buffer: Buffer, index: Expr, loops: Sequence[For], known: tuple[Expr, int] | None = None) -> None:
         if index.op == "const":
@@ -104,7 +114,8 @@ class _Accesses:
 
     def _place(self, index: Expr, loops: Sequence[For]) -> Need:
         """What an index is in front of."""
-        ranges = {s.var.id: end for s in loops if _counts_up(s) and (end := upper_bound(s.stop)) is not None}
+        known = {s.var.id: self.intervals.of(s.var) for s in loops}
+        ranges = {k: high + 1 for k, (low, high) in known.items() if low >= 0 and high < 2 ** 40}
         last = self._clamped(index, ranges)
         if last is not None:
             return last
@@ -185,8 +196,3 @@ class _Accesses:
         if rows is not None and constant(call.args[4]) is not None:
             return Rows(rows[0], rows[1] * (constant(call.args[4]) or 0))
         return Rows(*length) if length is not None and constant(call.args[3]) == 1 else None
-
-
-def _counts_up(loop: For) -> bool:
-    """Whether a loop begins at 0 or later, by its form."""
-    return from_zero(loop) or (loop.start.op == "max" and constant(loop.start.args[0]) == 0)

@@ -9,7 +9,7 @@ from numjet.foundation.symbolic.scope import SymbolicScope
 
 
 class ComputedScope(SymbolicScope):
-    """The computed sizes of one program. A variable is from 0 to its bound.
+    """The computed sizes of one program. A variable is from 0, or what else is known, to its bound.
 
     expect: is told of expressions that must be at least 0, which is checked when the program runs.
     """
@@ -29,11 +29,11 @@ class ComputedScope(SymbolicScope):
     def expect(self, x: Size) -> None:
         self._expect(x)
 
-    def new(self, bound: int, about: str) -> Size:
-        """A new variable, which is at most `bound`. about: what it counts, and where."""
+    def new(self, bound: int, about: str, least: int = 0) -> Size:
+        """A new variable, which is from `least` to `bound`. about: what it counts, and where."""
         name = f"size{len(self.abouts)}"
         self.abouts[name] = about
-        self._bounds.variables[name] = (0, bound)
+        self._bounds.variables[name] = (least, bound)
         return variable(name, self)
 
     def bound(self, size: Size) -> int:
