@@ -90,6 +90,7 @@ _RULES: dict[str, Callable[[JaxprEqn, Sequence[Range]], Range]] = {
     "mul": lambda eqn, of: _times(of[0], of[1]),
     "neg": lambda eqn, of: (-of[0][1], -of[0][0]),
     "rem": _remainder, "div": _quotient, "reduce_sum": _sum, "cumsum": _cumsum, "argmax": _argument, "argmin": _argument,
+    "filled": lambda eqn, of: _hull(eqn, (of[0], of[2])),
     "select_n": lambda eqn, of: _hull(eqn, of[1:]), "concatenate": _hull,
 }
 for _name in ("convert_element_type", "broadcast_in_dim", "reshape", "squeeze", "slice", "dynamic_slice", "transpose",

@@ -136,7 +136,7 @@ CASES = {
         "  while cancellation_point 65536 (v: float32 = x[0]) {\n    test lt(v, 2.0:float32)\n    next v = mul(v, v)\n  } -> "
         "(w)\n  fill y[0] = w count 20000\n  fill z[0] = w count 20000\n"),
     "iterations over padding, which add zeros, are noted": (
-        "limits", PADDED, MASKED_SUM % ("", "0.0"), MASKED_SUM % (" limit div(sub(int64(n[0]), 0), 1)", "0.0")),
+        "limits", PADDED, MASKED_SUM % ("", "0.0"), MASKED_SUM % (" limit div(sub(mul(int64(n[0]), 1), 0), 1)", "0.0")),
     "but not if they add ones": ("limits", PADDED, MASKED_SUM % ("", "1.0"), None),
     "loops end at their limits": (
         "limit loops", PADDED, loop("i", "4 limit int64(n[0])", "y[i] = neg(x[i])"),
