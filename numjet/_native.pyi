@@ -294,6 +294,11 @@ class Executable:
         what decides; and the GIL is always free."""
     def set_effects(self) -> None:
         """Tells that a run can be seen from outside: such programs run in the order in which they were called."""
+    def view(self, in_avals: tuple[Any, ...], out_avals: tuple[Any, ...], copied: tuple[bool, ...], whole: tuple[bool, ...],
+             cost_ns: float, /) -> Executable:
+        """An executable that runs the same code on arrays of other sizes, of which the code must neither read nor write more,
+        but for inputs that are `copied` to the front of memory for what this one's have, and outputs that are `whole`, which
+        get as much. It has no aliases."""
     def set_on_second_call(self, callback: Callable[[Executable], object]) -> None:
         """Has a function called with the executable, once, before its second call."""
     @property
@@ -345,7 +350,8 @@ class Entry:
     Leaves are those of tree_flatten((args, kwargs)) without static arguments. kept: leaf index of each input of the
     executable; donated: a flag per leaf; in_avals: an aval per leaf, kept or not (numbers and ndarrays are converted to
     it); out_plan: per leaf of the result ("out", k), ("in", k) or ("const", object). out_treedef None: the result is
-    one leaf. The executable is None when nothing has to be computed; device is then that of converted leaves.
+    one leaf. The executable is None when nothing has to be computed; device is then that of converted leaves. fixed:
+    arrays that are inputs of every call; kept counts them behind the leaves.
     """
 
     def __new__(
@@ -357,6 +363,7 @@ class Entry:
         out_treedef: PyTreeDef | None,
         out_plan: tuple[tuple[str, Any], ...],
         device: Any = None,
+        fixed: tuple[Array, ...] = (),
     ) -> Self: ...
     @property
     def executable(self) -> Any: ...

@@ -400,7 +400,7 @@ class Jitted:
         with _native.rare_collections:
             traced = self.trace(call)
             executable, kept, _ = self.executable(traced, call, self.where(traced, call.with_leaves(list(leaves))))
-        short = getattr(executable.program, "short", ({}, {}))
+        short: Any = getattr(executable.program, "short", ({}, {}))
         ins, outs = ({i: (kept[n], size, less) for i, (n, size, less) in one.items()} for one in short)
         return PaddedProgram(executable, [(k, ins.get(i)) for i, k in enumerate(kept)],
                              [outs.get(i) for i in range(len(executable.out_avals))], traced.trimming, traced.out_tree)
@@ -780,8 +780,8 @@ def _size_generic(fun: Callable[..., Any], spec: Any, options: dict[str, Any]) -
         jitted.__signature__ = known
     jitted._jit_options, jitted._dynamic_axes = options, spec
     jitted.trace, jitted.lower, jitted.eval_shape = plain.trace, plain.lower, plain.eval_shape
-    this, kind = weakref.ref(jitted), type(jitted)
-    state.forget_entries = lambda: kind.clear_cache(alive) if (alive := this()) is not None else None
+    this = weakref.ref(jitted)
+    state.native = lambda: this()
     jitted.clear_cache = state.clear_cache
     return jitted
 

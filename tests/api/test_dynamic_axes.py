@@ -5,7 +5,11 @@ import pytest
 import numjet as nj
 import numjet.numpy as jnp
 from numjet import errors, lax
+from numjet.cpu import compiler
+from numjet.cpu.passes import short_buffers
+from numjet.cpu.verification.interpreter import interpret
 from numjet.foundation import events
+from numjet.runtime import stored_programs
 
 BATCH = ({0: "batch"}, None)
 
@@ -182,3 +186,78 @@ def test_repeated_calls_see_what_changed():
     gone.delete()
     with pytest.raises(RuntimeError, match="deleted"):
         both(gone, jnp.ones(3))
+
+
+FRONT = {   # programs that touch the elements of their arguments and results only
+    "sums": lambda x: (x.sum(), x.sum(0), x.mean()), "largest": lambda x: (x.max(0), jnp.argmax(x, 0), jnp.argmin(x, 0)),
+    "softmax": lambda x: nj.nn.softmax(x), "running sums": lambda x: (jnp.cumsum(x, 0), lax.cummax(x, 0)),
+    "reversed": lambda x: x[::-1] * 2, "differences": lambda x: jnp.diff(x, axis=0),
+    "gradient": lambda x: nj.grad(lambda y: (jnp.sin(y) ** 2).sum())(x), "vmap": lambda x: nj.vmap(lambda r: r * r.sum())(x),
+}
+
+
+@pytest.mark.parametrize("shape", [(300,), (20, 3), (300, 16)], ids=str)
+@pytest.mark.parametrize("name", FRONT)
+def test_no_memory_beyond_the_elements_is_touched(name, shape, monkeypatch):
+    """The interpreter checks every access, with memory for what programs are said to touch."""
+    programs, compile_program = [], compiler.compile_program
+    monkeypatch.setattr(stored_programs, "enabled", False)
+    monkeypatch.setattr(compiler, "compile_program",
+                        lambda closed, *rest: (programs.append(closed), compile_program(closed, *rest))[1])
+    made = nj.jit(FRONT[name], dynamic_axes=({0: "n"},))
+    made(normal(*shape))
+    closed = programs[-1]
+    function = compiler.planned(closed, name)
+    inputs, outputs = short_buffers.short(function)
+    assert [k for k, a in enumerate(closed.in_avals) if a.shape] == list(inputs)
+    sizes = {b: b.size for b in (*function.inputs, *function.outputs)}
+    for n in (1, 2, 5, 19):
+        for buffers, short in ((function.inputs, inputs), (function.outputs, outputs)):
+            for k, (_, size, less) in short.items():
+                assert n * size - less <= max(n * sizes[buffers[k]] // closed.in_avals[1].shape[0], 1)
+                buffers[k].size = max(n * size - less, 0)
+        given = [np.full(b.size, n if b.size == 1 and b.dtype.kind == "i" else 1, b.dtype) for b in function.inputs]
+        assert interpret(function, given, {"nj_prefix": lambda *args: 0, "nj_prefix_in_place": lambda *args: 0}).status == 0
+
+
+def test_sizes_that_were_met_are_called_natively():
+    made = nj.jit(lambda x, k: (x * k, x.sum(0)), dynamic_axes=({0: "n"},), static_argnums=1)
+    with events.counting() as grown:
+        for _ in range(2):
+            for n in (3, 200, 1, 64):
+                x = normal(n, 4)
+                double, total = made(jnp.asarray(x), 2)
+                np.testing.assert_allclose(double, 2 * x)
+                np.testing.assert_allclose(total, x.sum(0), rtol=1e-4, atol=1e-5)
+    assert made.cache_size() == 4 and grown["compile"] == 1
+    made.clear_cache()
+    assert made.cache_size() == 0 and made(jnp.ones((2, 4)), 3)[0].tolist() == [[3.0] * 4] * 2
+
+
+PLACES = [[2, 7, 7, 1], [7], [-3, -3], [np.nan, 1, np.nan], [1, np.inf, np.nan], [-np.inf] * 2]
+
+
+@pytest.mark.parametrize("values", PLACES, ids=str)
+@pytest.mark.parametrize("find", [jnp.argmax, jnp.argmin])
+def test_the_first_place_is_found(find, values):
+    made = nj.jit(find, dynamic_axes=({0: "n"},))
+    for x in ([jnp.asarray(values, np.float32)] if np.isnan(values).any() or np.isinf(values).any() else
+              [jnp.asarray(values, t) for t in (np.float32, np.int8, np.float16)]):
+        got = made(x)
+        assert got == find(x) and got.dtype == find(x).dtype
+
+
+def test_no_elements():
+    run = lambda x: (x.sum(0), jnp.sort(x, 0), x[::-1], jnp.diff(x, axis=0), jnp.cumsum(x, 0))
+    made = nj.jit(run, dynamic_axes=({0: "n"},))
+    for n in (3, 0, 1, 0):
+        for a, b in zip(made(normal(n, 2)), nj.jit(run)(normal(n, 2)), strict=True):
+            assert a.shape == b.shape and np.allclose(a, b)
+    with pytest.raises(ValueError):
+        nj.jit(lambda x: x.max(), dynamic_axes=({0: "n"},))(jnp.ones(0))
+
+
+def test_batches_of_padded_programs():
+    run = nj.jit(lambda x: (jnp.cumsum(x[x > 0][::-1]) ** 2).sum(), dynamic_shapes=True)
+    rows = jnp.array([[1.0, -1, 2], [3, 4, 5], [-1, -1, -1]])
+    assert nj.vmap(run)(rows).tolist() == [run(r) for r in rows] == nj.jit(nj.vmap(run, 1))(rows.T).tolist()

@@ -251,11 +251,28 @@ bool set_view_room(PyObject* whole, const ExecutablePlan* base, ExecutablePlan* 
   return true;
 }
 
+// The bytes that the code reads of the inputs of a view, where those are more than an array has.
+bool set_copied(PyObject* flags, const ExecutablePlan* base, ExecutablePlan* plan) {
+  if (size_t(PyTuple_GET_SIZE(flags)) != plan->ins.size()) {
+    PyErr_Format(PyExc_ValueError, "Executable: %zd flags for %zu inputs", PyTuple_GET_SIZE(flags), plan->ins.size());
+    return false;
+  }
+  bool any = false;
+  for (size_t k = 0; k < plan->ins.size(); ++k) {
+    const int flag = PyObject_IsTrue(PyTuple_GET_ITEM(flags, Py_ssize_t(k)));
+    if (flag < 0) return false;
+    plan->copied.push_back(flag ? std::max(base->ins[k]->nbytes, plan->ins[k]->nbytes) : 0);
+    any |= flag != 0;
+  }
+  if (!any) plan->copied.clear();
+  return true;
+}
+
 PyObject* view(PyObject* self, PyObject* args) {
-  PyObject *in_avals, *out_avals, *whole;
+  PyObject *in_avals, *out_avals, *copied, *whole;
   double cost_ns;
-  if (!PyArg_ParseTuple(args, "O!O!O!d:view", &PyTuple_Type, &in_avals, &PyTuple_Type, &out_avals, &PyTuple_Type, &whole,
-                        &cost_ns)) {
+  if (!PyArg_ParseTuple(args, "O!O!O!O!d:view", &PyTuple_Type, &in_avals, &PyTuple_Type, &out_avals, &PyTuple_Type, &copied,
+                        &PyTuple_Type, &whole, &cost_ns)) {
     return nullptr;
   }
   Executable* base = with_code(as_executable(self));
@@ -278,13 +295,14 @@ PyObject* view(PyObject* self, PyObject* args) {
   executable->base = Handle<Executable>::share(base);
   if (!read_avals(in_avals, plan->ins) || !read_avals(out_avals, plan->outs)) return nullptr;
   plan->alias.assign(plan->outs.size(), -1);
-  return set_view_room(whole, base->plan.get(), plan) ? made.release() : nullptr;
+  return set_view_room(whole, base->plan.get(), plan) && set_copied(copied, base->plan.get(), plan) ? made.release() : nullptr;
 }
 
 PyMethodDef methods[] = {
     {"view", method<view>(), METH_VARARGS,
-     PyDoc_STR("view(in_avals, out_avals, whole, cost_ns): an executable that runs the same code on arrays of other sizes, of "
-               "which the code must neither read nor write more; outputs that are `whole` get memory for what this one's have.")},
+     PyDoc_STR("view(in_avals, out_avals, copied, whole, cost_ns): an executable that runs the same code on arrays of other sizes, of "
+               "which the code must neither read nor write more, but for inputs that are `copied` to the front of memory for what "
+               "this one's have, and outputs that are `whole`, which get as much.")},
     {"set_effects", method<set_effects>(), METH_NOARGS,
      PyDoc_STR("Tells that a run can be seen from outside: such programs run in the order in which they were called.")},
     {"set_open_ended", method<set_open_ended>(), METH_NOARGS,

@@ -2,6 +2,7 @@
 #include "dispatch/execution/execute.h"
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 #include <memory>
 
@@ -224,6 +225,29 @@ int fetch_inputs(const Executable* executable, Array* const* ins) {
   return 0;
 }
 
+using Arrays = SmallVector<Array*, 16>;
+using OwnArrays = SmallVector<ArrayRef, 8>;
+
+// Copies inputs whose code reads more than they have to the front of memory of their own.
+int copy_inputs(const Executable* executable, Array* const* ins, Arrays& all, OwnArrays& own) {
+  const ExecutablePlan* plan = executable->plan.get();
+  for (size_t k = 0; k < plan->ins.size(); ++k) {
+    all.push_back(ins[k]);
+    const size_t room = plan->copied[k];
+    if (!room) continue;
+    if (array_wait(ins[k]) < 0) return -1;
+    if (!ins[k]->buffer) return raise_deleted(ins[k]);
+    BufferRef buffer = buffer_new(room);
+    if (!buffer) return raise_no_memory(room);
+    memcpy(buffer->data, ins[k]->buffer->data, ins[k]->info->nbytes);
+    ArrayRef made = array_new(ins[k]->info, executable->device, std::move(buffer), false);
+    if (!made) return -1;
+    all[k] = made;
+    own.push_back(std::move(made));
+  }
+  return 0;
+}
+
 // Without a queue (in its own thread, at exit) the inputs are waited for here.
 int wait_for_inputs(const Call& call) {
   for (size_t k = 0; k < call.plan->ins.size(); ++k) {
@@ -246,9 +270,12 @@ int report_second_call(Executable* executable) {
 int execute(Executable* executable, Array* const* ins, const char* donated, bool committed, PyRef* outs) {
   Executable* counted = with_code(executable);
   if (counted->on_second_call && counted->call_count == 1 && report_second_call(counted) < 0) return -1;
-  Call call{executable, executable->plan.get(), ins, donated, committed, 0, {}};
   run_deferred_decrefs();
   if (fetch_inputs(executable, ins) < 0) return -1;
+  Arrays all;
+  OwnArrays own;
+  if (!executable->plan->copied.empty() && copy_inputs(executable, ins, all, own) < 0) return -1;
+  Call call{executable, executable->plan.get(), own.size() ? all.begin() : ins, donated, committed, 0, {}};
   bool can_queue = inline_limit_ns >= 0 && queue_open() && !on_queue_thread();
   bool pending = any_pending(call);
   call.expected_ns = expected_ns(call);

@@ -14,6 +14,7 @@ struct ExecutablePlan {
   std::vector<AvalRef> ins, outs;
   std::vector<int> alias;  // per output: the input whose buffer it may take over, or -1
   std::vector<size_t> room;  // per output: bytes that the code may write, at least those of its aval
+  std::vector<size_t> copied;  // per input: 0, or the bytes of memory to whose front it is copied; empty: nothing is copied
   size_t scratch_bytes;
   double cost_ns;
   bool open_ended = false;  // its time depends on values: the last run is the estimate, and it may never end

@@ -204,7 +204,7 @@ class Generic:
         self.places: dict[Any, list[dict[int, str]]] = {}   # the dynamic axes of all leaves, by the structure of the arguments
         self.known: dict[Any, _Known] = {}                  # by what is alike in calls that run the same program
         self.entries = 0
-        self.forget_entries: Callable[[], object] = lambda: None
+        self.native: Callable[[], Any] = lambda: None   # the function that calls this one, if it lives
 
     @source.api_boundary
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
@@ -253,6 +253,12 @@ class Generic:
         named = [(k, d, name) for k, own in enumerate(axes) for d, name in own.items()]
         return _Known(program, capacity, named, given, wanted)
 
+    def forget_entries(self) -> None:
+        """Drops the entries of the native call."""
+        native = self.native()
+        if native is not None:
+            type(native).clear_cache(native)
+
     def clear_cache(self) -> None:
         """Drops all traces and compiled programs of this function."""
         self.known.clear()
@@ -275,12 +281,19 @@ def _has_empty(leaves: Sequence[Any], axes: Sequence[dict[int, str]]) -> bool:
     return False
 
 
+_PLAIN = frozenset((bool, int, float, complex, str, type(None)))
+
+
 def _key(leaves: Sequence[Any], axes: Sequence[dict[int, str]], structure: Any) -> Any:
-    """What calls have in common that differ in the sizes of dynamic axes only; None where a leaf is no array on the CPU."""
+    """What calls have in common that differ in the sizes of dynamic axes only; None where a leaf is neither a number nor an
+    array on the CPU."""
     if elsewhere():
         return None
-    types = []
+    types: list[Any] = []
     for x, own in zip(leaves, axes, strict=True):
+        if type(x) in _PLAIN and not own:   # a number, or a static value
+            types.append((type(x), _native.exact_key(x)))
+            continue
         if type(x) is not _native.Array or x._remote is not None:
             return None
         aval = x.aval
@@ -329,17 +342,18 @@ class _Known(Record):
         return tree.tree_unflatten(program.out_tree, outs if trimming is None else trimming.trimmed(outs, numbers))
 
     def entry(self, numbers: list[int], leaves: Sequence[Any]) -> Any:
-        """The native call for these sizes: a view of the executable that takes the arguments as they are; None where it would
-        touch more memory than they have."""
+        """The native call for these sizes: a view of the executable that takes the arguments as they are, or copies them to
+        the front of memory for the capacity; None where they do not lie there as they are."""
         program, count = self.program, len(numbers)
         native = program.executable.native
         if type(native) is not _native.Executable or nan_checks.checked_kinds():
             return None
-        kept, avals = [], [leaves[k].aval for k in self.given]
+        kept, copied, avals = [], [], [aval_of(leaves[k]) for k in self.given]
         for k, short in program.inputs:
-            if k >= count and self.wanted[at := self.given[k - count]] is not None:
-                if not _is_short(avals[k - count].shape, self.wanted[at], short, numbers):
-                    return None
+            wanted = None if k < count else self.wanted[self.given[k - count]]
+            if wanted is not None and (avals[k - count].shape[1:] != wanted.shape[1:] or wanted.dtype.names is not None):
+                return None
+            copied.append(wanted is not None and not _is_short(avals[k - count].shape, wanted, short, numbers))
             kept.append(k - count if k >= count else len(avals) + k)
         outs = self._outputs(numbers)
         if outs is None:
@@ -347,8 +361,8 @@ class _Known(Record):
         fixed = tuple(dispatch.as_array(np.int32(n)) for n in numbers)
         types = [*avals, *(x.aval for x in fixed)]
         share = max((n / self.capacity[name] for n, name in zip(numbers, self.capacity, strict=True)), default=1.0)
-        view = native.view(tuple(types[k] for k in kept), tuple(a for a, _ in outs), tuple(whole for _, whole in outs),
-                           native.cost_ns * share)
+        view = native.view(tuple(types[k] for k in kept), tuple(a for a, _ in outs), tuple(copied),
+                           tuple(whole for _, whole in outs), native.cost_ns * (1.0 if any(copied) else share))
         plan = tuple(("out", k) for k in range(program.out_tree.num_leaves))
         return _native.Entry(view, tuple(kept), (False,) * len(avals), tuple(avals), program.out_tree, plan, fixed=fixed)
 

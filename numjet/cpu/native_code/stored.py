@@ -144,8 +144,9 @@ def _unpack(content: bytes) -> tuple[Portable, Sequence[tuple[str, bool]]]:
     constants = {name: np.frombuffer(blob, np.uint8).copy() for name, blob in zip(header["constants"], blobs, strict=True)}
     short = [{k: (n, size, less) for k, n, size, less in one} for one in header["short"]]
     aliases = [(out, into) for out, into in header["aliases"]]
+    inputs, outputs = short
     portable = Portable(header["name"], header["scratch"], aliases, header["cost"], header["open_ended"], header["checks"],
-                        constants, *short, code, zlib.decompress(text).decode() if text else "")
+                        constants, inputs, outputs, code, zlib.decompress(text).decode() if text else "")
     return portable, header["symbols"]
 
 

@@ -6,13 +6,14 @@ one whose iterations are inside as a whole, without masks, and one for the rest.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from numjet.cpu.analysis.affine import AffineForms
+from numjet.cpu.analysis.front_rows import from_zero, multiple, unclamped
 from numjet.cpu.ir.nodes import INT64, Buffer, Call, Comment, Expr, Exprs, For, Function, Let, Stmt, Store
 from numjet.cpu.ir.rewrite import Rewrite
 from numjet.cpu.ir.traversal import binds, blocks, map_operands, nodes, operands, postorder, upper_bound, walk
-from numjet.cpu.passes.limits import Limits, from_zero, multiple, unclamped
+from numjet.cpu.passes.limits import Limits
 from numjet.cpu.passes.manager import Pass
 
 
@@ -93,11 +94,12 @@ class _Limiting:
             elif e.op in ("min", "max") and self.limits.mirrored(unclamped(e), loop.var) == bound:
                 known[e.id] = unclamped(e)
         if known:
-            rewrite = _replacing(self.function, known)
-            rewrite.block(loop.body)
+            rewritten = _replacing(self.function, known)
+            for stmt in walk(loop.body):
+                map_operands(stmt, rewritten)
             for carry in loop.carries:
-                carry.next = rewrite.expr(carry.next)
-                carry.term = None if carry.term is None else rewrite.expr(carry.term)
+                carry.next = rewritten(carry.next)
+                carry.term = None if carry.term is None else rewritten(carry.term)
 
 
 def _roots(loop: For) -> list[Expr]:
@@ -112,8 +114,8 @@ def _unconverted(x: Expr) -> Expr:
     return x
 
 
-def _replacing(function: Function, known: dict[int, Expr]) -> Rewrite:
-    """Puts expressions in the place of others, by ids of these, in what they are part of."""
+def _replacing(function: Function, known: dict[int, Expr]) -> Callable[[Expr], Expr]:
+    """What puts expressions in the place of others, by ids of these, in what they are part of."""
     done: dict[int, Expr] = {}
     exprs = function.exprs
 
@@ -126,9 +128,7 @@ def _replacing(function: Function, known: dict[int, Expr]) -> Rewrite:
             args = tuple(done[a.id] for a in e.args)
             done[e.id] = e if args == e.args else exprs.make(e.op, e.dtype, args, e.attr)
         return done[top.id]
-    made = Rewrite(function, lambda e: e)
-    made.expr = rewritten   # type: ignore[method-assign]
-    return made
+    return rewritten
 
 
 class _Moved:
@@ -177,7 +177,7 @@ class _Moved:
                 for term, factor in left:
                     place = make("add", place, make("mul", term, index(factor)))
                 known[load.id] = self.exprs.load(load.attr, place)
-            return make("select", e.args[0], _replacing(self.function, known).expr(e.args[1]), e.args[2])
+            return make("select", e.args[0], _replacing(self.function, known)(e.args[1]), e.args[2])
         return Rewrite(self.function, rule)
 
 

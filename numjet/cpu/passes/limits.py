@@ -17,24 +17,27 @@ from typing import NamedTuple
 import numpy as np
 
 from numjet.cpu.analysis.affine import AffineForms
+from numjet.cpu.analysis.front_rows import (
+    Need,
+    Product,
+    Rows,
+    both,
+    constant,
+    from_zero,
+    multiple,
+    plain_product,
+    pointers,
+    size_inputs,
+    unclamped,
+)
 from numjet.cpu.ir.nodes import INT64, Buffer, Call, Carry, Comment, Expr, For, Function, If, Let, Stmt, Store
-from numjet.cpu.ir.traversal import nodes, operands, reads, swapped, upper_bound, walk, writes, written
+from numjet.cpu.ir.traversal import nodes, operands, reads, swapped, walk, writes, written
 from numjet.cpu.ir.types import identity
-from numjet.cpu.kernels.products import CODES, GEMM, POINTERS
+from numjet.cpu.kernels.products import GEMM
 from numjet.cpu.passes.manager import Context, Pass
-
-
-class Rows(NamedTuple):
-    """The elements of a buffer, or iterations of a loop, in front of number n * size - less."""
-
-    n: Expr
-    size: int
-    less: int = 0
-
 
 SORTS = ("nj_sort1", "nj_sort2", "nj_sort3")
 PREFIXES = ("nj_prefix", "nj_prefix_in_place")
-Need = Rows | None  # None: all elements
 
 
 def find(function: Function) -> None:
@@ -44,42 +47,13 @@ def find(function: Function) -> None:
         Limits(function).run()
 
 
-def size_inputs(function: Function) -> set[Buffer]:
-    """The inputs that may say how many rows count: single integers that nobody writes."""
-    found = {b for b in function.inputs if b.size == 1 and b.dtype.kind == "i"}
-    return found - written(function.body) if found else found
-
-
 def _asks_for(e: Expr, sizes: set[Buffer]) -> bool:
     """Whether an expression compares with a size, as all limits but those of results begin."""
     return e.op == "lt" and multiple(e.args[1], sizes) is not None
 
 
-def multiple(x: Expr, sizes: set[Buffer]) -> tuple[Expr, int] | None:
-    """(n, factor) of a multiple of a size."""
-    factor = 1
-    if x.op == "mul" and x.args[1].op == "const":
-        x, factor = x.args[0], int(x.args[1].attr)
-    if x.op == "convert":
-        x = x.args[0]
-    known = x.op == "load" and x.attr in sizes and x.args[0].op == "const"
-    return (x, factor) if known and factor > 0 else None
-
-
 def _roots(block: Sequence[Stmt]) -> list[Expr]:
     return [e for stmt in walk(block) for e in operands(stmt)]
-
-
-class _Product(NamedTuple):
-    """The sizes and strides of one product of real matrices; sizes that vary are the most that they can be."""
-
-    m: int
-    n: int
-    k: int
-    a_row: int
-    a_column: int
-    b_row: int
-    b_column: int
 
 
 class _Mask(NamedTuple):
@@ -351,7 +325,9 @@ class Limits:
         ends = [(multiple(t, self.sizes), f) for t, f in others if t is not var]
         if len(others) != 2 or size <= 0 or len(ends) != 1 or ends[0][0] is None:
             return None
-        (n, factor), scale = ends[0]
+        bound, scale = ends[0]
+        assert bound is not None
+        n, factor = bound
         same = n is limit.n and factor * scale == limit.size * size
         return size if same and start + size >= 0 and rest + size < size else None
 
@@ -404,21 +380,21 @@ class Limits:
 
     # -- products of matrices
     def _product(self, call: Call) -> None:
-        (a, _), (b, _), (c, _) = pointers(call)
+        (_a, _), (_b, _), (c, _) = pointers(call)
         sizes = plain_product(call)
         found: dict[Buffer, Need] = {}
-        if sizes is not None and a is not b:
+        if sizes is not None:
             found = self._rows_of_product(call, sizes, self._whole_need(c))
         for buffer, _ in pointers(call)[:2]:
             self._need(buffer, found.get(buffer))
         if constant(call.args[14]) != 0:
             self._need(c, None)
 
-    def _rows_of_product(self, call: Call, sizes: _Product, need: Need) -> dict[Buffer, Need]:
+    def _rows_of_product(self, call: Call, sizes: Product, need: Need) -> dict[Buffer, Need]:
         """Limits a product to the rows that are needed, or to the terms that are not zero; what it then needs."""
         (a, _), (b, _), _ = pointers(call)
         found: dict[Buffer, Need] = {}
-        if need is not None and need.size % sizes.n == 0:
+        if need is not None and need.size % sizes.n == 0 and a is not b:
             rows = need.size // sizes.n
             call.limits = (*call.limits, (2, self._times(need.n, rows)))
             if sizes.a_column * (sizes.k - 1) < sizes.a_row:
@@ -476,18 +452,6 @@ class Limits:
         return Rows(bound[0], bound[1] * step)
 
 
-def both(a: Rows, b: Rows) -> Rows:
-    """At least what each of two is, of one n."""
-    return Rows(a.n, max(a.size, b.size), min(a.less, b.less))
-
-
-def unclamped(x: Expr) -> Expr:
-    """A number that is moved into the bounds of an index, as it was."""
-    if x.op in ("min", "max") and x.args[1].op == "const":
-        return unclamped(x.args[0])
-    return x
-
-
 def _copied(loop: For, buffer: Buffer) -> Buffer | None:
     """The buffer whose elements a loop of selections stores at the same places."""
     values = [s.value.args[1] for s in walk(loop.body) if isinstance(s, Store) and s.buffer is buffer]
@@ -497,10 +461,6 @@ def _copied(loop: For, buffer: Buffer) -> Buffer | None:
     original = found.pop() if len(found) == 1 else None
     same = original is not None and original.size == buffer.size and original.dtype == buffer.dtype
     return original if same and len(written([loop])) == 1 else None
-
-
-def from_zero(loop: For) -> bool:
-    return loop.start.op == "const" and loop.stop.op == "const" and int(loop.start.attr) == 0
 
 
 def _continued(carry: Carry, body: Sequence[Stmt]) -> tuple[For, Carry] | None:
@@ -518,10 +478,6 @@ def _ranges(loop: For) -> dict[int, int]:
     return {s.var.id: int(s.stop.attr) for s in walk(loop.body) if isinstance(s, For) and from_zero(s)}
 
 
-def constant(x: object) -> int | None:
-    return int(x.attr) if isinstance(x, Expr) and x.op == "const" else None
-
-
 def _is_zero(x: Expr) -> bool:
     return x.op == "const" and not x.attr.tobytes().strip(b"\0")
 
@@ -533,23 +489,6 @@ def _is_last(x: Expr) -> bool:
 
 def _is_identity(kind: str, x: Expr) -> bool:
     return x.op == "const" and (x.attr == identity(kind, x.dtype) or (kind == "add" and x.attr == 0))
-
-
-def pointers(call: Call) -> list[tuple[Buffer, Expr]]:
-    """The operands of a product and its result."""
-    return [x for x in (call.args[place] for place in POINTERS) if isinstance(x, tuple)]
-
-
-def plain_product(call: Call) -> _Product | None:
-    """What is known of a single product of whole real matrices; None for other products."""
-    code, batch, add = (constant(call.args[k]) for k in (0, 1, 14))
-    sizes = [upper_bound(call.args[k]) for k in (2, 3, 4)]
-    strides = [constant(call.args[k]) for k in (7, 8, 11, 12)]
-    starts = [constant(at) for _, at in pointers(call)]
-    known = [x for x in (*sizes, *strides) if x is not None]
-    if batch != 1 or add != 0 or code is None or code >= CODES["complex64"] or any(at != 0 for at in starts):
-        return None
-    return _Product(*known) if len(known) == len(sizes) + len(strides) else None
 
 
 def _find(function: Function, context: Context) -> None:

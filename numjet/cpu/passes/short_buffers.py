@@ -8,23 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from numjet.cpu.analysis.front_rows import Need, Rows, both, constant, multiple, plain_product, pointers, size_inputs
 from numjet.cpu.analysis.ranges import Ranges
 from numjet.cpu.ir.nodes import INT64, Buffer, Call, Expr, For, Function, Let, Stmt, Store
 from numjet.cpu.ir.traversal import blocks, bulk_reads, nodes, operands, walk, writes
 from numjet.cpu.kernels.products import GEMM, THEN
-from numjet.cpu.passes.limits import (
-    PREFIXES,
-    SORTS,
-    Limits,
-    Need,
-    Rows,
-    both,
-    constant,
-    multiple,
-    plain_product,
-    pointers,
-    size_inputs,
-)
+from numjet.cpu.passes.limits import PREFIXES, SORTS, Limits
 
 
 class Short(NamedTuple):
@@ -171,11 +160,13 @@ class _Accesses:
             return None
         (a, _), (b, _), (c, _) = pointers(stmt)
         sizes = plain_product(stmt)
-        if sizes is None or len({a, b, c}) < 3:
+        if sizes is None or c in (a, b):
             return None
         rows, terms = self._whole(stmt.args[2]), self._whole(stmt.args[4])
         if buffer is c:
             return Rows(rows[0], rows[1] * sizes.n) if rows else None
+        if a is b and not (terms and sizes.a_column == sizes.b_row):
+            return None
         if buffer is b:
             return Rows(terms[0], terms[1] * sizes.b_row) if terms and sizes.b_column * (sizes.n - 1) < sizes.b_row else None
         if terms and sizes.a_row * (sizes.m - 1) < sizes.a_column:
