@@ -42,7 +42,7 @@ from numjet.foundation.config import config
 from numjet.foundation.dimension import computed_sizes
 from numjet.foundation.flags import parse_switch_or_count
 from numjet.foundation.memo import Memo
-from numjet.foundation.record import Fields, Record
+from numjet.foundation.record import Fields
 from numjet.foundation.tree import PyTreeDef, tree_flatten, tree_leaves, tree_unflatten
 from numjet.foundation.util import function_name
 from numjet.runtime import dispatch, one_device
@@ -140,16 +140,6 @@ class Call(Fields):
     @property
     def given_refs(self) -> list[Ref]:
         return [ref for _, ref in self.refs]
-
-
-class PaddedProgram(Record):
-    """A compiled function with dynamic axes. inputs: the leaf that each input is, and (the number of a size among the leaves,
-    of elements per unit of that, and how many less) if the program reads no more; outputs: the same of what it writes."""
-    executable: Any
-    inputs: list[tuple[int, tuple[int, int, int] | None]]
-    outputs: list[tuple[int, int, int] | None]
-    trimming: Any
-    out_tree: PyTreeDef
 
 
 class Jitted:
@@ -393,7 +383,7 @@ class Jitted:
         named = self.device is not None and self.options["backend"] is None
         return [None] * len(outs) if named or by_mesh else None
 
-    def padded_program(self, args: tuple[Any, ...], kwargs: dict[str, Any], leaves: Sequence[Any]) -> PaddedProgram:
+    def padded_program(self, args: tuple[Any, ...], kwargs: dict[str, Any], leaves: Sequence[Any]) -> Any:
         """The program of a function with dynamic axes. args, kwargs: with ShapeDtypeStructs for what is padded; leaves: as
         given."""
         call = self.take_apart(args, kwargs)
@@ -402,8 +392,8 @@ class Jitted:
             executable, kept, _ = self.executable(traced, call, self.where(traced, call.with_leaves(list(leaves))))
         short: Any = getattr(executable.program, "short", ({}, {}))
         ins, outs = ({i: (kept[n], size, less) for i, (n, size, less) in one.items()} for one in short)
-        return PaddedProgram(executable, [(k, ins.get(i)) for i, k in enumerate(kept)],
-                             [outs.get(i) for i in range(len(executable.out_avals))], traced.trimming, traced.out_tree)
+        return axes.PaddedProgram(executable, [(k, ins.get(i)) for i, k in enumerate(kept)],
+                                  [outs.get(i) for i in range(len(executable.out_avals))], traced.trimming, traced.out_tree)
 
     def _run_with_refs(self, executable: Any, kept: list[int], donated: list[bool], traced: Traced, call: Call,
                        device: Any) -> Any:

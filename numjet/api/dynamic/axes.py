@@ -194,6 +194,16 @@ def on_padded(fun: Callable[..., Any]) -> Callable[..., Any]:
 ADDED = 2  # arguments that on_padded puts in front
 
 
+class PaddedProgram(Record):
+    """A compiled function with dynamic axes. inputs: the leaf that each input is, and (the number of a size among the leaves,
+    of elements per unit of that, and how many less) if the program reads no more; outputs: the same of what it writes."""
+    executable: Any
+    inputs: list[tuple[int, tuple[int, int, int] | None]]
+    outputs: list[tuple[int, int, int] | None]
+    trimming: Any
+    out_tree: Any
+
+
 class Generic:
     """A function for all sizes of some axes. `call` is the slow path of its native call, which knows sizes that it has met."""
 
