@@ -4,6 +4,7 @@ from numjet.api.sharding.axis_modes import auto_axes as auto_axes, explicit_axes
 from numjet.api.sharding.mesh import (
     get_abstract_mesh as get_abstract_mesh, get_mesh as get_mesh, set_mesh as set_mesh, use_abstract_mesh as use_abstract_mesh,
 )
+from numjet.core.sharding.manual_axes import ManualAxisType as ManualAxisType
 from numjet.core.sharding.mesh import (
     AbstractDevice as AbstractDevice, AbstractMesh as AbstractMesh, AxisType as AxisType, Mesh as Mesh,
 )

@@ -19,6 +19,7 @@ from numjet.core import hooks
 from numjet.core.aval import ShapedArray, explicit
 from numjet.core.ir import ClosedJaxpr
 from numjet.core.named_axes import with_named_axes
+from numjet.core.sharding import manual_axes
 from numjet.core.sharding.layouts import Format, sharding_of
 from numjet.core.stage import trace_with_refs
 from numjet.core.trace import Array, aval_of, current_trace, is_array_like
@@ -40,17 +41,17 @@ class ShapeDtypeStruct:
     (2,)
     """
 
-    __slots__ = ("shape", "dtype", "weak_type", "sharding", "is_ref", "_layout")
-    manual_axis_type = None
+    __slots__ = ("shape", "dtype", "weak_type", "sharding", "manual_axis_type", "is_ref", "_layout")
 
     def __init__(self, shape: Sequence[int | Dimension], dtype: Any, *, sharding: Any = None, weak_type: bool = False,
                  manual_axis_type: Any = None, is_ref: bool = False):
-        """is_ref: a mutable reference to such an array (new_ref), as an argument of jit(f).trace, lower and eval_shape."""
+        """is_ref: a mutable reference to such an array (new_ref), as an argument of jit(f).trace, lower and eval_shape.
+        manual_axis_type: over which axes it varies, inside of shard_map."""
         if dtype is None:
             raise ValueError("ShapeDtypeStruct: dtype must be specified.")
         if manual_axis_type is not None:
-            raise NotImplementedError("ShapeDtypeStruct: what varies over axes of a mesh follows from the operations here; "
-                                      f"leave out manual_axis_type, got {manual_axis_type!r}")
+            manual_axes.varying_axes(manual_axis_type)
+        self.manual_axis_type = manual_axis_type
         self.shape, self.dtype = tuple(shape), dtypes.as_dtype(dtype)
         there = sharding_of(sharding)
         there = None if there is None else placement.of_struct(there, self.shape)
@@ -60,7 +61,8 @@ class ShapeDtypeStruct:
     ndim = property(lambda self: len(self.shape))
     size = property(lambda self: self.aval.size)
     format = property(lambda self: Format(self._layout, self.sharding))
-    aval = property(lambda self: ShapedArray(self.shape, dtypes.canonicalize_dtype(self.dtype), self.weak_type))
+    aval = property(lambda self: ShapedArray(self.shape, dtypes.canonicalize_dtype(self.dtype), self.weak_type,
+                                             manual_axis_type=self.manual_axis_type))
 
     @staticmethod
     def like(x: Any) -> ShapeDtypeStruct:
@@ -77,14 +79,15 @@ class ShapeDtypeStruct:
         """A copy with some fields changed."""
         there = self.sharding if self._layout is None else self.format
         fields = {"shape": self.shape, "dtype": self.dtype, "sharding": there, "weak_type": self.weak_type,
-                  "is_ref": self.is_ref}
+                  "manual_axis_type": self.manual_axis_type, "is_ref": self.is_ref}
         return ShapeDtypeStruct(**{**fields, **changes})
 
     def __repr__(self) -> str:
         weak = ", weak_type=True" if self.weak_type else ""
         ref = ", is_ref=True" if self.is_ref else ""
         there = f", sharding={self.sharding}" if self.sharding is not None else ""
-        return f"ShapeDtypeStruct(shape={self.shape}, dtype={dtypes.long_name(self.dtype)}{there}{weak}{ref})"
+        axes = f", manual_axis_type={self.manual_axis_type}" if self.manual_axis_type is not None else ""
+        return f"ShapeDtypeStruct(shape={self.shape}, dtype={dtypes.long_name(self.dtype)}{there}{weak}{axes}{ref})"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ShapeDtypeStruct) and self._key() == other._key()
@@ -93,7 +96,7 @@ class ShapeDtypeStruct:
         return hash(self._key())
 
     def _key(self) -> tuple[Any, ...]:
-        return self.shape, self.dtype, self.weak_type, self.is_ref
+        return self.shape, self.dtype, self.weak_type, self.manual_axis_type, self.is_ref
 
     def __len__(self) -> int:
         return len(self.aval)
@@ -106,7 +109,8 @@ def abstract(x: Any) -> ShapedArray:
     if is_array_like(x):
         return aval_of(x)
     if hasattr(x, "shape") and hasattr(x, "dtype"):
-        found = ShapedArray(tuple(x.shape), dtypes.canonicalize_dtype(x.dtype), getattr(x, "weak_type", False))
+        found = ShapedArray(tuple(x.shape), dtypes.canonicalize_dtype(x.dtype), getattr(x, "weak_type", False),
+                            manual_axis_type=getattr(x, "manual_axis_type", None))
         mesh = getattr(getattr(x, "sharding", None), "mesh", None)
         return found if mesh is None or not mesh.explicit_axes else explicit.typed(found, x.sharding)
     return aval_of(x)
@@ -115,7 +119,8 @@ def abstract(x: Any) -> ShapedArray:
 def struct(aval: ShapedArray) -> ShapeDtypeStruct:
     """An aval as a ShapeDtypeStruct."""
     there = None if aval.placement is None else aval.sharding
-    return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type, sharding=there)
+    varying = aval.manual_axis_type if aval.vma else None
+    return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type, sharding=there, manual_axis_type=varying)
 
 
 def make_jaxpr(fun: Callable[..., Any], static_argnums: int | Sequence[int] = (), axis_env: Any = None,

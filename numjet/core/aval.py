@@ -12,9 +12,10 @@ from numjet.foundation import dtypes, lazy_import
 from numjet.foundation.dimension import as_size, is_symbolic
 
 if TYPE_CHECKING:
-    from numjet.core.sharding import explicit
+    from numjet.core.sharding import explicit, manual_axes
 else:
     explicit = lazy_import.Module("numjet.core.sharding.explicit")
+    manual_axes = lazy_import.Module("numjet.core.sharding.manual_axes")
 
 _NONE: frozenset[Any] = frozenset()
 placements_in_use: list[bool] = []  # not empty once a type has a placement
@@ -106,6 +107,13 @@ class ShapedArray(AbstractValue):
         return x
 
     @property
+    def manual_axis_type(self) -> manual_axes.ManualAxisType:
+        """Over which axes of a mesh values vary, under JAX's name; `vma` are just these."""
+        return manual_axes.ManualAxisType(self.vma)
+
+    mat = manual_axis_type
+
+    @property
     def nbytes(self) -> int:
         return self.size * self.dtype.itemsize
 
@@ -149,7 +157,7 @@ def _placement_of(shape: tuple[int, ...], sharding: Any, vma: frozenset[Any], ma
     """What the parameters of JAX's types say: (placement, vma). Raises for other memories than the devices'."""
     if "device" not in str(memory_space or "device").lower():
         raise NotImplementedError(f"ShapedArray describes an array in a device's memory: leave out memory_space={memory_space}")
-    vma = vma if manual_axis_type is None else frozenset(manual_axis_type.varying)
+    vma = vma if manual_axis_type is None else manual_axes.varying_axes(manual_axis_type)
     return None if sharding is None else explicit.placement_of(sharding, shape), vma
 
 

@@ -29,10 +29,18 @@ def test_descriptions_of_references():
     assert "mul" in str(nj.make_jaxpr(doubled)(REF))
 
 
-def test_manual_axes_are_refused():
+def test_manual_axes_of_descriptions():
+    varying = nj.sharding.ManualAxisType(varying={"i"})
+    found = nj.ShapeDtypeStruct((2,), np.float32, manual_axis_type=varying)
+    assert found.aval.vma == {"i"} and found.aval.manual_axis_type == varying and found.update(shape=(3,)).aval.vma == {"i"}
+    assert found != nj.ShapeDtypeStruct((2,), np.float32) and "varying=frozenset({'i'})" in repr(found)
     assert nj.ShapeDtypeStruct((), np.float32).manual_axis_type is None
-    with pytest.raises(NotImplementedError, match="leave out manual_axis_type"):
+    with pytest.raises(TypeError, match="manual_axis_type must be a ManualAxisType"):
         nj.ShapeDtypeStruct((), np.float32, manual_axis_type="i")
+    with pytest.raises(NotImplementedError, match="unreduced or reduced axes is not supported"):
+        nj.ShapeDtypeStruct((), np.float32, manual_axis_type=nj.sharding.ManualAxisType(unreduced={"i"}))
+    with pytest.raises(ValueError, match="varying and reduced cannot have common mesh axes"):
+        nj.sharding.ManualAxisType(varying={"i"}, reduced={"i"})
 
 
 def test_parameters_by_name():

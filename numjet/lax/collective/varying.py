@@ -58,11 +58,13 @@ def _varied(x: Any, axes: Sequence[Any]) -> Any:
 def pcast(x: Any, axis_name: Names | None = None, *, to: str) -> Any:
     """A pytree of values whose types say that they vary over axes of a mesh (to="varying").
 
-    TypeError for names that are neither a str nor a tuple; NotImplementedError for the other kinds of JAX, which only say
-    how sums are delayed: leave them out.
+    TypeError for names that are neither a str nor a tuple, ValueError for another `to` than JAX has; NotImplementedError for
+    its other kinds, "reduced" and "unreduced", which only say how sums are delayed: leave them out.
     """
     if not isinstance(axis_name, (str, tuple)):
         raise TypeError(f"pcast: axis_name must be a tuple or a str. Got {axis_name!r} of type {type(axis_name).__name__}")
+    if to not in ("varying", "reduced", "unreduced"):
+        raise ValueError(f"Got unexpected `to` value {to!r}. Allowed `to` values are: 'varying', 'reduced' and 'unreduced'")
     if to != "varying":
         raise NotImplementedError(f"pcast(to={to!r}): types here say what varies over axes, and not how sums are delayed: only "
                                   "to='varying' is known")

@@ -284,3 +284,13 @@ def test_arrays_made_like_others_are_first_values_of_loops_and_results_of_branch
     np.testing.assert_array_equal(sums.reshape(4, 8), WHOLE.reshape(4, 2, 8).sum(1))
     chosen = over(lambda a: lax.cond(a[0, 0] > 20, lambda: a, lambda: jnp.zeros_like(a)), P("x"), P("x"))(WHOLE)
     np.testing.assert_array_equal(chosen, np.where(np.arange(8)[:, None] // 2 * 16 > 20, WHOLE, 0))
+
+
+def test_types_tell_over_which_axes_values_vary_under_jaxs_name():
+    found = []
+    over(lambda a: found.append([nj.typeof(a), nj.eval_shape(jnp.sin, a)]) or a, P("x"), P("x"))(WHOLE)
+    assert [x.manual_axis_type.varying for x in found[0]] == [{"x"}] * 2
+    out = over(lambda a: nj.pure_callback(np.sin, nj.eval_shape(jnp.sin, a), a), P("x"), P("x"))(WHOLE)
+    np.testing.assert_array_equal(out, np.sin(WHOLE))
+    with pytest.raises(ValueError, match="Got unexpected `to` value"):
+        over(lambda a: lax.pcast(a, "y", to="different"), P("x"), P("x"))(WHOLE)
