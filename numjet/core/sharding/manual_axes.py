@@ -34,6 +34,6 @@ def varying_axes(given: Any) -> frozenset[Any]:
         raise TypeError(f"manual_axis_type must be a ManualAxisType, got {given!r}: name the axes over which values vary by "
                         "ManualAxisType(varying=...)")
     if given.unreduced or given.reduced:
-        raise NotImplementedError(f"types do not say which sums are still to be made: {given} with unreduced or reduced axes is "
-                                  "not supported; sums are made at once")
+        raise NotImplementedError(f"types do not say which sums are still to be made: {given} with unreduced or reduced axes "
+                                  "is not supported; sums are made at once")
     return given.varying
