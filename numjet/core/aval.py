@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from numjet import _native
+from numjet.core.sharding import manual_axes
 from numjet.foundation import dtypes, lazy_import
 from numjet.foundation.dimension import as_size, is_symbolic
 
 if TYPE_CHECKING:
-    from numjet.core.sharding import explicit, manual_axes
+    from numjet.core.sharding import explicit
 else:
     explicit = lazy_import.Module("numjet.core.sharding.explicit")
-    manual_axes = lazy_import.Module("numjet.core.sharding.manual_axes")
 
 _NONE: frozenset[Any] = frozenset()
 placements_in_use: list[bool] = []  # not empty once a type has a placement
