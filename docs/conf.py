@@ -12,7 +12,7 @@ project = "numjet"
 author = "the numjet authors"
 version = release = numjet.__version__
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.napoleon", "sphinx.ext.viewcode",
-              "sphinx_copybutton", "sphinx_design", "sphinx_gallery.gen_gallery", "docstrings", "api_pages"]
+              "sphinx_copybutton", "sphinx_design", "sphinx_gallery.gen_gallery", "docstrings", "api_pages", "word_breaks"]
 root_doc = "docs/index"
 include_patterns = ["*.md", "docs/**.md", "docs/api/**.rst", "docs/gallery/**.rst", "examples/README.md"]
 exclude_patterns = ["build", ".venv"]
@@ -41,6 +41,7 @@ sphinx_gallery_conf = {
     "abort_on_example_error": True,
     "download_all_examples": False,
     "show_memory": False,
+    "write_computation_times": False,
 }
 
 html_theme = "furo"

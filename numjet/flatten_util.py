@@ -18,6 +18,8 @@ from numjet.lax.indexing import slicing
 from numjet.lax.shape.join import concatenate
 from numjet.lax.shape.rearrange import reshape
 
+__all__ = ["ravel_pytree"]
+
 
 def ravel_pytree(pytree: Any) -> tuple[Any, Callable[[Any], Any]]:
     """The elements of all leaves as one vector, in the dtype they promote to, and the inverse function.

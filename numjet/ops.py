@@ -13,6 +13,8 @@ from numjet.lax.shape import create
 from numjet.lax.shape.rearrange import check_unsharded
 from numjet.numpy.core.promotion import array_arg
 
+__all__ = ["segment_max", "segment_min", "segment_prod", "segment_sum"]
+
 _NEUTRAL = {"add": 0, "mul": 1}
 
 

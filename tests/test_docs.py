@@ -2,7 +2,9 @@
 names exists."""
 from __future__ import annotations
 
+import ast
 import doctest
+import importlib.util
 import re
 from collections.abc import Iterator
 from functools import cache
@@ -178,7 +180,30 @@ def test_every_page_is_reached_from_the_readme():
     assert set(PAGES) <= seen
 
 
+def public_modules() -> list[str]:
+    """The modules of the reference."""
+    source = (ROOT / "docs" / "_extensions" / "api_pages.py").read_text(encoding="utf8")
+    return list(ast.literal_eval(re.search(r"^MODULES = (\(.*?\))\n", source, re.MULTILINE | re.DOTALL)[1]))
+
+
+def shown_by_mistake(source: str) -> bool:
+    """Whether a module defines public functions, but does not say which: the reference would show what it imports, too."""
+    body = ast.parse(source).body
+    defines = any(isinstance(x, ast.FunctionDef | ast.ClassDef) and not x.name.startswith("_") for x in body)
+    imports = any(isinstance(x, ast.ImportFrom) and x.module != "__future__" for x in body)
+    return defines and imports and "\n__all__" not in source
+
+
+@pytest.mark.parametrize("module", public_modules())
+def test_the_reference_shows_public_names_only(module):
+    assert not shown_by_mistake(Path(importlib.util.find_spec(module).origin).read_text(encoding="utf8"))
+
+
 # ------------------------------------------------------------------------------------- the checks themselves
+
+def test_names_shown_by_mistake_are_noticed():
+    assert shown_by_mistake("from os import path\n\ndef f(): ...") and not shown_by_mistake("from os import path\nf = path")
+
 
 def test_the_readme_command_is_what_the_forge_runs():
     readme, forge = ((ROOT / p).read_text(encoding="utf8") for p in ("README.md", ".github/workflows/ci.yml"))

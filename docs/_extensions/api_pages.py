@@ -13,6 +13,7 @@ from itertools import chain
 from pathlib import Path
 from types import ModuleType
 
+from docstrings import prose
 from sphinx.application import Sphinx
 
 from numjet.core.op import Op
@@ -34,7 +35,8 @@ LARGE = 90   # a page with more names is divided by families
 
 def public_names(module: ModuleType) -> list[str]:
     """Functions and classes that a module shows. Operations have a page of their own (ops.md)."""
-    values = {n: getattr(module, n) for n in sorted(dir(module)) if not n.startswith("_")}
+    shown = getattr(module, "__all__", None) or [n for n in dir(module) if not n.startswith("_")]
+    values = {n: getattr(module, n) for n in sorted(shown)}
     return [n for n, x in values.items() if documented(x)]
 
 
@@ -143,7 +145,8 @@ def title_of(module: ModuleType, group: str) -> str:
 
 def about(module: ModuleType) -> str:
     """The first sentence of a module's docstring."""
-    return heading(module.__name__, module.__name__) + ".\n\n"
+    text = " ".join((inspect.getdoc(module) or module.__name__).split("\n\n")[0].split())
+    return prose(re.split(r"(?<=\.) ", text)[0]) + "\n\n"
 
 
 def write(app: Sphinx) -> None:

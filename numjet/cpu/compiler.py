@@ -20,6 +20,7 @@ from numjet.cpu.lowering.lower import Lowered, lower
 from numjet.cpu.native_code import jit, stored, tiers
 from numjet.cpu.passes import (
     array_contraction,
+    borders,
     cancellation,
     dead_calls,
     estimate,
@@ -44,8 +45,8 @@ from numjet.foundation.config import config
 from numjet.foundation.record import Fields, default_factory
 
 PASSES = (limits.FIND, dead_calls.PASS, in_place.PASS, fusion.PASS, array_contraction.ELEMENTS, legalize_math.PASS,
-          estimate.PASS, parallel_batches.PASS, gemm_epilogues.PASS, parallelize.PASS, array_contraction.ROWS, memory_plan.PASS,
-          cancellation.PASS, limited_loops.PASS)
+          estimate.PASS, parallel_batches.PASS, gemm_epilogues.PASS, parallelize.PASS, array_contraction.ROWS, borders.PASS,
+          memory_plan.PASS, cancellation.PASS, limited_loops.PASS)
 _DUMPED = {dead_calls.PASS.name: "loops", memory_plan.PASS.name: "planned"}   # after which passes a stage is dumped
 
 _numbers = itertools.count()

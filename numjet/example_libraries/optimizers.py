@@ -17,6 +17,13 @@ from typing import Any, NamedTuple
 import numjet.numpy as jnp
 from numjet.foundation import tree
 
+__all__ = [
+    "JoinPoint", "Optimizer", "OptimizerState", "Step", "adagrad", "adam", "adamax", "clip_grads", "constant",
+    "exponential_decay", "inverse_time_decay", "l2_norm", "make_schedule", "map", "momentum", "nesterov", "optimizer",
+    "pack_optimizer_state", "piecewise_constant", "polynomial_decay", "rmsprop", "rmsprop_momentum", "safe_map", "safe_zip",
+    "sgd", "sm3", "unpack_optimizer_state", "unzip2", "zip",
+]
+
 Step = int
 Schedule = Callable[[Any], Any]
 

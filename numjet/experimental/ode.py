@@ -16,6 +16,8 @@ from numjet.scipy.integrate import adjoint
 from numjet.scipy.integrate.step_control import error_ratio, first_size, next_size
 from numjet.scipy.integrate.steps import QUARTIC, RK45, weighted
 
+__all__ = ["odeint"]
+
 _SOLUTION = RK45.stages[-1]  # the last stage is the next step's first one
 _ORDER = 5
 

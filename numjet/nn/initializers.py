@@ -17,6 +17,12 @@ from numjet.foundation import dtypes
 from numjet.lax.shape import rearrange as shapes
 from numjet.random.arguments import placed, shape_of
 
+__all__ = [
+    "Initializer", "constant", "delta_orthogonal", "glorot_normal", "glorot_uniform", "he_normal", "he_uniform",
+    "kaiming_normal", "kaiming_uniform", "lecun_normal", "lecun_uniform", "normal", "ones", "orthogonal",
+    "truncated_normal", "uniform", "variance_scaling", "xavier_normal", "xavier_uniform", "zeros",
+]
+
 Axes = int | Sequence[int]
 
 

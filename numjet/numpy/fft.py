@@ -23,6 +23,11 @@ from numjet.numpy.core.arrays import array
 from numjet.numpy.core.promotion import array_arg
 from numjet.numpy.shaping.repeating import roll
 
+__all__ = [
+    "fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifft2", "ifftn", "ifftshift", "ihfft", "irfft", "irfft2",
+    "irfftn", "rfft", "rfft2", "rfftfreq", "rfftn",
+]
+
 _INVERSE = (FftType.IFFT, FftType.IRFFT)
 
 

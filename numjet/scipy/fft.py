@@ -20,6 +20,8 @@ from numjet.lax import complex as from_parts
 from numjet.lax.axes import as_axes
 from numjet.numpy.core.promotion import promote_args_inexact
 
+__all__ = ["dct", "dctn", "idct", "idctn"]
+
 _INVERSE = {1: 1, 2: 3, 3: 2, 4: 4}
 _NORMS = {None: 0.0, "backward": 0.0, "ortho": 0.5, "forward": 1.0}  # the power of 1 / M that scales the transform
 

@@ -15,6 +15,8 @@ from numjet.foundation import dtypes
 from numjet.lax import round as round_half_away
 from numjet.numpy.core.promotion import array_arg
 
+__all__ = ["map_coordinates"]
+
 
 def _mirrored(index: Any, size: int) -> Any:
     """Reflection about the centres of the first and the last element."""

@@ -35,6 +35,14 @@ from numjet.lax.linalg.tridiagonal_form import tridiagonal as tridiagonal, tridi
 from numjet.lax.shape.join import concatenate_p
 from numjet.lax.shape.rearrange import reshaped
 
+__all__ = [
+    "EigImplementation", "EighImplementation", "SvdAlgorithm", "cholesky", "cholesky_p", "cholesky_update", "eig", "eig_p",
+    "eigh", "eigh_p", "hessenberg", "hessenberg_p", "householder_product", "householder_product_p", "lu", "lu_p",
+    "lu_pivots_to_permutation", "lu_pivots_to_permutation_p", "ormqr", "qdwh", "qr", "qr_p", "schur", "schur_p", "svd",
+    "svd_p", "symmetric_product", "triangular_solve", "triangular_solve_p", "tridiagonal", "tridiagonal_p",
+    "tridiagonal_solve", "tridiagonal_solve_p",
+]
+
 
 def symmetric_product(a_matrix: Any, c_matrix: Any, *, alpha: float = 1.0, beta: float = 0.0,
                       symmetrize_output: bool = False) -> Any:

@@ -29,6 +29,13 @@ from numjet.numpy.reduction.reductions import axes_of, max as largest, min as sm
 from numjet.numpy.shaping.manipulation import matrix_transpose as matrix_transpose
 from numjet.numpy.ufuncs.arithmetic import absolute, power, sqrt
 
+__all__ = [
+    "EigResult", "EighResult", "LinAlgError", "QRResult", "SVDResult", "SlogdetResult", "cholesky", "cond", "cross", "det",
+    "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv", "lstsq", "matmul", "matrix_norm", "matrix_power",
+    "matrix_rank", "matrix_transpose", "multi_dot", "norm", "outer", "pinv", "qr", "slogdet", "solve", "svd", "svdvals",
+    "tensordot", "tensorinv", "tensorsolve", "trace", "vecdot", "vector_norm",
+]
+
 LinAlgError = np.linalg.LinAlgError   # raised for shapes; singular matrices give infinities or NaN
 _COMPLEX = frozenset(dtypes.COMPLEX)
 

@@ -8,6 +8,8 @@ from numjet.api.jit_when_eager import jit_when_eager
 from numjet.foundation import dtypes
 from numjet.numpy.core.promotion import array_arg, promote_dtypes_inexact
 
+__all__ = ["vq"]
+
 
 @jit_when_eager()
 def _nearest(obs: Any, code_book: Any) -> tuple[Any, Any]:

@@ -52,6 +52,9 @@ MASKED_SUM = """\
     } -> ()
   } -> ()
 """
+ROLLED = "x: float32[1024]) -> (y: float32[1024]",
+IMAGE = "x: float32[100000]) -> (y: float32[100000]",
+CHOSEN = "select(lt(i, 1), x[add(%s, 99000) if lt(i, 1)], x[add(%s, -1000) if not(lt(i, 1))])"
 COPIES = "".join(f"  copy {to}[0] = {of}[0] count 16\n" for of, to in zip("xabcd", "abcdy", strict=True))
 STARTS, STEPS = "  copy y[0] = x[0] count 20000\n  copy t[0] = x[0] count 20000\n", "  for step in 0 .. 40 serial () {\n"
 PARALLEL_COPIES = f"  for i in 0 .. 2 parallel () {{\n{COPIES}  }} -> ()\n".replace("  copy", "    copy")
@@ -72,6 +75,23 @@ CASES = {
     "an array is stored over the one it is made of": (
         "in_place", CHAIN, NEGATED + loop("j", 100000, "b[j] = exp(a[j])") + READ_BACKWARDS,
         NEGATED + loop("j", 100000, "a[j] = exp(a[j])") + READ_BACKWARDS.replace("b[", "a[")),
+    "the interior of a row runs without conditions": (
+        "borders", ROLLED,
+        loop("i", 1024, "y[i] = select(lt(i, 1), x[add(i, 1023) if lt(i, 1)], x[add(i, -1) if not(lt(i, 1))])"),
+        loop("i1", 64, "y[i1] = select(lt(i1, 1), x[add(i1, 1023) if lt(i1, 1)], x[add(i1, -1) if not(lt(i1, 1))])") +
+        loop("i2", 1024, "y[i2] = x[add(i2, -1)]", start=64)),
+    "a comparison the other way round changes where it holds from": (
+        "borders", ROLLED, loop("i", 1024, "y[i] = x[add(i, -3) if ge(add(i, -1), 2)]"),
+        loop("i1", 64, "y[i1] = x[add(i1, -3) if ge(add(i1, -1), 2)]") + loop("i2", 1024, "y[i2] = x[add(i2, -3)]", start=64)),
+    "a row that is cut in the middle stays": ("borders", ROLLED, loop("i", 1024, "y[i] = x[i if lt(i, 500)]"), None),
+    "and a short one": (
+        "borders", ("x: float32[200]) -> (y: float32[200]",), loop("i", 200, "y[i] = x[i if lt(i, 199)]"), None),
+    "one load from the chosen row": (
+        "borders", IMAGE,
+        "  for i in 0 .. 100 serial () {\n    for j in 0 .. 1000 vector () {\n      $1 = add(mul(i, 1000), j)\n"
+        f"      store y[$1] = {CHOSEN % ('$1', '$1')}\n    }} -> ()\n  }} -> ()\n",
+        "  for i in 0 .. 100 serial () {\n    for j in 0 .. 1000 vector () {\n      $1 = add(mul(i, 1000), j)\n"
+        "      store y[$1] = x[add(add($1, -1000), select(lt(i, 1), 100000, 0))]\n    } -> ()\n  } -> ()\n"),
     "but not if it reads other elements": (
         "in_place", CHAIN, NEGATED + loop("j", 100000, "b[j] = exp(a[sub(99999, j)])") + READ_BACKWARDS, None),
     "loops over one array are joined": (

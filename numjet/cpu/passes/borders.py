@@ -1,0 +1,182 @@
+"""Index set splitting: the interior of a stencil runs without the conditions of its border.
+
+`roll`, `pad` and `concatenate` that are read element by element become selections by comparisons of an index with constants,
+which hold, or don't, in all iterations but those at the two ends of an axis. The loop over such an axis is cut behind the
+first and in front of the last comparison that changes; within each part the others are constants, and their masked loads plain
+ones or gone. Along the outer axes, where a comparison is the same for all lanes, the two loads that it chooses between become
+one from the chosen address.
+
+Source: M. Wolfe, "High Performance Compilers for Parallel Computing" (1996), index set splitting.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from numjet.cpu.analysis.affine import AffineForms
+from numjet.cpu.ir.nodes import BOOL, INT64, Comment, Expr, Exprs, For, Function, Let, Stmt, Store
+from numjet.cpu.ir.rewrite import Rewrite
+from numjet.cpu.ir.traversal import binds, blocks, expressions, map_operands, nodes, postorder
+from numjet.cpu.lowering.scalar_folding import fold
+from numjet.cpu.passes.manager import Pass
+
+STEP = 64          # parts begin at multiples of this: whole vectors of all dtypes
+LEAST = 4 * STEP   # iterations of a loop that is worth three copies of its body
+MOST_NODES = 300   # operations of a body that may be copied
+_FAR = 1 << 40     # numbers beyond this may wrap around
+
+
+class Threshold(NamedTuple):
+    """A comparison with a loop's variable: true below `at`, or from there on."""
+
+    at: int
+    below: bool
+
+
+def split(function: Function) -> None:
+    """Cuts vector loops at the borders of their arrays, and chooses addresses instead of values."""
+    forms = AffineForms.of(function.body)
+    _split_block(function.body, function, forms)
+
+
+def _split_block(block: list[Stmt], function: Function, forms: AffineForms) -> None:
+    for stmt in block:
+        for inner in blocks(stmt):
+            _split_block(inner, function, forms)
+    whole = list(block)
+    block.clear()
+    for stmt in whole:
+        if isinstance(stmt, For) and _splittable(stmt):
+            _choose_addresses(stmt, function, forms)
+            block += _parts(stmt, function.exprs, forms)
+        else:
+            block.append(stmt)
+
+
+def _splittable(loop: For) -> bool:
+    plain = all(isinstance(s, Store | Let | Comment) for s in loop.body)
+    return loop.mode == "vector" and plain and not loop.carries and loop.limit is None
+
+
+# --- cutting
+
+def _parts(loop: For, exprs: Exprs, forms: AffineForms) -> list[Stmt]:
+    """A loop as one over the interior and those over its ends; the loop itself where that is no gain."""
+    found = nodes(expressions(loop.body))
+    thresholds = {e: t for e in found if (t := _threshold(e, loop.var, forms)) is not None}
+    stop = _largest(loop.stop)
+    if not thresholds or stop is None or stop < LEAST or len(found) > MOST_NODES or not _guards(found, thresholds):
+        return [loop]
+    low = max((t.at for t in thresholds.values() if 0 < t.at <= stop // 4), default=0)
+    high = min((t.at for t in thresholds.values() if stop - stop // 4 <= t.at < stop), default=stop)
+    first, last = -(-low // STEP) * STEP, high if high == stop else high // STEP * STEP
+    if (first, last) == (0, stop) or last - first < stop // 2:
+        return [loop]
+    cuts = [(0, first), (first, last), (last, stop)]
+    return [_part(loop, a, b, stop, thresholds, exprs) for a, b in cuts if a < b]
+
+
+def _part(loop: For, begin: int, end: int, stop: int, thresholds: dict[Expr, Threshold], exprs: Exprs) -> For:
+    """The iterations of a loop from `begin` to `end`, in which comparisons that do not change are constants."""
+    bound = lambda op, x, at: fold(exprs, op, [x, exprs.index(at)])
+    start = loop.start if begin == 0 else bound("max", loop.start, begin)
+    new = exprs.var(INT64, "i")
+    known: dict[Expr, Expr] = {loop.var: new}
+    for e, (at, below) in thresholds.items():
+        if at <= begin or at >= end:
+            known[e] = exprs.const((at >= end) == below, BOOL)
+    body = _copied(loop.body, known, exprs)
+    return loop.replace(var=new, start=start, stop=loop.stop if end == stop else bound("min", loop.stop, end), body=body)
+
+
+def _copied(block: Sequence[Stmt], known: dict[Expr, Expr], exprs: Exprs) -> list[Stmt]:
+    """Statements with some expressions replaced, and variables of their own."""
+    known.update({var: exprs.var(var.dtype) for stmt in block for var in binds(stmt)})
+    done: dict[int, Expr] = {e.id: by for e, by in known.items()}
+
+    def replaced(expr: Expr) -> Expr:
+        for e in postorder([expr], done):
+            done[e.id] = _simplified(e, [done[a.id] for a in e.args], exprs)
+        return done[expr.id]
+
+    copies = [type(s)(**vars(s)) for s in block]
+    for stmt in copies:
+        if isinstance(stmt, Let):
+            stmt.var = known[stmt.var]
+        map_operands(stmt, replaced)
+    return copies
+
+
+def _simplified(e: Expr, args: list[Expr], exprs: Exprs) -> Expr:
+    if e.op == "load" and len(args) == 2 and args[1].op == "const":
+        return exprs.load(e.attr, args[0]) if args[1].attr else exprs.const(0, e.dtype)
+    if e.op in ("select", "and", "or", "not") and any(a.op == "const" for a in args):
+        return fold(exprs, e.op, args)
+    return exprs.make(e.op, e.dtype, tuple(args), e.attr)
+
+
+def _threshold(e: Expr, var: Expr, forms: AffineForms) -> Threshold | None:
+    """Where a comparison of the variable, plus or minus a number, with another number changes."""
+    if e.op not in ("lt", "le", "gt", "ge") or e.args[0].dtype != INT64:
+        return None
+    x, y = map(forms.split, e.args if e.op in ("lt", "le") else e.args[::-1])
+    strict, alone = e.op in ("lt", "gt"), ((var, 1),)
+    if max(abs(x.constant), abs(y.constant)) > _FAR:
+        return None
+    if x.terms == alone and not y.terms:
+        return Threshold(y.constant - x.constant + (not strict), True)
+    if y.terms == alone and not x.terms:
+        return Threshold(x.constant - y.constant + strict, False)
+    return None
+
+
+def _largest(stop: Expr) -> int | None:
+    """The constant that a loop ends at, or ends at the latest: its other bound is that of a thread's part."""
+    if stop.op == "min":
+        stop = next((a for a in stop.args if a.op == "const"), stop)
+    return int(stop.attr) if stop.op == "const" else None
+
+
+def _guards(found: Iterable[Expr], thresholds: dict[Expr, Threshold]) -> bool:
+    """Whether a load depends on one of the comparisons: masks are what costs time."""
+    masks = [e.args[1] for e in found if e.op == "load" and len(e.args) == 2]
+    return any(e in thresholds for e in nodes(masks))
+
+
+# --- addresses
+
+def _choose_addresses(loop: For, function: Function, forms: AffineForms) -> None:
+    """select(c, x[i], x[j]) becomes x[select(c, i, j)], where c is the same in all iterations and so is i - j."""
+    exprs, inside = function.exprs, {loop.var, *(var for stmt in loop.body for var in binds(stmt))}
+
+    def rule(e: Expr) -> Expr:
+        if e.op != "select" or e.args[0].op == "const":
+            return e
+        cond, yes, no = e.args
+        if not (_masked_by(yes, cond) and no.op == "load" and no.attr is yes.attr and _masked_by(no, None, cond)):
+            return e
+        distance = fixed_distance(yes.args[0], no.args[0], forms)
+        if distance is None or not inside.isdisjoint(nodes([cond])):
+            return e
+        offset = exprs.prim("select", cond, exprs.index(distance), exprs.index(0))
+        return exprs.load(no.attr, exprs.prim("add", no.args[0], offset))
+
+    Rewrite(function, rule).block(loop.body)
+
+
+def _masked_by(e: Expr, mask: Expr | None, inverse: Expr | None = None) -> bool:
+    if e.op != "load" or len(e.args) != 2:
+        return False
+    found = e.args[1]
+    return found is mask if mask is not None else found.op == "not" and found.args[0] is inverse
+
+
+def fixed_distance(i: Expr, j: Expr, forms: AffineForms) -> int | None:
+    """i - j, where that is a number."""
+    one, other = forms.split(i), forms.split(j)
+    same = dict(one.terms) == dict(other.terms)
+    return one.constant - other.constant if same else None
+
+
+PASS = Pass("borders", "loops over stencils are cut into an interior without conditions and its border",
+            lambda function, context: split(function), requires=("arithmetic", "unplaced"))
