@@ -133,28 +133,29 @@ def _open(x: Any, kind: Any) -> Any:
 def _close(x: Any, own: Any) -> None:
     """Writes what a value holds now to the references that others read."""
     known = _states.get(id(x))
-    if known is None or known[1].refs is None:
+    refs = None if known is None else known[1].refs
+    if known is None or refs is None:
         return
-    state, kind = known[1], type_of(own)
-    data = own.cur_qdd()
+    kind, data = type_of(own), own.cur_qdd()
     held = kind.read_loval(data, own)
-    if own is not x and not _same_structure(x.cur_qdd(), data, state.refs, held):
+    if own is not x and not _same_structure(kind, x.cur_qdd(), data, refs, held):
         raise NotImplementedError(f"a {type(x).__name__} that a traced function closes over changes what it holds, from "
                                   f"{x.cur_qdd()} to {data}. Give it to the function as an argument.")
-    if not _same_structure(data, data, state.refs, held):
-        for ref in state.refs:
+    if not _same_structure(kind, data, data, refs, held):
+        for ref in refs:
             ref.ended = "a change of what the value above it holds"
-        state.refs = None
+        known[1].refs = None
         return
-    for ref, value in zip(state.refs, held, strict=True):
+    for ref, value in zip(refs, held, strict=True):
         if value is not read(ref):
             write(ref, _with_type(value, ref.aval.inner_aval))
 
 
-def _same_structure(before: Any, after: Any, refs: Sequence[Ref], held: Sequence[Any]) -> bool:
-    described = getattr(before, "treedef", None), getattr(after, "treedef", None)
-    avals = [(aval_of(v).shape, aval_of(v).dtype) for v in held]
-    return described[0] == described[1] and avals == [(r.shape, r.dtype) for r in refs]
+def _same_structure(kind: Any, before: Any, after: Any, refs: Sequence[Ref], held: Sequence[Any]) -> bool:
+    """Whether arrays fit into the references, and are all in which a value now differs from what it was."""
+    if [(aval_of(v).shape, aval_of(v).dtype) for v in held] != [(r.shape, r.dtype) for r in refs]:
+        return False
+    return before is after or kind.new_from_loval(before, *held).cur_qdd() == after
 
 
 def _with_type(value: Any, aval: Any) -> Any:
@@ -181,7 +182,7 @@ class Again:
         self.which = which
 
 
-tree.register_pytree_node(Lowered, lambda x: (x.held, (x.kind, x.data)), lambda aux, held: Lowered(*aux, held))
+tree.register_pytree_node(Lowered, lambda x: (x.held, (x.kind, x.data)), lambda aux, held: Lowered(aux[0], aux[1], held))
 tree.register_pytree_node(Again, lambda x: ((), x.which), lambda which, _: Again(which))
 
 

@@ -192,6 +192,8 @@ class Op(Fields, Primitive):
     varying: Any = None                # of a collective in shard_map: see core/stage.py, Varying
     places: Any = None                 # places(sharding of the operand, **params): that of the result of an operation that
                                        # says how values are divided, whose abstract slot gives placements
+    take_consts: Any = None            # take_consts(args, params) -> (args, params): with the constants of its programs, as
+                                       # those have that users trace by themselves, among the operands
     whole: Any = None                  # whole(args) -> args: as users' traces get them, where rules of JAX know no scalars
 
     def __post_init__(self) -> None:
@@ -235,6 +237,8 @@ class Op(Fields, Primitive):
         """Applies the operation to operands that need no canonicalisation (inside rules)."""
         if params and len(params) > len(self.params):
             params = self.known_params(params)
+        if self.take_consts is not None:
+            args, params = self.take_consts(args, params)
         return _native.current_trace().process(self, args, params)
 
     replay = bind

@@ -301,6 +301,11 @@ aval_rules: dict[type, Callable[[Any], ShapedArray]] = {
 }
 
 
+def is_users(trace: Trace) -> bool:
+    """Whether a user defined the trace: it gets operations by process_primitive."""
+    return type(trace).process is Trace.process
+
+
 def aval_of(x: Any) -> ShapedArray:
     """The aval of an array, tracer, NumPy value or Python scalar.
 

@@ -238,6 +238,18 @@ def test_custom_jvp_of_a_users_functions() -> None:
     np.testing.assert_allclose(counted(nj.jit(bent))(jnp.float32(0.5))[0], np.tanh(0.5), rtol=1e-6)
 
 
+def test_a_branch_that_is_known_is_an_operation_of_a_users_trace() -> None:
+    seen: list[Any] = []
+
+    class Seeing(CountTrace):
+        def process_primitive(self, primitive: Any, tracers: Any, params: Any) -> Any:
+            seen.append(primitive)
+            return super().process_primitive(primitive, tracers, params)
+    out, _ = counted(lambda x: nj.lax.cond(True, jnp.sin, jnp.cos, x), Seeing)(0.5)
+    np.testing.assert_allclose(out, np.sin(0.5), rtol=1e-6)
+    assert seen == [nj.lax.cond_p]
+
+
 def test_a_trace_without_rules() -> None:
     with jex.set_current_trace(Trace()), pytest.raises(NotImplementedError, match="Trace must define process_primitive"):
         jnp.sin(1.0)

@@ -13,7 +13,7 @@ from numjet.control.call.ref_threading import holds_refs, thread, without_refs
 from numjet.control.loops.carries import as_arrays
 from numjet.control.type_errors import check_branches
 from numjet.core.snapshots import frozen
-from numjet.core.trace import Array, Tracer, aval_of, is_array_like
+from numjet.core.trace import Array, Tracer, aval_of, current_trace, is_array_like, is_users
 from numjet.core.walk import eval_closed
 from numjet.foundation import source, tree
 from numjet.foundation.config import config
@@ -164,7 +164,7 @@ def _branch(
     bodies = [traced[i] for i in range(len(functions))]
     check_branches(kind, [names[i] for i in order], [where(functions[i]) for i in order], [bodies[i].out_tree for i in order],
                    [bodies[i].jaxpr.out_avals for i in order])
-    if not isinstance(index, Tracer):
+    if not isinstance(index, Tracer) and not is_users(current_trace()):
         outs = _evaluate(bodies[int(index)], bodies, leaves)
     else:
         branches, consts = with_common_consts([(b.jaxpr, b.consts) for b in bodies])

@@ -23,6 +23,7 @@ from numjet.control.call.jaxpr_transforms import (
     transpose_program,
     union,
     with_zeros,
+    without_consts_cached,
 )
 from numjet.control.checks.check_op import CHECK
 from numjet.core import effects
@@ -267,7 +268,16 @@ def _simplify(eqn: JaxprEqn, simplify: Simplify) -> Rewritten:
     return Rewritten(made, eqn.outvars)
 
 
+def _take_consts(args: Sequence[Any], params: dict[str, Any]) -> tuple[Sequence[Any], dict[str, Any]]:
+    branches = params["branches"]
+    if not any(b.consts for b in branches):
+        return args, params
+    same, consts = with_common_consts([(without_consts_cached(b), b.consts) for b in branches])
+    return [args[0], *consts, *args[1:]], {"branches": same}
+
+
 cond_p = Op(name="cond", params=("branches",), multiple=True, compiled=True, programs=True, abstract=_abstract, eager=_eager,
             jvp=_jvp, transpose=_transpose, batch=_batch, partial_eval=_partial_eval, dce=_dce, inline=_known_branch,
             simplify=_simplify, effects=holds_effects, cpu=lambda b, index, *args, branches: b.cond(index, branches, args),
-            hlo=_hlo, traits=BRANCHES, in_place=lambda eqn: range(1, len(eqn.invars)), samples=Missing("holds programs"))
+            hlo=_hlo, traits=BRANCHES, in_place=lambda eqn: range(1, len(eqn.invars)),
+            take_consts=_take_consts, samples=Missing("holds programs"))

@@ -14,6 +14,7 @@ from numjet.control.call.jaxpr_transforms import (
     split_program,
     transpose_with_refs,
     with_zeros,
+    without_consts_cached,
 )
 from numjet.core.ir import ClosedJaxpr, JaxprEqn, Literal
 from numjet.core.op import Missing, Op, Undefined
@@ -118,7 +119,17 @@ def calling_op(name: str, params: tuple[str, ...], rest: Callable[[dict[str, Any
     def batch(size: int, args: Any, dims: Any, *, jaxpr: ClosedJaxpr, axis_name: Any = None, **params: Any) -> Any:
         return _call_batch(caller(), size, args, dims, jaxpr, axis_name, rest(params))
 
+    def take_consts(args: Sequence[Any], params: dict[str, Any]) -> tuple[Sequence[Any], dict[str, Any]]:
+        consts = params["jaxpr"].consts
+        if not consts:
+            return args, params
+        params = {**params, "jaxpr": without_consts_cached(params["jaxpr"])}
+        if "donated_invars" in params:
+            params["donated_invars"] = (*[False] * len(consts), *params["donated_invars"])
+        return [*consts, *args], params
+
     usual = {
+        "take_consts": take_consts,
         "dce": call_dce,
         "effects": holds_effects,
         "traits": CALLS,

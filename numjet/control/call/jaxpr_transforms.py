@@ -78,6 +78,9 @@ def without_consts(closed: ClosedJaxpr) -> ClosedJaxpr:
     return ClosedJaxpr(hoist_consts(closed.jaxpr)) if closed.consts else closed
 
 
+without_consts_cached = cached_by_program(without_consts)  # for programs of users, which are applied time and again
+
+
 @cached_by_program
 def jvp_program(closed: ClosedJaxpr, nonzeros: Flags, wanted: bool | Flags) -> Derived:
     """(*consts, *primals, *nonzero tangents) -> (*results, *nonzero tangents of results)."""

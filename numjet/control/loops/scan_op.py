@@ -21,6 +21,7 @@ from numjet.control.call.jaxpr_transforms import (
     only_nonzero,
     reordered,
     with_zeros,
+    without_consts_cached,
 )
 from numjet.control.loops.carries import backwards, fixpoint, forwards
 from numjet.control.loops.scan_partial import run_known_scan, scan_partial_eval
@@ -205,8 +206,16 @@ def scan_like(name: str, more: tuple[str, ...], transpose: Callable[..., list[An
                 batch=lambda *args, **params: _batch(op, *args, **params),
                 partial_eval=lambda *args: partial_eval(op, *args), dce=_dce,
                 simplify=lambda eqn, simplify: loops.simplify_scan(eqn, simplify), effects=holds_effects, cpu=_cpu, hlo=_hlo,
-                in_place=carried, carries=_carries, samples=Missing("holds a program"))
+                in_place=carried, carries=_carries, take_consts=_take_consts, samples=Missing("holds a program"))
     return op
+
+
+def _take_consts(args: Sequence[Any], params: dict[str, Any]) -> tuple[Sequence[Any], dict[str, Any]]:
+    consts = params["jaxpr"].consts
+    if not consts:
+        return args, params
+    return [*consts, *args], {**params, "jaxpr": without_consts_cached(params["jaxpr"]),
+                              "num_consts": len(consts) + params["num_consts"]}
 
 
 scan_p = scan_like("scan", (), _transpose, scan_partial_eval)

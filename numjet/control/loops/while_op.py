@@ -23,6 +23,7 @@ from numjet.control.call.jaxpr_transforms import (
     reordered,
     split_program,
     with_zeros,
+    without_consts_cached,
 )
 from numjet.control.loops.carries import backwards, fixpoint, forwards
 from numjet.core import effects
@@ -322,7 +323,18 @@ def _carries(eqn: JaxprEqn) -> Carries:
     return Carries(eqn.params["body_jaxpr"].jaxpr, inside, outside, len(eqn.invars) - outside)
 
 
+def _take_consts(args: Sequence[Any], params: dict[str, Any]) -> tuple[Sequence[Any], dict[str, Any]]:
+    cond, body = params["cond_jaxpr"], params["body_jaxpr"]
+    if not cond.consts and not body.consts:
+        return args, params
+    count = params["cond_nconsts"]
+    return [*cond.consts, *args[:count], *body.consts, *args[count:]], {
+        "cond_jaxpr": without_consts_cached(cond), "cond_nconsts": len(cond.consts) + count,
+        "body_jaxpr": without_consts_cached(body), "body_nconsts": len(body.consts) + params["body_nconsts"]}
+
+
 while_p = Op(name="while", params=("cond_jaxpr", "cond_nconsts", "body_jaxpr", "body_nconsts"), multiple=True, compiled=True,
              programs=True, abstract=_abstract, eager=_eager, jvp=_jvp, transpose=_transpose, batch=_batch,
              partial_eval=_partial_eval, dce=_dce, simplify=lambda eqn, simplify: loops.simplify_while(eqn, simplify),
-             effects=holds_effects, cpu=_cpu, hlo=_hlo, in_place=carried, carries=_carries, samples=Missing("holds programs"))
+             effects=holds_effects, cpu=_cpu, hlo=_hlo, in_place=carried, carries=_carries, take_consts=_take_consts,
+             samples=Missing("holds programs"))
