@@ -34,6 +34,7 @@ from numjet.cpu.passes import (
     parallel_batches,
     parallelize,
     short_buffers,
+    single_elements,
 )
 from numjet.cpu.passes.manager import Context, Pass, Stages, run_passes
 from numjet.cpu.probes import Probes
@@ -44,9 +45,9 @@ from numjet.foundation import events
 from numjet.foundation.config import config
 from numjet.foundation.record import Fields, default_factory
 
-PASSES = (limits.FIND, dead_calls.PASS, in_place.PASS, fusion.PASS, array_contraction.ELEMENTS, legalize_math.PASS,
-          estimate.PASS, parallel_batches.PASS, gemm_epilogues.PASS, parallelize.PASS, array_contraction.ROWS, borders.PASS,
-          memory_plan.PASS, cancellation.PASS, limited_loops.PASS)
+PASSES = (limits.FIND, dead_calls.PASS, in_place.PASS, fusion.PASS, single_elements.PASS, array_contraction.ELEMENTS,
+          legalize_math.PASS, estimate.PASS, parallel_batches.PASS, gemm_epilogues.PASS, parallelize.PASS,
+          array_contraction.ROWS, borders.PASS, memory_plan.PASS, cancellation.PASS, limited_loops.PASS)
 _DUMPED = {dead_calls.PASS.name: "loops", memory_plan.PASS.name: "planned"}   # after which passes a stage is dumped
 
 _numbers = itertools.count()
