@@ -15,7 +15,7 @@ import numpy as np
 
 from numjet.api.arguments import check_callable, debug_info, flatten_result
 from numjet.api.jit import jit
-from numjet.control.branches.cond import switch
+from numjet.control.branches.cond import cond, switch
 from numjet.control.branches.cond_op import cond_p
 from numjet.control.checks.check_op import CHECK, FailedCheckError, JaxException, JaxRuntimeError, Site, check_p
 from numjet.control.custom.checkpoint import checkpoint, checkpoint_p
@@ -36,7 +36,7 @@ from numjet.foundation import dtypes, source, tree
 from numjet.foundation.record import Record
 from numjet.foundation.util import split_list, wraps
 from numjet.lax.elementwise.arithmetic import rem_p
-from numjet.lax.elementwise.bits import stop_gradient
+from numjet.lax.elementwise.bits import bitcast_convert_type, stop_gradient
 from numjet.lax.elementwise.bitwise import and_p, not_p, or_p
 from numjet.lax.elementwise.compare import eq_p, gt_p, lt_p, min_p, ne_p, select_n_p
 from numjet.lax.elementwise.convert import cast
@@ -249,13 +249,21 @@ class _Interpreter:
             self._record(eqn, OOBError, *_out_of_bounds(eqn, ins))
         return outs
 
-    def _record(self, eqn: JaxprEqn, category: ErrorCategory, failed: Any, payload: Sequence[Any]) -> None:
-        """Keeps an error, unless there is one."""
+    def _record(self, eqn: JaxprEqn, category: ErrorCategory, failed: Any, payload: Sequence[Any] | Callable[[], list[Any]]
+                ) -> None:
+        """Keeps an error, unless there is one. payload: a function computes it in a branch that is hardly ever taken."""
         number = self.numbers.get((id(eqn), category))
         if number is None:
             return
         old = read(self.code)
         first = and_p.bind(failed, lt_p.bind(old, np.int32(0)))
+        if callable(payload):
+            refs = [self.code, *self.payloads[number]]
+            before = [read(ref) for ref in refs]
+            found = cond(first, lambda: [np.int32(number), *payload()], lambda: before)
+            for ref, value in zip(refs, found, strict=True):
+                write(ref, value)
+            return
         write(self.code, select_n_p.bind(first, old, np.int32(number)))
         for ref, value in zip(self.payloads[number], payload, strict=True):
             aval = ref.aval.inner_aval
@@ -417,29 +425,44 @@ def _moved_on_purpose(name: str, mode: GatherScatterMode, numbers: Any) -> bool:
     return mode is GatherScatterMode.CLIP and len(dropped) > 0
 
 
-def _out_of_bounds(eqn: JaxprEqn, ins: Sequence[Any]) -> tuple[Any, list[Any]]:
-    """Whether an index is out of bounds, and the first such index and its axis."""
+def _out_of_bounds(eqn: JaxprEqn, ins: Sequence[Any]) -> tuple[Any, Callable[[], list[Any]]]:
+    """Whether an index is out of bounds, and what finds the first such index and its axis."""
     axes, limits = _window_limits(eqn)  # type: ignore[misc]
     name = eqn.primitive.name
     if name in ("dynamic_slice", "dynamic_update_slice"):
         starts = _typed(ins[1 if name == "dynamic_slice" else 2 :])
         if not starts:
-            return np.bool_(False), [np.int32(0), np.int32(0)]
+            return np.bool_(False), lambda: [np.int32(0), np.int32(0)]
         indices = stack(starts)
     else:
         indices = ins[1]
     aval = aval_of(indices)
     dtype = np.dtype(np.int32) if aval.dtype.itemsize < 4 or aval.dtype == np.uint32 else aval.dtype
     indices = cast(indices, dtype)
-    bad = or_p.bind(lt_p.bind(indices, np.zeros((), dtype)), gt_p.bind(indices, _along_last_axis(limits, dtype, aval.shape)))
-    count = prod(aval.shape)
+    indices = stop_gradient(indices)
+    return _any(_outside(indices, limits)), lambda: _first_index(indices, _outside(indices, limits), axes)
+
+
+def _outside(indices: Any, limits: Sequence[int]) -> Any:
+    """Which indices are out of bounds."""
+    aval = aval_of(indices)
+    unsigned = np.dtype(f"uint{8 * aval.dtype.itemsize}")
+    if min(limits) >= 0:   # negative ones are the largest unsigned ones
+        return gt_p.bind(bitcast_convert_type(indices, unsigned), _along_last_axis(limits, unsigned, aval.shape))
+    most = _along_last_axis(limits, aval.dtype, aval.shape)
+    return or_p.bind(lt_p.bind(indices, np.zeros((), aval.dtype)), gt_p.bind(indices, most))
+
+
+def _first_index(indices: Any, bad: Any, axes: Sequence[int]) -> list[Any]:
+    """The first bad index and its axis."""
+    count = prod(aval_of(indices).shape)
     number = np.dtype(np.int32 if count <= np.iinfo(np.int32).max else np.int64)
     none = broadcast_in_dim(number.type(count), (count,), ())
     first = reduce_min_p.bind(select_n_p.bind(reshape(bad, (count,)), none, iota(number, count)), axes=(0,))
     which = min_p.bind(first, number.type(count - 1))
     index = dynamic_index_in_dim(reshape(indices, (count,)), which, 0, keepdims=False)
     axis = dynamic_index_in_dim(np.asarray(axes, np.int32), rem_p.bind(which, number.type(len(axes))), 0, keepdims=False)
-    return lt_p.bind(first, number.type(count)), [cast(index, np.dtype(np.int32)), axis]
+    return [cast(index, np.dtype(np.int32)), axis]
 
 
 def _along_last_axis(values: Sequence[int], dtype: np.dtype, shape: Sequence[int]) -> Any:
