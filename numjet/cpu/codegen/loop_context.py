@@ -54,7 +54,8 @@ class LoopContext:
     """What is known about indices at the current statement.
 
     vector: the vector loop around, if any; mask: its lanes that take part (None: all); varying: ids of the variables that
-    differ from lane to lane; unrolled: loops inside of it, from the outermost on.
+    differ from lane to lane; narrow: ids of carries that are kept in fewer lanes; unrolled: loops inside of it, from the
+    outermost on.
     """
 
     def __init__(self, writer: FunctionWriter):
@@ -64,6 +65,7 @@ class LoopContext:
         self.vector: VectorLoop | None = None
         self.mask: Value | None = None
         self.varying: set[int] = set()
+        self.narrow: set[int] = set()
         self.unrolled: list[UnrolledLoop] = []
 
     @property

@@ -38,7 +38,7 @@ class LoopHeader:
         carries = stmt.carries
         self.writer, self._carries, self._inits = context.writer, carries, inits
         inside = context.vector is not None
-        self.lanes = [context.lanes if inside and c.var.id in context.varying else v.lanes
+        self.lanes = [context.lanes if inside and c.var.id in context.varying and c.var.id not in context.narrow else v.lanes
                       for c, v in zip(carries, inits, strict=True)]
         self.names = [f"%{self.writer.name('c')}" for _ in carries]
         self._types = [value_type(c.var.dtype, lanes) for c, lanes in zip(carries, self.lanes, strict=True)]
@@ -109,9 +109,12 @@ def _inline(emitter: FunctionEmitter, stmt: For, piece: Piece, values: list[Valu
     for c, value in zip(stmt.carries, values, strict=True):
         w.bind(c.var, value.text, value.lanes, value.literal)
     emitter.block(stmt.body)
-    nexts = [emitter.value(c.next) for c in stmt.carries]
+    narrow = emitter.context.narrow if emitter.context.vector is not None else ()
+    nexts = [Value(_next_narrow(emitter, c, v.lanes), v.lanes, emitter.writer.scope.depth) if c.var.id in narrow
+             else emitter.value(c.next) for c, v in zip(stmt.carries, values, strict=True)]
     nexts = [Value(v.text, v.lanes, v.depth, literal=v.literal) for v in nexts]   # carries outlive what they have read
-    nexts = [_in_active_lanes(emitter, stmt.var, c, v) for c, v in zip(stmt.carries, nexts, strict=True)]
+    nexts = [v if c.var.id in narrow else _in_active_lanes(emitter, stmt.var, c, v)
+             for c, v in zip(stmt.carries, nexts, strict=True)]
     if piece.end is not None:
         emitter.context.mask = None
     w.leave()
@@ -166,9 +169,35 @@ def _piece(emitter: FunctionEmitter, stmt: For, piece: Piece, inits: list[Value]
 
 def _next(emitter: FunctionEmitter, var: Expr | None, carry: Carry, lanes: int) -> str:
     """A carry's value for the next iteration of the loop over `var`."""
+    if carry.var.id in emitter.context.narrow and emitter.context.vector is not None:
+        return _next_narrow(emitter, carry, lanes)
     value = _in_active_lanes(emitter, var, carry, emitter.value(carry.next))
     emitter.writer.here()
     return emitter.writer.fit(value, carry.next, lanes)
+
+
+def _next_narrow(emitter: FunctionEmitter, carry: Carry, lanes: int) -> str:
+    """The same for bools in fewer lanes than the loop has: those of this iteration are combined first."""
+    w, context = emitter.writer, emitter.context
+    assert carry.term is not None
+    before = w.known[carry.var.id]
+    value, full = emitter.value(carry.term), context.lanes
+    w.here()
+    text = w.fit(value, carry.term, full)
+    if context.mask is not None:
+        text = w.select(value_type(carry.var.dtype, full), full, context.mask.text, text, neutral(carry, full).text)
+    found = reduce_lanes(w, carry, Value(text, full, w.scope.depth), lanes)
+    return combine(w, carry, w.fit(before, carry.var, lanes), found.text, lanes)
+
+
+def _narrow_lanes(carry: Carry, plan: Lanes) -> int:
+    """In how many lanes a carry is kept: masks of comparisons, whose registers are joined to longer masks with effort, in one
+    register's, and those of all others in all."""
+    term = carry.term
+    if term is None or carry.var.dtype.kind != "b" or carry.combine not in ("or", "and") or not term.args:
+        return plan.lanes
+    own = max(2, 64 // max(term.args[0].dtype.itemsize, 4))
+    return min(own, plan.rest if plan.rest > 1 else plan.lanes)
 
 
 def _vector(emitter: FunctionEmitter, stmt: For, plan: Lanes, start: Value, stop: Value, inits: list[Value]) -> list[Value]:
@@ -176,7 +205,9 @@ def _vector(emitter: FunctionEmitter, stmt: For, plan: Lanes, start: Value, stop
     w, context = emitter.writer, emitter.context
     context.varying = set(plan.varying)
     position, total = start.text, static_trips(stmt)
-    partial, lanes = [neutral(c, plan.lanes) for c in stmt.carries], plan.lanes
+    few = [_narrow_lanes(c, plan) for c in stmt.carries]
+    context.narrow = {c.var.id for c, n in zip(stmt.carries, few, strict=True) if n < plan.lanes}
+    partial, lanes = [neutral(c, n) for c, n in zip(stmt.carries, few, strict=True)], plan.lanes
     widths = [(plan.lanes, False)]
     if plan.masked or plan.rest < plan.lanes:
         widths.append((plan.rest, plan.masked))
@@ -189,12 +220,12 @@ def _vector(emitter: FunctionEmitter, stmt: For, plan: Lanes, start: Value, stop
         if total is not None and piece.trips is not None:
             total = max(0, total - piece.trips * width)
         if width < lanes:
-            partial = [reduce_lanes(w, c, v, width) for c, v in zip(stmt.carries, partial, strict=True)]
+            partial = [reduce_lanes(w, c, v, min(width, v.lanes)) for c, v in zip(stmt.carries, partial, strict=True)]
             lanes = width
         context.vector = VectorLoop(stmt.var, Value(position), width, stmt.body) if width > 1 else None
         partial = _piece(emitter, stmt, piece, partial)
         context.vector, position = None, piece.stop
-    context.varying = set()
+    context.varying, context.narrow = set(), set()
     merged = [reduce_lanes(w, c, v, 1) for c, v in zip(stmt.carries, partial, strict=True)]
     w.here()
     return [Value(combine(w, c, init.text, v.text), 1, w.scope.depth)
