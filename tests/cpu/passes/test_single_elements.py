@@ -24,7 +24,7 @@ TEXT = """function f(x: int32[8], k: int32[1]) -> (y: int32[8], z: int32[1]) scr
 
 @pytest.mark.parametrize(("factor", "reader", "replaced"), [
     ("2:int32", "store z[0] = t[int64(k[0])]", True),
-    ("2:int32", "if gt(k[0], 0:int32) {\n    store z[0] = t[2]\n  } else {\n  } -> ()", True),
+    ("2:int32", "if gt(k[0], 0:int32) {\n    store z[0] = t[2]\n    yield ()\n  } else {\n    yield ()\n  } -> ()", True),
     ("t[sub(7, i)]", "store z[0] = t[int64(k[0])]", False),    # another iteration reads it, too
     ("2:int32", "for j in 0 .. 1 serial () {\n    store z[0] = t[3]\n  } -> ()", False),
 ])
