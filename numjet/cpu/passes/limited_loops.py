@@ -58,11 +58,11 @@ class _Limiting:
         limit, loop.limit = loop.limit, None
         if loop.mode == "unroll":
             return [loop]
-        divided = _whole_iterations(self.exprs, self.forms, loop, self.sizes)
         loop.stop = self.exprs.prim("min", loop.stop, limit)
         bound = multiple(limit, self.sizes)
         if bound is not None:
             self._drop(loop, bound)
+        divided = _whole_iterations(self.exprs, self.forms, loop, self.sizes)
         return [loop] if divided is None else self._divided(loop, *divided)
 
     def _divided(self, loop: For, whole: Expr, masks: Sequence[Expr]) -> list[Stmt]:

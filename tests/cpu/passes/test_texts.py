@@ -162,10 +162,11 @@ CASES = {
         "limit loops", PADDED, loop("i", "4 limit int64(n[0])", "y[i] = neg(x[i])"),
         loop("i", "min(4, int64(n[0]))", "y[i] = neg(x[i])")),
     "a single element is computed again": (
-        "single elements", FEW, loop("i", 16, "a[i] = neg(x[i])") + "  store y[0] = a[3]\n",
-        loop("i", 16, "a[i] = neg(x[i])") + "  store y[0] = neg(x[3])\n"),
+        "single elements", FEW, loop("i", 16, "a[i] = neg(x[i])") + "  fill y[0] = a[3] count 16\n",
+        loop("i", 16, "a[i] = neg(x[i])") + "  fill y[0] = neg(x[3]) count 16\n"),
     "but not if other loops need the array": (
-        "single elements", FEW, loop("i", 16, "a[i] = neg(x[i])") + loop("j", 16, "y[j] = a[j]") + "  store y[0] = a[3]\n", None),
+        "single elements", FEW,
+        loop("i", 16, "a[i] = neg(x[i])") + loop("j", 16, "y[j] = a[j]") + "  store y[0] = a[3]\n", None),
     "masks go where a loop ends": (
         "limit loops", PADDED, loop("i", "4 limit int64(n[0])", "y[i] = select(lt(int32(i), n[0]), x[i], 0.0:float32)"),
         loop("i", "min(4, int64(n[0]))", "y[i] = x[i]")),
