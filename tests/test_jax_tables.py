@@ -121,6 +121,14 @@ def test_dtypes_of_libraries(text, dtype):
         assert got[0][0] == dtype and np.isfinite(np.array(got[0][3])).all(), got
 
 
+@pytest.mark.parametrize("text, shape", [
+    ("jsp.fft.idct(f32_30, axis=0)", (3, 0)), ("jsp.fft.idctn(f32_30, axes=0, norm='ortho')", (3, 0)),
+    ("jsp.stats.mode(f32_1, keepdims=True).mode", (1,))])
+def test_shapes_of_little(text, shape):
+    for got in jax_tables.evaluate("numjet", [("", text, False)], jax_diff_cases.OPERANDS)[0]:
+        assert got[0][2] == shape
+
+
 @pytest.mark.parametrize("text, values", [
     ("lax.linalg.triangular_solve(bf16_2[:, :2], bf16_2, left_side=True)", [[1.0, 0.0, 2.0], [3.0, 1.0, 1.0]]),
     ("jsp.linalg.solve_triangular(f16_2[:, :2], f16_2, lower=True)", [[1.0, 0.0, 2.0], [0.0, 1.0, -5.0]]),

@@ -175,7 +175,7 @@ def _type3(x: Any) -> Any:
     order = jnp.fft.irfft(spectrum, n, norm="forward")
     even, odd = order[..., :n - half], jnp.flip(order[..., n - half:], -1)
     odd = jnp.pad(odd, [(0, 0)] * (x.ndim - 1) + [(0, n - 2 * half)])
-    return jnp.stack([even, odd], -1).reshape(*x.shape[:-1], -1)[..., :n]
+    return jnp.stack([even, odd], -1).reshape(*x.shape[:-1], 2 * (n - half))[..., :n]
 
 
 def _type4(x: Any) -> Any:

@@ -10,9 +10,9 @@ import numjet.numpy as jnp
 from numjet.api.grad import grad, jacfwd
 from numjet.control.loops.while_loop import while_loop
 from numjet.foundation import dtypes
-from numjet.lax.contraction.precision import Precision
 from numjet.lax.linalg import triangular_solve
 from numjet.numpy.core.promotion import array_arg, promote_dtypes_inexact
+from numjet.scipy.linalg.products import exact_product
 from numjet.scipy.optimize.implicit import Function, implicit
 from numjet.scipy.optimize.projected import residual
 
@@ -43,10 +43,6 @@ class LeastSquaresResult(NamedTuple):
     njev: Any
     status: Any
     success: Any
-
-
-def _product(a: Any, b: Any) -> Any:
-    return jnp.matmul(a, b, precision=Precision.HIGHEST)
 
 
 def _norm(x: Any) -> Any:
@@ -128,7 +124,7 @@ def _damped_step(s: State) -> Any:
     """The least squares solution of [J; sqrt(damping) D] p = [-f; 0], by an orthogonal factorization."""
     rows = jnp.concatenate([s.jacobian, jnp.diag(jnp.sqrt(s.damping) * s.scale)])
     q, r = jnp.linalg.qr(rows)
-    right = -_product(q[:s.value.size].T, s.value)
+    right = -exact_product(q[:s.value.size].T, s.value)
     return triangular_solve(r, right[:, None], left_side=True, lower=False)[:, 0]
 
 
@@ -149,7 +145,7 @@ def levenberg_marquardt(fun: Function, x0: Any, problem: Any, x_scale: Any, ftol
     value, scaled, jacobian = problem.linearized(x0)
     columns = lambda jacobian: jnp.sqrt(jnp.sum(jacobian * jacobian, 0))
     scale = _safe(columns(jacobian)) if x_scale is None else 1 / x_scale
-    slope = lambda s: jnp.max(abs(_product(s.jacobian.T, s.value)), initial=0)
+    slope = lambda s: jnp.max(abs(exact_product(s.jacobian.T, s.value)), initial=0)
     damping = 1e-3 * jnp.max((columns(jacobian) / scale) ** 2, initial=0)
 
     def step(s: State) -> State:
@@ -157,7 +153,7 @@ def levenberg_marquardt(fun: Function, x0: Any, problem: Any, x_scale: Any, ftol
         x = s.x + p
         value, scaled, jacobian = problem.linearized(x)
         cost = problem.cost(value)
-        image = _product(s.jacobian, p)
+        image = exact_product(s.jacobian, p)
         promised = 0.5 * jnp.sum(image * image) + s.damping * jnp.sum((s.scale * p) ** 2)
         reduction = s.cost - cost
         gain = jnp.where(jnp.isfinite(cost), reduction / _safe(promised), -1)
@@ -204,10 +200,10 @@ def _dogleg(s: _Box, free: Any, lower: Any, upper: Any) -> Any:
     reach = s.radius / s.scale
     lower, upper = jnp.maximum(lower - s.x, -reach), jnp.minimum(upper - s.x, reach)
     jacobian = jnp.where(free, s.jacobian, 0)
-    gradient = _product(jacobian.T, s.value)
+    gradient = exact_product(jacobian.T, s.value)
     newton = jnp.where(free, jnp.linalg.lstsq(jacobian, -s.value)[0], 0)
     inside = ((newton >= lower) & (newton <= upper)).all()
-    image = _product(jacobian, gradient)
+    image = exact_product(jacobian, gradient)
     best = jnp.sum(gradient * gradient) / _safe(jnp.sum(image * image))
     cauchy = -jnp.minimum(best, _to_edge(jnp.zeros_like(s.x), -gradient, lower, upper)) * gradient
     onward = newton - cauchy
@@ -221,7 +217,7 @@ def _dogbox(problem: _Problem, x0: Any, bounds: Any, x_scale: Any, ftol: float, 
     eps = float(jnp.finfo(x0.dtype).eps)
     ftol, xtol = max(ftol, 2 * eps), max(xtol, 2 * eps)
     columns = lambda jacobian: jnp.sqrt(jnp.sum(jacobian * jacobian, 0))
-    gradient = lambda s: _product(s.jacobian.T, s.value)
+    gradient = lambda s: exact_product(s.jacobian.T, s.value)
     slope = lambda s: jnp.max(abs(residual(s.x, gradient(s), bounds)), initial=0)
 
     def step(s: _Box) -> _Box:
@@ -231,7 +227,7 @@ def _dogbox(problem: _Problem, x0: Any, bounds: Any, x_scale: Any, ftol: float, 
         p = x - s.x
         value, scaled, jacobian = problem.linearized(x)
         cost = problem.cost(value)
-        image = _product(s.jacobian, p)
+        image = exact_product(s.jacobian, p)
         promised = -jnp.sum(g * p) - 0.5 * jnp.sum(image * image)
         reduction = s.cost - cost
         noise = 4 * eps * s.cost

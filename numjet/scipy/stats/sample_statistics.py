@@ -57,7 +57,7 @@ def mode(a: Any, axis: int | None = 0, nan_policy: str = "propagate", keepdims: 
     """
     _check_policy(nan_policy)
     a = array_arg("mode", a)
-    kept = (1,) * a.ndim
+    kept = (1,) * max(a.ndim, 1)  # a scalar counts as a vector
     if axis is None or not a.ndim:
         a, axis = a.reshape(-1), 0
     else:

@@ -21,7 +21,7 @@ from numjet.control.custom.solve import custom_linear_solve, custom_root
 from numjet.control.loops.while_loop import fori_loop, while_loop
 from numjet.foundation import dtypes
 from numjet.lax import stop_gradient
-from numjet.lax.contraction.precision import Precision
+from numjet.scipy.linalg.products import exact_product
 from numjet.scipy.sparse.linalg.definite import _minres
 from numjet.scipy.sparse.linalg.operators import LinearOperator, aslinearoperator
 from numjet.scipy.sparse.linalg.systems import Problem, square_norm
@@ -42,16 +42,12 @@ class _Basis(NamedTuple):
     restarts: Any
 
 
-def _product(a: Any, b: Any) -> Any:
-    return jnp.matmul(a, b, precision=Precision.HIGHEST)
-
-
 def _orthogonal(vectors: Any, w: Any) -> tuple[Any, Any]:
     """w without its parts along the vectors, and these: by Gram and Schmidt's method twice (W. Kahan's "twice is enough")."""
-    parts = _product(jnp.conj(vectors.T), w)
-    w = w - _product(vectors, parts)
-    rest = _product(jnp.conj(vectors.T), w)
-    return w - _product(vectors, rest), parts + rest
+    parts = exact_product(jnp.conj(vectors.T), w)
+    w = w - exact_product(vectors, parts)
+    rest = exact_product(jnp.conj(vectors.T), w)
+    return w - exact_product(vectors, rest), parts + rest
 
 
 def _grown(A: LinearOperator, start: Any, vectors: Any, projected: Any) -> tuple[Any, Any, Any]:
@@ -94,7 +90,7 @@ def _thick_restarts(A: LinearOperator, order: Any, k: int, ncv: int, v0: Any, to
         return jnp.any(s.residuals[:k] > limit * size) & (s.restarts < maxiter)
 
     def restart(s: _Basis) -> _Basis:
-        ritz = _product(s.vectors[:, :-1], s.rotation[:, :kept])
+        ritz = exact_product(s.vectors[:, :-1], s.rotation[:, :kept])
         vectors = jnp.zeros_like(s.vectors).at[:, :kept].set(ritz).at[:, kept].set(s.vectors[:, -1])
         projected = jnp.zeros_like(s.projected).at[jnp.arange(kept), jnp.arange(kept)].set(
             s.values[:kept].astype(s.projected.dtype))
@@ -102,7 +98,7 @@ def _thick_restarts(A: LinearOperator, order: Any, k: int, ncv: int, v0: Any, to
 
     first = jnp.zeros((v0.shape[0], ncv + 1), v0.dtype).at[:, 0].set(v0 / jnp.sqrt(square_norm(v0)).astype(v0.dtype))
     found = while_loop(unfinished, restart, _ritz(A, order, 0, first, jnp.zeros((ncv, ncv), v0.dtype), 0))
-    return found.values[:k], _product(found.vectors[:, :-1], found.rotation[:, :k])
+    return found.values[:k], exact_product(found.vectors[:, :-1], found.rotation[:, :k])
 
 
 # -------------------------------------------------------------------------------------------- derivatives
