@@ -764,7 +764,7 @@ def _size_generic(fun: Callable[..., Any], spec: Any, options: dict[str, Any]) -
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     parameters = [] if known is None else [p.name for p in known.parameters.values() if p.kind in kinds]
     state = axes.Generic(fun, spec, parameters, Jitted(axes.on_padded(named), inner), plain)
-    jitted = _native.JitFunction(state.call, nums, names, function_name(fun))
+    jitted: Any = _native.JitFunction(state.call, nums, names, function_name(fun))
     functools.update_wrapper(jitted, fun)
     if known is not None:
         jitted.__signature__ = known
