@@ -1,4 +1,5 @@
-"""Attributes of random keys under the names of JAX's private fields, which libraries read: `_impl` and `_base_array`."""
+"""What arrays of random keys have of their own: attributes under the names of JAX's private fields, which libraries read, and
+how they are formatted."""
 from __future__ import annotations
 
 from typing import Any
@@ -37,3 +38,17 @@ def _was_consumed(self: Any) -> bool:
 for cls in (Array, Tracer):
     hooks.set_methods({"_base_array": property(_base_array), "_impl": property(_impl),
                        "_consumed": property(_was_consumed)}, cls)
+
+_format_numbers = Array.__format__
+
+
+def _format(self: Any, spec: str) -> str:
+    """Keys are formatted as they print; they are no numbers."""
+    if not dtypes.is_key(self.dtype):
+        return _format_numbers(self, spec)
+    if spec:
+        raise TypeError(f"unsupported format string passed to an array of random keys: {spec!r}")
+    return str(self)
+
+
+hooks.set_methods({"__format__": _format}, Array)

@@ -253,6 +253,18 @@ def test_values_in_messages_are_arrays_as_elsewhere():
     assert error.get() == f"at mapped index 0: {text}"
 
 
+def test_random_keys_in_messages():
+    def f(key, x):
+        c.check(x > 3, "got {} of {key}", x, key=key)
+
+    key = nj.random.key(0)
+    for g in (f, nj.jit(f)):
+        assert c.checkify(g)(key, 1)[0].get() == f"got 1 of {key} (`check` failed)"
+    assert f"{key}" == repr(key) and f"{nj.random.key_data(key)}" == "[0 0]"
+    with pytest.raises(TypeError, match="unsupported format string"):
+        f"{key:3}"
+
+
 @pytest.mark.parametrize("fun", [
     lambda x: jnp.nonzero(x, size=3), lambda x: jnp.nonzero(x, size=1), lambda x: jnp.where(x > 0, size=7, fill_value=9),
     lambda x: jnp.flatnonzero(x, size=2), lambda x: jnp.unique(x, size=2),

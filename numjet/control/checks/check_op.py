@@ -16,7 +16,7 @@ from numjet.core.op import Missing, Op
 from numjet.core.snapshots import snapshot
 from numjet.core.trace import aval_of, is_array_like
 from numjet.core.traits import EXACT
-from numjet.foundation import tree
+from numjet.foundation import dtypes, tree
 from numjet.foundation.record import Record
 from numjet.lax.indexing.dynamic_slicing import dynamic_index_in_dim
 from numjet.lax.reduction.argreduce import argmin
@@ -65,8 +65,13 @@ class Message(Record):
     in_tree: Any
 
     def __call__(self, payload: Sequence[Any]) -> str:
-        args, kwargs = tree.tree_unflatten(self.in_tree, [snapshot(np.asarray(x)) for x in payload])
+        args, kwargs = tree.tree_unflatten(self.in_tree, list(map(_printed, payload)))
         return f"{self.text.format(*args, **kwargs)} (`check` failed)"
+
+
+def _printed(x: Any) -> Any:
+    """A value for a message; random keys are no numbers."""
+    return x if dtypes.issubdtype(aval_of(x).dtype, dtypes.extended) else snapshot(np.asarray(x))
 
 
 def check(pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs: Any) -> None:
