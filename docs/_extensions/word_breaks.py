@@ -1,4 +1,4 @@
-"""Word breaks in tables: long names may continue on the next line behind a dot or an underscore.
+"""Word breaks in tables: long names may continue on the next line behind a dot or an underscore, and at a capital.
 
 Browsers do not break names by themselves, so that a column of them takes all the room. A `<wbr>` allows it, and leaves no trace
 in what is copied or searched.
@@ -11,7 +11,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 
 _NAME = re.compile(r"[\w.]{16,}")   # long enough to be broken
-_PARTS = re.compile(r"(?<=[._])(?=[^._])")
+_PARTS = re.compile(r"(?<=[._])(?=[^._])|(?<=[a-z])(?=[A-Z])")
 
 
 def pieces(text: str) -> list[str]:
