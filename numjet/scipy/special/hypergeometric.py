@@ -14,6 +14,7 @@ import numpy as np
 import numjet.numpy as jnp
 from numjet.api.jit_when_eager import jit_when_eager
 from numjet.control.loops.while_loop import fori_loop, while_loop
+from numjet.numpy.core.promotion import strong_array
 from numjet.scipy.special.gamma_family import floats, gamma
 from numjet.scipy.special.wide_evaluation import smooth_in_64_bits
 
@@ -136,7 +137,7 @@ def hyp1f1(a: Any, b: Any, x: Any) -> Any:
     >>> round(float(hyp1f1(1.0, 2.0, 1.0)), 4)
     1.7183
     """
-    return _hyp1f1(*jnp.broadcast_arrays(*floats("hyp1f1", a, b, x)))
+    return strong_array(_hyp1f1(*jnp.broadcast_arrays(*floats("hyp1f1", a, b, x))))
 
 
 # -------------------------------------------------------------------------------------------- 2F1
@@ -227,4 +228,4 @@ def hyp2f1(a: Any, b: Any, c: Any, x: Any) -> Any:
     >>> round(float(hyp2f1(1.0, 1.0, 2.0, 0.5)), 4)
     1.3863
     """
-    return _hyp2f1(*jnp.broadcast_arrays(*floats("hyp2f1", a, b, c, x)))
+    return strong_array(_hyp2f1(*jnp.broadcast_arrays(*floats("hyp2f1", a, b, c, x))))
