@@ -81,6 +81,13 @@ class Primitive:
     simplify: Any = None
     functions: frozenset[str] = frozenset()
     printing: Any = None
+    nargs: int = 1
+    mesh: Any = None
+    scope: str | None = None
+    varying: Any = None
+    places: Any = None
+    take_consts: Any = None
+    whole: Any = None
 
     def __init__(self, name: str):
         self.name = name

@@ -4,6 +4,7 @@ from __future__ import annotations
 import functools
 import itertools
 import random
+import typing
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +15,7 @@ import numjet as nj
 import numjet.numpy as jnp
 from numjet import lax
 from numjet.core.aval import ShapedArray
+from numjet.core.op import Op
 from numjet.core.primitive import Primitive
 from numjet.interpreters import ad, batching, mlir, partial_eval, xla
 
@@ -137,6 +139,11 @@ def test_a_missing_rule_is_named(rule: str) -> None:
     with pytest.raises(NotImplementedError, match=f"(?s){text}"):
         use(bare(*rules).bind)
     assert use(bare(*rules, rule, "impl", "types").bind) is not None
+
+
+def test_primitives_have_what_operations_have() -> None:
+    names = [name for name in typing.get_type_hints(Op) if not name.startswith("_")]
+    assert len(names) > 30 and [name for name in names if not hasattr(Primitive("new"), name)] == []
 
 
 def test_an_impl_alone_evaluates() -> None:

@@ -25,6 +25,7 @@ NEVER = {
     "mesh_cast": "changes a type that names axes of a mesh",
     "custom_partitioning": "says by a Python function how several devices share the work",
     "inspect_sharding": "tells a Python function where a value is",
+    **dict.fromkeys(("inside", "filled", "from_end"), "stands in programs for many sizes, whose arrays are padded"),
     "bind_size": "stands in bodies of programs with computed sizes, which are padded before they are compiled",
     "check_sizes": "stands in bodies of programs with computed sizes",
     "expect_size": "stands in bodies of programs with computed sizes",

@@ -11,42 +11,68 @@ from collections.abc import Sequence
 from numjet.cpu.analysis.front_rows import from_zero
 from numjet.cpu.ir.nodes import Buffer, Expr, For, Function, If, Stmt, Store
 from numjet.cpu.ir.rewrite import Rewrite
-from numjet.cpu.ir.traversal import bulk_reads, loaded, map_operands, nodes, operands, walk, writes, written
+from numjet.cpu.ir.traversal import bulk_reads, expressions, loaded, map_operands, nodes, operands, walk, writes, written
 from numjet.cpu.passes.manager import Context, Pass
+from numjet.foundation.record import Fields, default_factory
 
 MOST_NODES = 24   # of an expression that is computed again
 
 
+class _Uses(Fields):
+    """What a function does with one temporary: the statements outside of others that write it, all that do, whether one reads
+    it as a whole, and the loads in loops."""
+    makers: list[Stmt] = default_factory(list)
+    writers: list[Stmt] = default_factory(list)
+    whole: bool = False
+    loads: list[Expr] = default_factory(list)
+
+
 def compute_again(function: Function) -> None:
     """Replaces reads of single elements of temporaries, and reads in branches of the program, in place."""
-    loops = [s for s in function.body if any(isinstance(inner, For) for inner in walk([s])) and not isinstance(s, If)]
-    readers = [s for s in function.body if not any(s is loop for loop in loops)]
+    readers = [s for s in function.body if not _is_loop(s)]
     read = {b for s in walk(readers) for b in loaded(operands(s)) if b.kind == "temp"}
     if not read:
         return
     constant = frozenset((*function.inputs, *function.consts)) - written(function.body)
-    for buffer in sorted(read, key=lambda b: b.name):
-        found = _maker(function.body, loops, buffer, constant)
-        if found is not None:
-            _replace(function, buffer, *found, readers)
+    found = {b: _made(uses, b, constant) for b, uses in _uses(function.body, read).items()}
+    known = {b: made for b, made in found.items() if made is not None}
+    if known:
+        _replace(function, known, readers)
 
 
-def _maker(body: Sequence[Stmt], loops: Sequence[Stmt], buffer: Buffer, constant: frozenset[Buffer]
-           ) -> tuple[Expr, Expr] | None:
+def _is_loop(stmt: Stmt) -> bool:
+    """Whether a statement is, or has, a loop that is run as a rule."""
+    return not isinstance(stmt, If) and any(isinstance(inner, For) for inner in walk([stmt]))
+
+
+def _uses(body: Sequence[Stmt], buffers: set[Buffer]) -> dict[Buffer, _Uses]:
+    found = {b: _Uses() for b in buffers}
+    for top in body:
+        for s in walk([top]):
+            for b in buffers.intersection(writes(s)):
+                found[b].writers.append(s)
+                if not any(top is maker for maker in found[b].makers[-1:]):
+                    found[b].makers.append(top)
+            for b in buffers.intersection(bulk_reads(s)):
+                found[b].whole = True
+        if _is_loop(top):
+            for e in nodes(expressions([top])):
+                if e.op == "load" and e.attr in buffers:
+                    found[e.attr].loads.append(e)
+    return found
+
+
+def _made(uses: _Uses, buffer: Buffer, constant: frozenset[Buffer]) -> tuple[Expr, Expr] | None:
     """(i, the element of number i) of a temporary that one loop computes from constant memory, and that of all loops only its
     iterations read."""
-    makers = [s for s in body if any(buffer in writes(inner) for inner in walk([s]))]
-    maker = makers[0] if len(makers) == 1 else None
+    if len(uses.makers) != 1 or len(uses.writers) != 1 or uses.whole:
+        return None
+    maker, store = uses.makers[0], uses.writers[0]
     if not isinstance(maker, For) or not from_zero(maker) or int(maker.stop.attr) != buffer.size:
         return None
-    stores = [s for s in walk([maker]) if buffer in writes(s)]
-    store = stores[0] if len(stores) == 1 else None
     if not isinstance(store, Store) or store.index is not maker.var or not any(store is s for s in maker.body):
         return None
-    if any(buffer in bulk_reads(s) for s in walk(body)):
-        return None
-    inside = [e for s in walk(loops) for e in nodes(operands(s)) if e.op == "load" and e.attr is buffer]
-    if any(e.args[0] is not maker.var for e in inside) or not _is_constant(store.value, maker.var, constant):
+    if any(e.args[0] is not maker.var for e in uses.loads) or not _is_constant(store.value, maker.var, constant):
         return None
     return maker.var, store.value
 
@@ -58,10 +84,11 @@ def _is_constant(value: Expr, var: Expr, constant: frozenset[Buffer]) -> bool:
         (e.op != "var" or e is var) and (e.op != "load" or e.attr in constant) for e in parts)
 
 
-def _replace(function: Function, buffer: Buffer, var: Expr, value: Expr, stmts: Sequence[Stmt]) -> None:
+def _replace(function: Function, known: dict[Buffer, tuple[Expr, Expr]], stmts: Sequence[Stmt]) -> None:
     def again(e: Expr) -> Expr:
-        if e.op != "load" or e.attr is not buffer:
+        if e.op != "load" or e.attr not in known:
             return e
+        var, value = known[e.attr]
         return Rewrite(function, lambda x: e.args[0] if x is var else x).expr(value)
     rewrite = Rewrite(function, again)
     for top in stmts:

@@ -45,7 +45,7 @@ def _inside_cpu(b: Any, n: Any, *, shape: tuple[int, ...], axis: int) -> Any:
 
 
 def _inside_hlo(b: Any, n: Any, *, shape: tuple[int, ...], axis: int) -> Any:
-    return b.compare("LT", b.iota(shape, axis, n.dtype), b.broadcast(n, shape, ()))
+    return b.compare("lt", b.iota(shape, axis, n.dtype), b.broadcast(n, shape, ()))
 
 
 def _batched_inside(size: int, n: Any, dim: int | None, shape: Sequence[int], axis: int) -> Any:
