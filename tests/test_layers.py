@@ -66,7 +66,7 @@ PACKAGES: dict[str, set[str]] = {
     "llvmlite": {"cpu"},
     "jaxlib": {"xla"},
     "jax": set(),
-    "sklearn": {"demo"},
+    "sklearn": set(),
     "matplotlib": {"demo"},
     "tqdm": {"api", "demo"},
 }

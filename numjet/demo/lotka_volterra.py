@@ -16,12 +16,11 @@ from importlib import resources
 from typing import Any, NamedTuple
 
 import numpy as np
-from tqdm import tqdm
 
 import numjet as nj
 import numjet.numpy as jnp
 from numjet import lax, tree
-from numjet.demo import adam
+from numjet.demo import adam, bars
 
 STEPS_PER_YEAR = 20
 CALLS, UPDATES_PER_CALL, RATE = 16, 100, 0.02
@@ -150,7 +149,7 @@ def fit(calls: int = CALLS) -> Fit:
     models = Model(*jnp.array(STARTS.T, jnp.float32))
     state = nj.vmap(adam.start)(models)
     seconds = []
-    bar = tqdm(range(calls), desc="lotka-volterra", unit_scale=UPDATES_PER_CALL, unit="update")
+    bar = bars.bar(range(calls), desc="lotka-volterra", unit_scale=UPDATES_PER_CALL, unit="update")
     for _ in bar:
         began = time.perf_counter()
         models, state, values = nj.block_until_ready(descend(models, state, log_pelts))
