@@ -13,6 +13,7 @@ from numjet.cpu.ir.nodes import CALLBACK, KERNEL_STATUS, Call
 from numjet.cpu.ir.traversal import walk
 from numjet.cpu.kernels import blas, lapack, symbols
 from numjet.cpu.native_code import jit
+from numjet.foundation.config import config
 from numjet.foundation.record import Record
 
 NO_MEMORY = KERNEL_STATUS + 1   # the status of a kernel without memory
@@ -24,13 +25,15 @@ class Standalone(Record):
 
     code: an object file, which defines `int64 symbol(char** ins, char** outs, char* scratch, int64* info)`. constants: by
     symbol, to be put beside it. support: (name, name of a kernel) of functions that the code generator calls and old compilers
-    lack. routines: (number, code, name) of all that LAPACK brings, empty if no kernel needs it; else `blas` is the library.
+    lack. kernels: the widest instruction set that kernels use, as native/simd/choice.h names it. routines: (number, code, name)
+    of all that LAPACK brings, empty if no kernel needs it; else `blas` is the library.
     """
     symbol: str
     code: bytes
     scratch_bytes: int
     constants: dict[str, np.ndarray]
     support: Sequence[tuple[str, str]]
+    kernels: str
     routines: Sequence[tuple[int, int, str]]
     blas: Path | None
     integer_bytes: int
@@ -47,9 +50,11 @@ def standalone(closed: ClosedJaxpr, name: str, instruction_set: str) -> Standalo
     names, arrays = llvm.constant_symbols(function)
     constants = dict(zip(names, arrays, strict=True))
     support = [(f"__{s}", f"nj_{s}") for s in symbols.HALF_SUPPORT]
+    widest = config.numjet_instruction_set if instruction_set == "native" else instruction_set
+    kernels = {"baseline": "portable", "avx2": "avx2"}.get(widest, "avx512")
     if not any(s.symbol in lapack.KERNELS for s in calls):
-        return Standalone(function.name, code, function.scratch_bytes, constants, support, (), None, 0)
+        return Standalone(function.name, code, function.scratch_bytes, constants, support, kernels, (), None, 0)
     library, pattern = blas.library()
     routines = [(k, c, pattern.format(routine)) for k, c, routine in lapack.routines()]
-    return Standalone(function.name, code, function.scratch_bytes, constants, support, routines, Path(library._name),
+    return Standalone(function.name, code, function.scratch_bytes, constants, support, kernels, routines, Path(library._name),
                       blas.integer_bytes(pattern))

@@ -106,6 +106,8 @@ class NativeLibrary(Record):
             f'extern "C" int64_t program(void**, void**, void*, int64_t*) __asm__("{p.symbol}");',
             'extern "C" int64_t nj_lapack_set(int64_t, int64_t, int64_t, const void*);', *setup,
             "namespace nj { void set_thread_count(int count); }",
+            "namespace nj { enum class Simd { portable, avx2, avx512 }; bool limit_simd(Simd); }",
+            f"static const bool limited = nj::limit_simd(nj::Simd::{p.kernels});",
             '#define EXPORT extern "C" __attribute__((visibility("default")))',
             f"EXPORT {self._declaration()} {{", f"  void* ins[] = {{{ins}}};", f"  void* outs[] = {{{outs}}};",
             "  int64_t info[8] = {};", "  void* scratch = nullptr;",
@@ -153,7 +155,8 @@ def export_native(fun: Callable[..., Any], *, name: str | None = None,
     Args:
       fun: the function, jitted or not. Static arguments are compiled in.
       name: of the C function; default: that of `fun`.
-      instruction_set: "native" (that of this machine), "avx512", "avx2" or "baseline" (any x86-64).
+      instruction_set: "native" (that of this machine), "avx512", "avx2" or "baseline" (any x86-64), for kernels,
+        too: the bits of results are those of numjet with the flag `numjet_instruction_set`.
 
     Raises NotImplementedError for programs that call Python, for dtypes without a C type, and on systems other than Linux;
     ValueError for names that C does not have.
