@@ -2,8 +2,9 @@
 
     python -m benchmarks.gallery --jax-python PATH --page gallery-times.md
 
-Each example runs in a process of its own, one package right after the other. First calls compile; the time is the least of
-up to five later ones. An example that uses what only numjet has shows no time for JAX.
+Each example runs in a process of its own, one package right after the other, and once, as its reader runs it: the time holds
+tracing and compilation. Later calls are not compared, as `run()` has no arguments: numjet keeps what follows from constants. An
+example that uses what only numjet has shows no time for JAX.
 """
 from __future__ import annotations
 
@@ -16,7 +17,6 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from benchmarks.goals import show
 from benchmarks.run import machine
@@ -25,13 +25,6 @@ ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = ROOT / "examples" / "gallery"
 _IMPORTS = ((r"^import numjet as nj$", "import jax as nj"), (r"^import numjet\.numpy as jnp$", "import jax.numpy as jnp"),
             (r"^from numjet\b", "from jax"))
-
-
-class Times(NamedTuple):
-    """Seconds of the first call and of the best later one."""
-
-    first: float
-    later: float
 
 
 def prelude(source: str) -> str:
@@ -49,37 +42,33 @@ def for_jax(source: str) -> str:
     return source
 
 
-def measure(path: Path, jax: bool) -> Times:
-    """Runs in the process of an example."""
+def measure(path: Path, jax: bool) -> float:
+    """Seconds of the first call; runs in the process of an example."""
     source = prelude(path.read_text(encoding="utf8"))
     names: dict = {"__name__": "example"}
     exec(compile(for_jax(source) if jax else source, str(path), "exec"), names)
-    taken: list[float] = []
-    while len(taken) < 2 or (len(taken) < 6 and sum(taken) < 10):
-        start = time.perf_counter()
-        names["nj"].block_until_ready(names["run"]())
-        taken.append(time.perf_counter() - start)
-    return Times(taken[0], min(taken[1:]))
+    start = time.perf_counter()
+    names["nj"].block_until_ready(names["run"]())
+    return time.perf_counter() - start
 
 
-def in_process(python: str, path: Path, package: str) -> Times | None:
-    """The times of an example in another process; None if it does not run there."""
+def in_process(python: str, path: Path, package: str) -> float | None:
+    """The time of an example in another process; None if it does not run there."""
     command = [python, "-W", "ignore", "-m", "benchmarks.gallery", "--one", str(path), "--package", package]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600)
     if done.returncode:
         if package == "numjet":
             raise RuntimeError(f"{path.name} failed:\n{done.stderr[-2000:]}")
         return None
-    return Times(*json.loads(done.stdout.splitlines()[-1]))
+    return float(json.loads(done.stdout.splitlines()[-1]))
 
 
 def title(path: Path) -> str:
     return (ast.get_docstring(ast.parse(path.read_text(encoding="utf8"))) or path.stem).splitlines()[0]
 
 
-def row(path: Path, own: Times, other: Times | None) -> str:
-    cells = [title(path), show(own.first), show(own.later)]
-    cells += [show(other.first), show(other.later), f"{other.later / own.later:.3g}"] if other else ["", "", ""]
+def row(path: Path, own: float, other: float | None) -> str:
+    cells = [title(path), show(own), *((show(other), f"{other / own:.3g}") if other else ("", ""))]
     return "| " + " | ".join(cells) + " |"
 
 
@@ -87,8 +76,8 @@ def page(rows: Sequence[str], machine: str) -> str:
     return "\n".join((
         "# Times of the gallery", "",
         "What `run()` of each example of the gallery (`examples/gallery`) takes, on numjet and, with its imports exchanged, on "
-        "JAX: the first call, which compiles, and the best of up to five later ones.", "", machine, "",
-        "| example | numjet, first | later | JAX, first | later | JAX / numjet |", "|---|---:|---:|---:|---:|---:|", *rows, "",
+        "JAX: one call in a new process, with tracing and compilation.", "", machine, "",
+        "| example | numjet | JAX | JAX / numjet |", "|---|---:|---:|---:|", *rows, "",
         "Written by `python -m benchmarks.gallery --jax-python PATH --page gallery-times.md`. Examples without a time for "
         "JAX use functions that JAX does not have.", ""))
 
