@@ -27,7 +27,8 @@ template <class T> constexpr bool kMasksOnly = false;
 #endif
 
 template <class V, int R, int C, int rows> constexpr void fill(Kernel& kernel) {
-  kernel.micro[R][C][0] = micro<V, R, C, kMasksOnly<typename V::Element> && R < rows>;
+  constexpr bool masked = R < rows && kMasksOnly<typename V::Element>;
+  kernel.micro[R][C][0] = micro<V, R, C, masked>;
   kernel.micro[R][C][1] = micro<V, R, C, true>;
   if constexpr (C > 1) fill<V, R, C - 1, rows>(kernel);
   else if constexpr (R > 1) fill<V, R - 1, 2, rows>(kernel);

@@ -125,20 +125,20 @@ template <class T> using Same = T;
 
 // By kind, then code: no bools and halves; complex numbers are only added. `Signed<T>`: what integers are computed as.
 #define NJ_SCANS(Op, Signed, wide32, wide64) \
-  {nullptr,                          \
-   scan<Signed<int8_t>, Op, 1>,      \
-   scan<Signed<int16_t>, Op, 1>,     \
-   scan<Signed<int32_t>, Op, 1>,     \
-   scan<Signed<int64_t>, Op, 1>,     \
-   scan<uint8_t, Op, 1>,             \
-   scan<uint16_t, Op, 1>,            \
-   scan<uint32_t, Op, 1>,            \
-   scan<uint64_t, Op, 1>,            \
-   nullptr,                          \
-   nullptr,                          \
-   scan<float, Op, 1>,               \
-   scan<double, Op, 1>,              \
-   wide32,                           \
+  {nullptr,                                  \
+   scan<Signed<int8_t>, Op, 1>,              \
+   scan<Signed<int16_t>, Op, 1>,             \
+   scan<Signed<int32_t>, Op, 1>,             \
+   scan<Signed<int64_t>, Op, 1>,             \
+   scan<uint8_t, Op, 1>,                     \
+   scan<uint16_t, Op, 1>,                    \
+   scan<uint32_t, Op, 1>,                    \
+   scan<uint64_t, Op, 1>,                    \
+   nullptr,                                  \
+   nullptr,                                  \
+   scan<float, Op, 1>,                       \
+   scan<double, Op, 1>,                      \
+   wide32,                                   \
    wide64}
 extern const prefix::Scan prefix_scans[prefix::kind_count][kCommonCodes];
 const prefix::Scan prefix_scans[prefix::kind_count][kCommonCodes] = {

@@ -438,8 +438,7 @@ def _out_of_bounds(eqn: JaxprEqn, ins: Sequence[Any]) -> tuple[Any, Callable[[],
         indices = ins[1]
     aval = aval_of(indices)
     dtype = np.dtype(np.int32) if aval.dtype.itemsize < 4 or aval.dtype == np.uint32 else aval.dtype
-    indices = cast(indices, dtype)
-    indices = stop_gradient(indices)
+    indices = stop_gradient(cast(indices, dtype))
     return _any(_outside(indices, limits)), lambda: _first_index(indices, _outside(indices, limits), axes)
 
 

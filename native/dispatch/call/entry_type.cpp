@@ -80,7 +80,8 @@ bool check_executable(const Entry* entry) {
   }
   for (size_t k = 0; k < wanted; ++k) {
     const size_t from = plan->kept[k], count = plan->infos.size();
-    const AvalInfo *input = executable->plan->ins[k], *leaf = from < count ? plan->infos[from] : plan->fixed[from - count]->info;
+    const AvalInfo *input = executable->plan->ins[k],
+                   *leaf = from < count ? plan->infos[from] : plan->fixed[from - count]->info;
     if (same_layout(input, leaf)) continue;
     PyErr_Format(PyExc_TypeError, "Entry: input %zu of %U is %s, but leaf %u is %s", k, executable->name.get(),
                  describe(input).c_str(), unsigned(plan->kept[k]), describe(leaf).c_str());
@@ -188,8 +189,8 @@ PyRef device_of(const Entry* entry, PyObject* given) {
 }
 
 PyObject* new_entry(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
-  static const char* names[] = {"executable", "kept", "donated", "in_avals", "out_treedef", "out_plan", "device", "fixed",
-                                nullptr};
+  static const char* names[] = {"executable", "kept",   "donated", "in_avals", "out_treedef",
+                                "out_plan",   "device", "fixed",   nullptr};
   PyObject *executable, *kept, *donated, *avals, *treedef, *out_plan, *device = Py_None, *fixed = nullptr;
   if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO!O!O!OO!|OO!:Entry", const_cast<char**>(names), &executable, &PyTuple_Type,
                                    &kept, &PyTuple_Type, &donated, &PyTuple_Type, &avals, &treedef, &PyTuple_Type, &out_plan,
@@ -206,8 +207,8 @@ PyObject* new_entry(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   if (!entry->device) return nullptr;
   entry->treedef = PyRef::share(treedef == Py_None ? nullptr : treedef);
   EntryPlan* plan = entry->plan.get();
-  bool good = read_avals(avals, plan->infos) && read_fixed(fixed, plan) && read_kept(kept, donated, plan) && check_executable(entry) &&
-              read_out_plan(out_plan, plan) && read_structure(treedef, plan);
+  bool good = read_avals(avals, plan->infos) && read_fixed(fixed, plan) && read_kept(kept, donated, plan) &&
+              check_executable(entry) && read_out_plan(out_plan, plan) && read_structure(treedef, plan);
   return good ? self.release() : nullptr;
 }
 

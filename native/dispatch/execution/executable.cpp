@@ -57,6 +57,17 @@ void set_room(ExecutablePlan* plan) {
   for (const AvalRef& out : plan->outs) plan->room.push_back(out->nbytes);
 }
 
+// An executable of which all is still to be filled in; null with an error set if there is no memory.
+PyRef empty_executable(PyTypeObject* type) {
+  PyRef self(type->tp_alloc(type, 0));
+  if (!self) return self;
+  Executable* executable = as_executable(self.get());
+  construct(executable->plan, executable->on_error, executable->keepalive, executable->device, executable->name,
+            executable->on_second_call, executable->base);
+  executable->plan = std::make_unique<ExecutablePlan>();
+  return self;
+}
+
 PyObject* new_executable(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   static const char* names[] = {"address",  "in_avals",  "out_avals", "scratch_bytes", "aliases", "cost_ns",
                                 "on_error", "keepalive", "device",    "name",          nullptr};
@@ -74,12 +85,9 @@ PyObject* new_executable(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   if (!PyCallable_Check(on_error)) {
     return PyErr_Format(PyExc_TypeError, "Executable: on_error must be callable, got %R", on_error);
   }
-  PyRef self(type->tp_alloc(type, 0));
+  PyRef self = empty_executable(type);
   if (!self) return nullptr;
   Executable* executable = as_executable(self.get());
-  construct(executable->plan, executable->on_error, executable->keepalive, executable->device, executable->name,
-            executable->on_second_call, executable->base);
-  executable->plan = std::make_unique<ExecutablePlan>();
   ExecutablePlan* plan = executable->plan.get();
   plan->code = reinterpret_cast<MachineCode>(static_cast<uintptr_t>(address));
   plan->scratch_bytes = size_t(scratch_bytes);
@@ -276,12 +284,9 @@ PyObject* view(PyObject* self, PyObject* args) {
     return nullptr;
   }
   Executable* base = with_code(as_executable(self));
-  PyRef made(Py_TYPE(self)->tp_alloc(Py_TYPE(self), 0));
+  PyRef made = empty_executable(Py_TYPE(self));
   if (!made) return nullptr;
   Executable* executable = as_executable(made.get());
-  construct(executable->plan, executable->on_error, executable->keepalive, executable->device, executable->name,
-            executable->on_second_call, executable->base);
-  executable->plan = std::make_unique<ExecutablePlan>();
   ExecutablePlan* plan = executable->plan.get();
   plan->code = base->plan->code.load();
   plan->scratch_bytes = base->plan->scratch_bytes;
@@ -300,9 +305,11 @@ PyObject* view(PyObject* self, PyObject* args) {
 
 PyMethodDef methods[] = {
     {"view", method<view>(), METH_VARARGS,
-     PyDoc_STR("view(in_avals, out_avals, copied, whole, cost_ns): an executable that runs the same code on arrays of other sizes, of "
-               "which the code must neither read nor write more, but for inputs that are `copied` to the front of memory for what "
-               "this one's have, and outputs that are `whole`, which get as much.")},
+     PyDoc_STR(
+         "view(in_avals, out_avals, copied, whole, cost_ns): an executable that runs the same code on arrays of other sizes, "
+         "of "
+         "which the code must neither read nor write more, but for inputs that are `copied` to the front of memory for what "
+         "this one's have, and outputs that are `whole`, which get as much.")},
     {"set_effects", method<set_effects>(), METH_NOARGS,
      PyDoc_STR("Tells that a run can be seen from outside: such programs run in the order in which they were called.")},
     {"set_open_ended", method<set_open_ended>(), METH_NOARGS,

@@ -3,32 +3,22 @@
 An object may change, but a function that names it only to read attributes `config.width` depends on these alone. So a traced
 function is cached with the attributes instead.
 """
-
 from __future__ import annotations
 
 import dis
+import functools
 import sys
 import types
 from collections.abc import Iterator
 from typing import Any
 
 _READS = frozenset({"LOAD_ATTR", "LOAD_METHOD"})
-_found: dict[types.CodeType, dict[str, frozenset[str] | None]] = {}
-_MOST = 4096
 
 
+@functools.lru_cache(maxsize=4096)
 def attribute_uses(code: types.CodeType) -> dict[str, frozenset[str] | None]:
     """The attributes that a function, and the functions within it, read of each name from outside; None where the name is used
     in another way, too."""
-    known = _found.get(code)
-    if known is None:
-        if len(_found) >= _MOST:
-            _found.clear()
-        known = _found[code] = _uses(code)
-    return known
-
-
-def _uses(code: types.CodeType) -> dict[str, frozenset[str] | None]:
     uses: dict[str, frozenset[str] | None] = {}
     for name, attribute in _mentions(code):
         before = uses.get(name, frozenset())

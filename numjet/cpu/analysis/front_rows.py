@@ -4,9 +4,10 @@ For the passes about iteration limits (`limits.py`, `limited_loops.py`, `short_b
 """
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
-from numjet.cpu.ir.nodes import Buffer, Call, Expr, For, Function
+from numjet.cpu.ir.nodes import INT64, Buffer, Call, Expr, Exprs, For, Function
 from numjet.cpu.ir.traversal import upper_bound, written
 from numjet.cpu.kernels.products import CODES, POINTERS
 
@@ -17,7 +18,31 @@ class Rows(NamedTuple):
     n: Expr
     size: int
     less: int = 0
+
+
 Need = Rows | None  # None: all elements
+
+
+class Mask(NamedTuple):
+    """The condition start + step * i + others < n * factor, in a loop over i that knows the others."""
+
+    n: Expr
+    factor: int
+    step: int
+    start: int
+    others: tuple[tuple[Expr, int], ...]
+
+    def first_false(self, exprs: Exprs) -> Expr:
+        """The first iteration in which it does not hold."""
+        left = exprs.prim("sub", times(exprs, self.n, self.factor), exprs.index(self.start - self.step + 1))
+        for term, factor in self.others:
+            left = exprs.prim("sub", left, exprs.prim("mul", term, exprs.index(factor)))
+        return exprs.prim("div", left, exprs.index(self.step))
+
+
+def alike(masks: Iterable[Mask]) -> bool:
+    """Whether masks differ in their starts only."""
+    return len({m._replace(start=0) for m in masks}) <= 1
 
 
 def both(a: Rows, b: Rows) -> Rows:
@@ -47,6 +72,18 @@ def multiple(x: Expr, sizes: set[Buffer]) -> tuple[Expr, int] | None:
         x = x.args[0]
     known = x.op == "load" and x.attr in sizes and x.args[0].op == "const"
     return (x, factor) if known and factor > 0 else None
+
+
+def times(exprs: Exprs, n: Expr, factor: int) -> Expr:
+    """n * factor as an index."""
+    return exprs.prim("mul", exprs.convert(n, INT64), exprs.index(factor))
+
+
+def unconverted(x: Expr) -> Expr:
+    """An integer before conversions to other integers."""
+    while x.op == "convert" and x.args[0].dtype.kind == "i":
+        x = x.args[0]
+    return x
 
 
 def from_zero(loop: For) -> bool:

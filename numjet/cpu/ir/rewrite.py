@@ -1,9 +1,10 @@
-"""Bottom-up rewriting of the expressions in statements; each distinct expression is rewritten once."""
+"""Bottom-up rewriting of the expressions in statements, each distinct one once; and copies of statements."""
 from __future__ import annotations
 
-from collections.abc import Callable
+import copy
+from collections.abc import Callable, Mapping, Sequence
 
-from numjet.cpu.ir.nodes import Expr, Function, Stmt
+from numjet.cpu.ir.nodes import Expr, For, Function, Let, Stmt
 from numjet.cpu.ir.traversal import map_operands, postorder, walk
 
 
@@ -28,3 +29,18 @@ class Rewrite:
         """Replaces all expressions of a block in place."""
         for stmt in walk(block):
             map_operands(stmt, self.expr)
+
+
+def copied(block: Sequence[Stmt], names: Mapping[int, Expr], expr: Callable[[Expr], Expr]) -> list[Stmt]:
+    """Copies of statements without blocks other than loops without carries. names: new variables, by the ids of those that the
+    statements bind; expr: an expression in terms of these."""
+    made = []
+    for stmt in block:
+        new = copy.copy(stmt)
+        map_operands(new, expr)
+        if isinstance(new, For | Let):
+            new.var = names[new.var.id]
+        if isinstance(new, For):
+            new.body, new.carries = copied(new.body, names, expr), []
+        made.append(new)
+    return made

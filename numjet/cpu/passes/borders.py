@@ -10,13 +10,13 @@ Source: M. Wolfe, "High Performance Compilers for Parallel Computing" (1996), in
 """
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from numjet.cpu.analysis.affine import AffineForms
 from numjet.cpu.ir.nodes import BOOL, INT64, Comment, Expr, Exprs, For, Function, Let, Stmt, Store
-from numjet.cpu.ir.rewrite import Rewrite
-from numjet.cpu.ir.traversal import binds, blocks, expressions, map_operands, nodes, postorder
+from numjet.cpu.ir.rewrite import Rewrite, copied
+from numjet.cpu.ir.traversal import binds, blocks, expressions, nodes, postorder
 from numjet.cpu.lowering.scalar_folding import fold
 from numjet.cpu.passes.manager import Pass
 
@@ -80,31 +80,20 @@ def _part(loop: For, begin: int, end: int, stop: int, thresholds: dict[Expr, Thr
     """The iterations of a loop from `begin` to `end`, in which comparisons that do not change are constants."""
     bound = lambda op, x, at: fold(exprs, op, [x, exprs.index(at)])
     start = loop.start if begin == 0 else bound("max", loop.start, begin)
-    new = exprs.var(INT64, "i")
-    known: dict[Expr, Expr] = {loop.var: new}
-    for e, (at, below) in thresholds.items():
-        if at <= begin or at >= end:
-            known[e] = exprs.const((at >= end) == below, BOOL)
-    body = _copied(loop.body, known, exprs)
-    return loop.replace(var=new, start=start, stop=loop.stop if end == stop else bound("min", loop.stop, end), body=body)
+    names = {var.id: exprs.var(var.dtype, "i") for var in (loop.var, *(v for s in loop.body for v in binds(s)))}
+    known = {e.id: exprs.const((t.at >= end) == t.below, BOOL) for e, t in thresholds.items() if not begin < t.at < end}
+    body = copied(loop.body, names, _replacing({**names, **known}, exprs))
+    stop_here = loop.stop if end == stop else bound("min", loop.stop, end)
+    return loop.replace(var=names[loop.var.id], start=start, stop=stop_here, body=body)
 
 
-def _copied(block: Sequence[Stmt], known: dict[Expr, Expr], exprs: Exprs) -> list[Stmt]:
-    """Statements with some expressions replaced, and variables of their own."""
-    known.update({var: exprs.var(var.dtype) for stmt in block for var in binds(stmt)})
-    done: dict[int, Expr] = {e.id: by for e, by in known.items()}
-
+def _replacing(done: dict[int, Expr], exprs: Exprs) -> Callable[[Expr], Expr]:
+    """What simplifies expressions in which others, by their ids, are known."""
     def replaced(expr: Expr) -> Expr:
         for e in postorder([expr], done):
             done[e.id] = _simplified(e, [done[a.id] for a in e.args], exprs)
         return done[expr.id]
-
-    copies = [type(s)(**vars(s)) for s in block]
-    for stmt in copies:
-        if isinstance(stmt, Let):
-            stmt.var = known[stmt.var]
-        map_operands(stmt, replaced)
-    return copies
+    return replaced
 
 
 def _simplified(e: Expr, args: list[Expr], exprs: Exprs) -> Expr:
@@ -155,7 +144,7 @@ def _choose_addresses(loop: For, function: Function, forms: AffineForms) -> None
         cond, yes, no = e.args
         if not (_masked_by(yes, cond) and no.op == "load" and no.attr is yes.attr and _masked_by(no, None, cond)):
             return e
-        distance = fixed_distance(yes.args[0], no.args[0], forms)
+        distance = _fixed_distance(yes.args[0], no.args[0], forms)
         if distance is None or not inside.isdisjoint(nodes([cond])):
             return e
         offset = exprs.prim("select", cond, exprs.index(distance), exprs.index(0))
@@ -171,7 +160,7 @@ def _masked_by(e: Expr, mask: Expr | None, inverse: Expr | None = None) -> bool:
     return found is mask if mask is not None else found.op == "not" and found.args[0] is inverse
 
 
-def fixed_distance(i: Expr, j: Expr, forms: AffineForms) -> int | None:
+def _fixed_distance(i: Expr, j: Expr, forms: AffineForms) -> int | None:
     """i - j, where that is a number."""
     one, other = forms.split(i), forms.split(j)
     same = dict(one.terms) == dict(other.terms)

@@ -5,13 +5,12 @@ one whose iterations are inside as a whole, without masks, and one for the rest.
 """
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterable, Sequence
 
 from numjet.cpu.analysis.affine import AffineForms
-from numjet.cpu.analysis.front_rows import from_zero, multiple, unclamped
+from numjet.cpu.analysis.front_rows import Mask, alike, from_zero, multiple, unclamped, unconverted
 from numjet.cpu.ir.nodes import INT64, Buffer, Call, Comment, Expr, Exprs, For, Function, Let, Stmt, Store
-from numjet.cpu.ir.rewrite import Rewrite
+from numjet.cpu.ir.rewrite import Rewrite, copied
 from numjet.cpu.ir.traversal import binds, blocks, map_operands, nodes, operands, postorder, upper_bound, walk
 from numjet.cpu.passes.limits import Limits
 from numjet.cpu.passes.manager import Pass
@@ -89,7 +88,7 @@ class _Limiting:
         for e in nodes(_roots(loop)):
             if e.op == "select":
                 held = e.args[0]
-                if held.op == "lt" and _unconverted(held.args[0]) is loop.var and multiple(held.args[1], self.sizes) == bound:
+                if held.op == "lt" and unconverted(held.args[0]) is loop.var and multiple(held.args[1], self.sizes) == bound:
                     known[e.id] = e.args[1]
             elif e.op in ("min", "max") and self.limits.mirrored(unclamped(e), loop.var) == bound:
                 known[e.id] = unclamped(e)
@@ -106,12 +105,6 @@ def _roots(loop: For) -> list[Expr]:
     """The expressions that iterations evaluate."""
     own = [x for c in loop.carries for x in (c.next, c.term) if x is not None]
     return [*own, *(e for stmt in walk(loop.body) for e in operands(stmt))]
-
-
-def _unconverted(x: Expr) -> Expr:
-    while x.op == "convert" and x.args[0].dtype.kind == "i":
-        x = x.args[0]
-    return x
 
 
 def _replacing(function: Function, known: dict[int, Expr]) -> Callable[[Expr], Expr]:
@@ -145,7 +138,7 @@ class _Moved:
         """The loads in a selection whose index is that which the mask compares, times a size, plus something below that; with
         the sizes."""
         loads = [e for e in nodes([chosen.args[1]]) if e.op == "load"]
-        return [(e, found[0]) for e in loads if (found := self._row(e.args[0], _unconverted(chosen.args[0].args[0])))]
+        return [(e, found[0]) for e in loads if (found := self._row(e.args[0], unconverted(chosen.args[0].args[0])))]
 
     def _row(self, index: Expr, place: Expr) -> tuple[int, int, list[tuple[Expr, int]]] | None:
         """(size, constant, terms) of what an index is beyond a place times size."""
@@ -167,10 +160,10 @@ class _Moved:
         def rule(e: Expr) -> Expr:
             if e.op != "select" or e.args[0].id not in masks:
                 return e
-            inside = make("min", _unconverted(e.args[0].args[0]), self.last)
+            inside = make("min", unconverted(e.args[0].args[0]), self.last)
             known: dict[int, Expr] = {}
             for load, _ in self.rows(e):
-                row = self._row(load.args[0], _unconverted(e.args[0].args[0]))
+                row = self._row(load.args[0], unconverted(e.args[0].args[0]))
                 assert row is not None
                 size, beyond, left = row
                 place = make("add", make("mul", inside, index(size)), index(beyond)) if size > 1 or beyond else inside
@@ -196,17 +189,7 @@ def _whole_iterations(exprs: Exprs, forms: AffineForms, loop: For, sizes: set[Bu
     if not found or None in found:
         return None
     ends = [end for end in found if end is not None]
-    n, factor, step, _, others = ends[0]
-    if any((e[0], e[1], e[2], e[4]) != (n, factor, step, others) for e in ends):
-        return None
-    make, index = exprs.prim, exprs.index
-    left = make("sub", make("mul", exprs.convert(n, INT64), index(factor)), index(max(e[3] for e in ends) - step + 1))
-    for term, scale in others:
-        left = make("sub", left, make("mul", term, index(scale)))
-    return make("div", left, index(step)), masks
-
-
-End = tuple[Expr, int, int, int, tuple[tuple[Expr, int], ...]]
+    return (max(ends, key=lambda end: end.start).first_false(exprs), masks) if alike(ends) else None
 
 
 def _masks(loop: For) -> list[Expr]:
@@ -216,13 +199,12 @@ def _masks(loop: For) -> list[Expr]:
 
 
 def _last(forms: AffineForms, mask: Expr, var: Expr, spreads: dict[int, int], inside: Iterable[int], sizes: set[Buffer]
-          ) -> End | None:
-    """(n, factor, step, last, others) of a condition that holds where last + step * i + others < n * factor, for a loop over
-    i that knows the others. spreads: the greatest values of the variables of loops inside."""
+          ) -> Mask | None:
+    """A condition in the last iterations of the loops inside. spreads: the greatest values of their variables."""
     bound = multiple(mask.args[1], sizes) if mask.op == "lt" else None
-    if bound is None or _unconverted(mask.args[0]).dtype != INT64:
+    if bound is None or unconverted(mask.args[0]).dtype != INT64:
         return None
-    last, terms = forms.split(_unconverted(mask.args[0]))
+    last, terms = forms.split(unconverted(mask.args[0]))
     step, others = 0, []
     for term, factor in terms:
         if term is var:
@@ -233,28 +215,15 @@ def _last(forms: AffineForms, mask: Expr, var: Expr, spreads: dict[int, int], in
             return None
         else:
             others.append((term, factor))
-    return (*bound, step, last, tuple(sorted(others, key=lambda one: one[0].id))) if step > 0 else None
+    return Mask(*bound, step, last, tuple(sorted(others, key=lambda one: one[0].id))) if step > 0 else None
 
 
 def _copied(function: Function, loop: For, masks: set[int]) -> For:
     """A copy of a loop of updates with variables of its own, without selections by masks."""
-    exprs = function.exprs
-    names = {v.id: exprs.var(v.dtype, v.attr) for s in walk([loop]) for v in binds(s)}
+    names = {v.id: function.exprs.var(v.dtype, v.attr) for s in walk([loop]) for v in binds(s)}
     unmasked = Rewrite(function, lambda e: e.args[1] if e.op == "select" and e.args[0].id in masks else e)
     renamed = Rewrite(function, lambda e: names.get(e.id, e))
-
-    def copied(stmts: Sequence[Stmt]) -> list[Stmt]:
-        made = []
-        for stmt in stmts:
-            new = copy.copy(stmt)
-            map_operands(new, lambda e: renamed.expr(unmasked.expr(e)))
-            if isinstance(new, For | Let):
-                new.var = names[new.var.id]
-            if isinstance(new, For):
-                new.body, new.carries = copied(new.body), []
-            made.append(new)
-        return made
-    made, = copied([loop])
+    made, = copied([loop], names, lambda e: renamed.expr(unmasked.expr(e)))
     assert isinstance(made, For)
     return made
 

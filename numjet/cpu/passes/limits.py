@@ -12,15 +12,16 @@ plan as for the capacity; an iteration beyond the limit is dead whatever they do
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 from numjet.cpu.analysis.affine import AffineForms
 from numjet.cpu.analysis.front_rows import (
+    Mask,
     Need,
     Product,
     Rows,
+    alike,
     both,
     constant,
     from_zero,
@@ -28,7 +29,9 @@ from numjet.cpu.analysis.front_rows import (
     plain_product,
     pointers,
     size_inputs,
+    times,
     unclamped,
+    unconverted,
 )
 from numjet.cpu.ir.nodes import INT64, Buffer, Call, Carry, Comment, Expr, For, Function, If, Let, Stmt, Store
 from numjet.cpu.ir.traversal import nodes, operands, reads, swapped, walk, writes, written
@@ -56,16 +59,6 @@ def _roots(block: Sequence[Stmt]) -> list[Expr]:
     return [e for stmt in walk(block) for e in operands(stmt)]
 
 
-class _Mask(NamedTuple):
-    """The condition start + step * i + others + what is not negative < n * factor, for a loop over i that knows the others."""
-
-    n: Expr
-    factor: int
-    step: int
-    start: int
-    others: tuple[tuple[Expr, int], ...]
-
-
 class Limits:
     """Goes through a function backwards, and knows which elements of each buffer later statements need."""
 
@@ -83,10 +76,10 @@ class Limits:
         self.last = self._tails(_is_last)
 
     def run(self) -> None:
-        dead = []
+        dead: set[int] = set()
         for stmt in reversed(self.function.body):
             if isinstance(stmt, For) and self._dead(stmt):
-                dead.append(stmt)
+                dead.add(id(stmt))
             elif isinstance(stmt, For):
                 self._loop(stmt)
             elif isinstance(stmt, Call) and stmt.symbol == GEMM:
@@ -97,7 +90,7 @@ class Limits:
                 self._prefix(stmt)
             elif not isinstance(stmt, Comment):
                 self._need_all(b for s in walk([stmt]) for b in reads(s))
-        self.function.body[:] = [s for s in self.function.body if not any(s is d for d in dead)]
+        self.function.body[:] = [s for s in self.function.body if id(s) not in dead]
 
     def _dead(self, loop: For) -> bool:
         """Whether a loop fills copies only that nobody reads any more."""
@@ -151,7 +144,7 @@ class Limits:
         self._reads(loop, limits)
 
     def _times(self, n: Expr, factor: int, less: int = 0) -> Expr:
-        found = self.exprs.prim("mul", self.exprs.convert(n, INT64), self.exprs.index(factor))
+        found = times(self.exprs, n, factor)
         return self.exprs.prim("sub", found, self.exprs.index(less)) if less else found
 
     def _limit(self, loop: For) -> Rows | None:
@@ -238,14 +231,9 @@ class Limits:
         inside = {s.var.id: isinstance(s, For) and from_zero(s) for s in walk(loop.body) if isinstance(s, For | Let)}
         firsts = {self._first(m, loop.var, inside) for m in masks if m is not None}
         found = min((f for f in firsts if f is not None), key=lambda f: f.start, default=None)
-        if None in firsts or found is None or len({f._replace(start=0) for f in firsts if f is not None}) > 1:
+        if None in firsts or found is None or not alike(f for f in firsts if f is not None):
             return None
-        n, factor, step, start, others = found
-        make, index = self.exprs.prim, self.exprs.index
-        left = make("sub", self._times(n, factor), index(start - step + 1))
-        for term, factor in others:
-            left = make("sub", left, make("mul", term, index(factor)))
-        return make("div", left, index(step))
+        return found.first_false(self.exprs)
 
     def _updates(self, store: Store) -> list[Expr] | None:
         """The conditions under which a store changes what is there; None if it is no such update."""
@@ -260,15 +248,13 @@ class Limits:
         same = value.op == "load" and value.attr is store.buffer and value.args[0] is store.index
         return found if same and found else None
 
-    def _first(self, cond: Expr, var: Expr, inside: dict[int, bool]) -> _Mask | None:
+    def _first(self, cond: Expr, var: Expr, inside: dict[int, bool]) -> Mask | None:
         """A condition that is false from some iteration of a loop on, whatever the loops inside do. inside: which variables of
         these begin at 0."""
         bound = multiple(cond.args[1], self.sizes) if cond.op == "lt" else None
         if bound is None:
             return None
-        left = cond.args[0]
-        while left.op == "convert" and left.args[0].dtype.kind == "i":
-            left = left.args[0]
+        left = unconverted(cond.args[0])
         if left.dtype != INT64:
             return None
         constant, terms = self.forms.split(left)
@@ -277,16 +263,14 @@ class Limits:
         others = tuple(sorted(outside, key=lambda one: one[0].id))
         if step <= 0 or any(t.op != "var" or t.id in inside for t, _ in others):
             return None
-        return _Mask(*bound, step, constant, others)
+        return Mask(*bound, step, constant, others)
 
     def _bound(self, cond: Expr, var: Expr) -> tuple[Expr, int] | None:
         """(n, factor), if a condition is var < n * factor for an argument n of the program."""
         if cond.op != "lt":
             return None
         left, n = cond.args
-        while left.op == "convert" and left.args[0].dtype.kind == "i":
-            left = left.args[0]
-        return multiple(n, self.sizes) if left is var else None
+        return multiple(n, self.sizes) if unconverted(left) is var else None
 
     def _reads(self, loop: For, limits: dict[int, Rows]) -> None:
         """Notes what a loop needs. limits: those of the limited loops in it, by their variables' ids."""

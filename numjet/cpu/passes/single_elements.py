@@ -29,12 +29,13 @@ class _Uses(Fields):
 
 def compute_again(function: Function) -> None:
     """Replaces reads of single elements of temporaries, and reads in branches of the program, in place."""
-    readers = [s for s in function.body if not _is_loop(s)]
+    loops = {id(s) for s in function.body if _is_loop(s)}
+    readers = [s for s in function.body if id(s) not in loops]
     read = {b for s in walk(readers) for b in loaded(operands(s)) if b.kind == "temp"}
     if not read:
         return
     constant = frozenset((*function.inputs, *function.consts)) - written(function.body)
-    found = {b: _made(uses, b, constant) for b, uses in _uses(function.body, read).items()}
+    found = {b: _made(uses, b, constant) for b, uses in _uses(function.body, loops, read).items()}
     known = {b: made for b, made in found.items() if made is not None}
     if known:
         _replace(function, known, readers)
@@ -45,7 +46,7 @@ def _is_loop(stmt: Stmt) -> bool:
     return not isinstance(stmt, If) and any(isinstance(inner, For) for inner in walk([stmt]))
 
 
-def _uses(body: Sequence[Stmt], buffers: set[Buffer]) -> dict[Buffer, _Uses]:
+def _uses(body: Sequence[Stmt], loops: set[int], buffers: set[Buffer]) -> dict[Buffer, _Uses]:
     found = {b: _Uses() for b in buffers}
     for top in body:
         for s in walk([top]):
@@ -55,7 +56,7 @@ def _uses(body: Sequence[Stmt], buffers: set[Buffer]) -> dict[Buffer, _Uses]:
                     found[b].makers.append(top)
             for b in buffers.intersection(bulk_reads(s)):
                 found[b].whole = True
-        if _is_loop(top):
+        if id(top) in loops:
             for e in nodes(expressions([top])):
                 if e.op == "load" and e.attr in buffers:
                     found[e.attr].loads.append(e)

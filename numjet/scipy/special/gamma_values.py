@@ -61,6 +61,13 @@ def _sine(y: Any) -> Any:
     return jnp.where(even, 1, -1) * jnp.sin(math.pi * (y - whole))
 
 
+def _reflected(x: Any) -> tuple[Any, Any, Any, Any]:
+    """(x < 0, two factors of Gamma(|x|), sin(pi x) for negative x): what Euler's reflection formula takes."""
+    negative = x < 0
+    a, b = _factors(jnp.where(negative, -x, x))
+    return negative, a, b, _sine(jnp.where(negative, x, 0.5))
+
+
 @custom_jvp
 def gamma_of_double(x: Any) -> Any:
     """Gamma(x): NaN at -1, -2, ..., and infinite with the sign of x at 0. By Euler's reflection formula for negative x.
@@ -69,9 +76,7 @@ def gamma_of_double(x: Any) -> Any:
     >>> round(float(gamma_of_double(jnp.array(4.5))), 3)
     11.632
     """
-    negative = x < 0
-    a, b = _factors(jnp.where(negative, -x, x))
-    sine = _sine(jnp.where(negative, x, 0.5))
+    negative, a, b, sine = _reflected(x)
     below = math.pi / (x * jnp.where(sine == 0, math.nan, sine)) / a / b
     return jnp.where(jnp.abs(x) < _TINY, 1 / x, jnp.where(negative, -below, a * b))
 
@@ -86,8 +91,7 @@ def reciprocal_of_double(x: Any) -> Any:
     >>> round(float(reciprocal_of_double(jnp.array(4.5))), 4)
     0.086
     """
-    negative = x < 0
-    a, b = _factors(jnp.where(negative, -x, x))
+    negative, a, b, sine = _reflected(x)
     above = 1 / a / b
-    below = -(x * _sine(jnp.where(negative, x, 0.5)) * a) * b / math.pi
+    below = -(x * sine * a) * b / math.pi
     return jnp.where(jnp.abs(x) < _TINY, x, jnp.where(negative, below, above))
