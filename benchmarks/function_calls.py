@@ -1,10 +1,12 @@
 """One call of every function that computes, as text, for sweeps over all of them.
 
-In the texts `np` is the array package (numjet.numpy, jax.numpy or numpy), `lax`, `nn`, `special`, `linalg`, `signal` are the
-libraries, and single letters are the arrays of `Arrays`.
+In the texts `np` is the array package (numjet.numpy, jax.numpy or numpy), `lax`, `nn`, `random`, `image`, and SciPy's modules
+(`special`, `stats`, `linalg`, `signal`, `sfft`, `ndimage`, `interpolate`, `integrate`, `cluster`) are the libraries, and single
+letters are the arrays of `Arrays`; `random` takes the words of a threefry key from `i`.
 """
 from __future__ import annotations
 
+import re
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -171,4 +173,48 @@ SIGNAL = [
     "signal.correlate2d(a, q[:3, :3])",
 ]
 
-ALL = (*NUMPY, *LAX, *NN, *SPECIAL, *LINALG, *SIGNAL)
+_KEY = "random.wrap_key_data(i[:2].astype('uint32'))"
+_DRAWS = """bernoulli(K, 0.3, S) | bernoulli(K, x) | beta(K, x, y) | beta(K, 2.0, 3.0, S) | binomial(K, 20.0, x) | bits(K, S)
+binomial(K, 5.0, 0.3, S) | categorical(K, a) | cauchy(K, S) | chisquare(K, 3.0, S) | choice(K, x, S) | choice(K, x, S, p=y)
+choice(K, x, (x.size // 2,), replace=False) | dirichlet(K, s[:8], (x.size // 8,)) | double_sided_maxwell(K, 0.0, 1.0, S)
+exponential(K, S) | f(K, 3.0, 4.0, S) | gamma(K, 2.0, S) | gamma(K, x) | generalized_normal(K, 1.5, S) | geometric(K, 0.3, S)
+gumbel(K, S) | laplace(K, S) | loggamma(K, x) | logistic(K, S) | lognormal(K, 1.0, S) | maxwell(K, S) | normal(K, S)
+multinomial(K, 10.0, s[:8] / s[:8].sum()) | multivariate_normal(K, v, q) | orthogonal(K, q.shape[0]) | pareto(K, 2.0, S)
+permutation(K, x) | permutation(K, a, independent=True) | poisson(K, 3.0, S) | poisson(K, 40.0, S) | rademacher(K, S)
+randint(K, S, 0, 100) | randint(K, S, 0, 64) | rayleigh(K, 1.0, S) | split(K, x.size // 8) | t(K, 3.0, S) | uniform(K, S)
+triangular(K, 0.0, 0.5, 1.0, S) | truncated_normal(K, -1.0, 1.0, S) | wald(K, 1.0, S) | weibull_min(K, 1.0, 2.0, S)
+ball(K, 3, 2.0, (x.size // 8,)) | normal(K, S, np.float16) | uniform(K, S, np.bfloat16)"""
+RANDOM = [f"random.{text.strip()}".replace("K", _KEY).replace("S", "x.shape") for text in re.split(r"[|\n]", _DRAWS)]
+
+STATS = [
+    *(f"stats.{name}.{function}(x)" for name in "cauchy expon gumbel_l gumbel_r laplace logistic norm uniform".split()
+      for function in "logpdf pdf cdf logcdf sf logsf ppf isf".split() if (name, function) not in (("uniform", "logcdf"),
+                                                                                                   ("uniform", "logsf"))),
+    *(f"stats.{name}.{function}({arguments})" for name, arguments, functions in (
+        ("beta", "x, 2.0, 3.0", "logpdf pdf cdf logcdf sf logsf"), ("beta", "x, y, y", "logpdf cdf"),
+        ("chi2", "x, 3.0", "logpdf pdf cdf logcdf sf logsf"), ("gamma", "x, 2.0", "logpdf pdf cdf logcdf sf logsf"),
+        ("gamma", "x, y", "logpdf cdf"), ("pareto", "x + 1, 2.0", "logpdf pdf cdf logcdf sf logsf ppf"),
+        ("t", "x, 3.0", "logpdf pdf"), ("gennorm", "x, 1.5", "logpdf cdf"), ("vonmises", "x, 2.0", "logpdf pdf"),
+        ("truncnorm", "x, -1.0, 2.0", "logpdf pdf cdf logcdf sf logsf"), ("wrapcauchy", "x, 0.3", "logpdf pdf"),
+        ("bernoulli", "b, x", "logpmf pmf cdf"), ("bernoulli", "x, y", "ppf"), ("binom", "i, 100, x", "logpmf pmf"),
+        ("betabinom", "i, 100, x, y", "logpmf pmf"), ("geom", "i, x", "logpmf pmf"), ("nbinom", "i, 5, x", "logpmf pmf"),
+        ("poisson", "i, x", "logpmf pmf cdf")) for function in functions.split()),
+    "stats.multivariate_normal.logpdf(q, v, q)", "stats.gaussian_kde(s).evaluate(s)", "stats.rankdata(x)",
+    "stats.rankdata(i)", "stats.mode(i[:1000])", "stats.sem(x)", "stats.dirichlet.logpdf(s[:8] / s[:8].sum(), s[:8])",
+    "stats.multinomial.logpmf(i[:8], i[:8].sum(), s[:8] / s[:8].sum())",
+]
+
+IMAGE = [
+    *(f"image.resize(a, ({rows}), {method!r})" for rows in ("a.shape[0] // 2, a.shape[1] // 3", "2 * a.shape[0], 300")
+      for method in ("nearest", "linear", "cubic", "lanczos3", "lanczos5")),
+    "image.resize(a, (a.shape[0] // 2, 200), 'linear', antialias=False)",
+    "image.scale_and_translate(a, a.shape, (0, 1), np.array([0.7, 1.3]), np.array([3.5, -2.5]), 'linear')",
+]
+
+SCIPY = [
+    "sfft.dct(x)", "sfft.idct(x)", "sfft.dctn(a)", "sfft.idctn(a)", "ndimage.map_coordinates(a, [x * 9, y * 9], 1)",
+    "ndimage.map_coordinates(a, [x * 9, y * 9], 0)", "integrate.trapezoid(x)", "integrate.trapezoid(a, axis=0)",
+    "interpolate.RegularGridInterpolator((s[:5].cumsum(),), s[:5])(x + 0.5)", "cluster.vq(a, c[:16])",
+]
+
+ALL = (*NUMPY, *LAX, *NN, *SPECIAL, *LINALG, *SIGNAL, *RANDOM, *STATS, *IMAGE, *SCIPY)

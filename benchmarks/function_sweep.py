@@ -22,7 +22,10 @@ import numpy as np
 
 from benchmarks.function_calls import ALL, Arrays, arrays
 
-_LIBRARIES = {"lax": "lax", "nn": "nn", "special": "scipy.special", "linalg": "scipy.linalg", "signal": "scipy.signal"}
+_LIBRARIES = {"lax": "lax", "nn": "nn", "random": "random", "image": "image", "special": "scipy.special",
+              "stats": "scipy.stats", "linalg": "scipy.linalg",
+              "signal": "scipy.signal", "sfft": "scipy.fft", "ndimage": "scipy.ndimage",
+              "interpolate": "scipy.interpolate", "integrate": "scipy.integrate", "cluster": "scipy.cluster.vq"}
 LARGE = {"elements": 1_000_000, "side": 1000, "short": 1000, "small": 200}
 SMALL = {"elements": 8, "side": 4, "short": 8, "small": 4}
 _ENOUGH = 1.0    # seconds after which a call is not repeated any more

@@ -14,9 +14,11 @@ NAN = np.nan
 CONTINUOUS = {"norm": (), "cauchy": (), "expon": (), "laplace": (), "logistic": (), "uniform": (), "gumbel_r": (),
               "gumbel_l": (),
               "gamma": ([0.5, 2.0, -1.0],), "beta": ([0.5, 2.0, 0.0], [3.0, 1.5, 1.0]), "chi2": ([1.0, 3.0, NAN],),
-              "t": ([0.8, 1.5, 2.0, 2.5, 30.0],), "pareto": ([0.7, 1.5, 3.0],)}
+              "t": ([0.8, 1.5, 2.0, 2.5, 30.0],), "pareto": ([0.7, 1.5, 3.0],), "gennorm": ([0.5, 1.5, 4.0, -1.0],),
+              "truncnorm": ([-1.0, -0.5], [2.0, np.inf]), "vonmises": ([0.3, 2.0],), "wrapcauchy": ([0.1, 0.6],)}
 DISCRETE = {"bernoulli": ([0.0, 0.3, 1.0, 1.1],), "poisson": ([0.0, 2.5, 30.0, -1.0],), "geom": ([0.7, 0.2, 1.5],),
-            "binom": ([5.0, 20.0, 3.0], [0.3, 0.5, -0.1]), "nbinom": ([2.0, 5.5, 1.0], [0.3, 0.9, 1.2])}
+            "binom": ([5.0, 20.0, 3.0], [0.3, 0.5, -0.1]), "nbinom": ([2.0, 5.5, 1.0], [0.3, 0.9, 1.2]),
+            "betabinom": ([5.0, 9.0, 3.0], [2.0, 0.5, -1.0], [3.0, 1.5, 1.0])}
 KEY = random.key(7)
 
 
@@ -34,7 +36,7 @@ def test_moments(name, x64):
                 want = getattr(other, moment)(*shapes, *place)
             got = nj.jit(getattr(own, moment))(*shapes, *place)
         np.testing.assert_allclose(got, want, rtol=1e-7, err_msg=moment)
-    if name in CONTINUOUS:
+    if name in CONTINUOUS and hasattr(own, "mean"):
         assert np.isnan(own.mean(*shapes, 0.0, -1.0)).all()
 
 
@@ -56,6 +58,44 @@ def test_counts_are_distributed_as_they_should(name, x64):
     often = want > 20
     assert np.sum((seen - want)[often] ** 2 / want[often]) < oracle.chi2.isf(1e-4, often.sum())
     assert abs(found.mean() - frozen.mean()) < 5 * frozen.std() / 4000 ** 0.5
+
+
+@pytest.mark.parametrize("ends", [(10.0, np.inf), (-np.inf, -8.0), (3.0, 3.1), (-np.inf, np.inf), (2.0, 1.0)])
+def test_normal_samples_far_out(ends, x64):
+    found = np.asarray(stats.truncnorm.rvs(*ends, size=1000, random_state=KEY))
+    assert np.isnan(found).all() if ends[0] > ends[1] else oracle.kstest(found, oracle.truncnorm(*ends).cdf).pvalue > 1e-3
+
+
+@pytest.mark.parametrize("kappa", [0.0, 1e-3, 40.0, 1e5])
+def test_angles_of_any_concentration(kappa, x64):
+    sample = lambda kappa: stats.vonmises.rvs(kappa, size=1000, random_state=KEY)
+    found, slope = (np.asarray(v) for v in nj.jvp(sample, (kappa,), (1.0,)))
+    cdf = lambda kappa: oracle.vonmises.cdf(found, kappa) if kappa else oracle.uniform.cdf(found, -np.pi, 2 * np.pi)
+    assert oracle.kstest(cdf(kappa), "uniform").pvalue > 1e-3
+    if kappa in (1e-3, 40.0):    # with more, SciPy takes an approximation
+        step = 1e-3 * kappa
+        implicit = -(cdf(kappa + step) - cdf(kappa - step)) / (2 * step) / oracle.vonmises.pdf(found, kappa)
+        np.testing.assert_allclose(slope, implicit, rtol=1e-4, atol=1e-5)
+    assert np.isnan(stats.vonmises.rvs(-1.0, random_state=KEY)) and np.isnan(stats.vonmises.rvs(NAN, random_state=KEY))
+
+
+def test_vectors_are_distributed_as_they_should():
+    alpha, cov, p = jnp.array([1.0, 2.0, 3.0]), np.array([[2.0, 1.0], [1.0, 0.5]]), jnp.array([[0.2, 0.8], [1.0, 0.0]])
+    points = stats.dirichlet.rvs(alpha, 2000, KEY)
+    np.testing.assert_allclose(points.mean(axis=0), alpha / 6, atol=0.02)
+    np.testing.assert_allclose(points.sum(axis=1), 1, rtol=1e-5)
+    normal = nj.jit(lambda key: stats.multivariate_normal.rvs(jnp.array([1.0, -1.0]), cov, (50, 60), key))(KEY)
+    assert normal.shape == (50, 60, 2)
+    np.testing.assert_allclose(np.cov(np.asarray(normal).reshape(-1, 2).T), cov, atol=0.15)
+    counts = stats.multinomial.rvs(jnp.array([10, 7]), p, 200, KEY)
+    assert counts.shape == (200, 2, 2) and counts.dtype == jnp.int32 and (counts.sum(axis=2) == jnp.array([10, 7])).all()
+    assert abs(counts[:, 0, 0].mean() - 2) < 0.5 and (counts[:, 1, 1] == 0).all()
+    assert stats.multivariate_normal.rvs(random_state=KEY).shape == ()
+    assert stats.dirichlet.rvs(alpha, random_state=KEY).shape == (1, 3)
+    for call in (lambda: stats.dirichlet.rvs(alpha[None], random_state=KEY),
+                 lambda: stats.multivariate_normal.rvs(alpha, cov, random_state=KEY)):
+        with pytest.raises(ValueError, match=r"alpha|incompatible shapes"):
+            call()
 
 
 def test_shapes_dtypes_and_errors_of_samples():

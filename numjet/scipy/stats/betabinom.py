@@ -5,9 +5,11 @@ import math
 from typing import Any
 
 import numjet.numpy as jnp
+from numjet import random
 from numjet.scipy.special.gamma_family import betaln
 from numjet.scipy.stats.arguments import float_args, where_inside, where_valid
 from numjet.scipy.stats.publish import exp_of
+from numjet.scipy.stats.variables import Variable
 
 
 def logpmf(k: Any, n: Any, a: Any, b: Any, loc: Any = 0) -> Any:
@@ -26,3 +28,21 @@ def logpmf(k: Any, n: Any, a: Any, b: Any, loc: Any = 0) -> Any:
 
 
 pmf = exp_of(logpmf, 0.238)
+
+
+def _sample(key: Any, n: Any, a: Any, b: Any, shape: Any, dtype: Any) -> Any:
+    """A binomial count of a probability from the beta distribution."""
+    of_probability, of_count = random.split(key)
+    return random.binomial(of_count, n, random.beta(of_probability, a, b, shape, dtype), shape, dtype)
+
+
+def _variance(n: Any, a: Any, b: Any) -> Any:
+    whole = a + b
+    return n * (a / whole) * (b / whole) * ((whole + n) / (whole + 1))
+
+
+_variable = Variable(__name__, ("n", "a", "b"), (5.0, 2.0, 3.0), lambda n, a, b: (n >= 0) & (a > 0) & (b > 0), scaled=False)
+rvs = _variable.samples(_sample)
+mean = _variable.moment("mean", lambda n, a, b: n * (a / (a + b)), 2.5)
+var = _variable.moment("var", _variance, 2.0)
+std = _variable.moment("std", _variance, 1.414, root=True)

@@ -4,9 +4,11 @@ from __future__ import annotations
 from typing import Any
 
 import numjet.numpy as jnp
+from numjet import random
 from numjet.scipy.special.gamma_family import gammaln
 from numjet.scipy.special.probability import xlogy
 from numjet.scipy.stats.arguments import float_args
+from numjet.scipy.stats.variables import key_of, shape_of
 
 _TOLERANCE = 1e-6       # of the sum of a point, which is 1
 
@@ -44,3 +46,20 @@ def pdf(x: Any, alpha: Any) -> Any:
     1.688
     """
     return jnp.exp(logpdf(x, alpha))
+
+
+def rvs(alpha: Any, size: Any = 1, random_state: Any = None) -> Any:
+    """Independent points of shape (*size, k) for alpha of shape (k,); size is static.
+
+    random_state: a key, as of numjet.random.key; TypeError for others. ValueError for alpha of another rank.
+
+    >>> import numjet.numpy as jnp
+    >>> from numjet import random
+    >>> rvs(jnp.array([2.0, 3.0]), (5,), random.key(0)).shape
+    (5, 2)
+    """
+    key = key_of("dirichlet.rvs", random_state)
+    alpha, = float_args("dirichlet.rvs", alpha)
+    if alpha.ndim != 1:
+        raise ValueError(f"`alpha` must be one-dimensional; got alpha.shape={alpha.shape}")
+    return random.dirichlet(key, alpha, shape_of(size), alpha.dtype)

@@ -4,9 +4,11 @@ from __future__ import annotations
 from typing import Any
 
 import numjet.numpy as jnp
+from numjet import random
 from numjet.scipy.special.gamma_family import gammaincc, gammaln
 from numjet.scipy.stats.arguments import LOG_2, float_args, where_valid
 from numjet.scipy.stats.publish import exp_of
+from numjet.scipy.stats.variables import Variable, positive
 
 
 def logpdf(x: Any, beta: Any) -> Any:
@@ -34,3 +36,23 @@ def cdf(x: Any, beta: Any) -> Any:
     centre = jnp.abs(x) ** beta == 0      # where the power underflows, the density is constant
     tail = 0.5 * gammaincc(1 / beta, jnp.where(centre, 1.0, jnp.abs(x)) ** beta)
     return jnp.where(centre, 0.5 + x * pdf(0.0, beta), jnp.where(x < 0, tail, 1 - tail))
+
+
+def _sample(key: Any, beta: Any, shape: Any, dtype: Any) -> Any:
+    """The power 1 / beta of a gamma variate, by its logarithm, which does not underflow for large beta, with a random sign."""
+    of_size, of_sign = random.split(key)
+    size = jnp.exp(random.loggamma(of_size, 1 / beta, shape, dtype) / beta)
+    return size * random.rademacher(of_sign, shape, dtype)
+
+
+def _variance(beta: Any) -> Any:
+    return jnp.exp(gammaln(3 / beta) - gammaln(1 / beta))
+
+
+_variable = Variable(__name__, ("beta",), (1.5,), positive)
+rvs = _variable.samples(_sample)
+mean = _variable.moment("mean", lambda beta: 0.0, 0.5)
+var = _variable.moment("var", _variance, 2.954)
+std = _variable.moment("std", _variance, 1.719, root=True)
+median = _variable.moment("median", lambda beta: 0.0, 0.5)
+entropy = _variable.moment("entropy", lambda beta: 1 / beta + LOG_2 + gammaln(1 / beta) - jnp.log(beta), 1.951)

@@ -4,11 +4,13 @@ from __future__ import annotations
 from typing import Any
 
 import numjet.numpy as jnp
+from numjet import random
 from numjet.foundation import dtypes
 from numjet.numpy.core.promotion import array_arg
 from numjet.scipy.special.gamma_family import gammaln
 from numjet.scipy.special.probability import xlogy
 from numjet.scipy.stats.arguments import float_args
+from numjet.scipy.stats.variables import key_of, shape_of
 
 
 def logpmf(x: Any, n: Any, p: Any) -> Any:
@@ -40,3 +42,22 @@ def pmf(x: Any, n: Any, p: Any) -> Any:
     0.422
     """
     return jnp.exp(logpmf(x, n, p))
+
+
+def rvs(n: Any, p: Any, size: Any = None, random_state: Any = None) -> Any:
+    """Independent counts of n trials, integers of shape (*size, ..., k) for p of shape (..., k) and n of shape (...).
+
+    size: static; None for one sample. random_state: a key, as of numjet.random.key; TypeError for others.
+
+    >>> import numjet.numpy as jnp
+    >>> from numjet import random
+    >>> rvs(10, jnp.array([0.25, 0.75]), (5,), random.key(0)).sum(axis=1)
+    Array([10, 10, 10, 10, 10], dtype=int32)
+    """
+    key = key_of("multinomial.rvs", random_state)
+    p, = float_args("multinomial.rvs", p)
+    trials = array_arg("multinomial.rvs", n, 1)
+    batch = jnp.broadcast_shapes(p.shape[:-1], trials.shape)
+    shape = (*(() if size is None else shape_of(size)), *batch, p.shape[-1])
+    found = random.multinomial(key, trials.astype(p.dtype), p, shape=shape, dtype=p.dtype)
+    return found.astype(int)

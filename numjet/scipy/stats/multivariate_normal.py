@@ -4,8 +4,10 @@ from __future__ import annotations
 from typing import Any
 
 import numjet.numpy as jnp
+from numjet import random
 from numjet.lax.linalg.triangular import cholesky, triangular_solve
 from numjet.scipy.stats.arguments import LOG_2PI, float_args
+from numjet.scipy.stats.variables import key_of, shape_of
 
 
 def logpdf(x: Any, mean: Any, cov: Any, allow_singular: None = None) -> Any:
@@ -57,3 +59,26 @@ def pdf(x: Any, mean: Any, cov: Any) -> Any:
     0.059
     """
     return jnp.exp(logpdf(x, mean, cov))
+
+
+def rvs(mean: Any = 0, cov: Any = 1, size: Any = 1, random_state: Any = None) -> Any:
+    """Independent points of shape (*size, k) without axes of size 1, as in SciPy. Covariances may be singular.
+
+    mean: shape (k,), or a number for all coordinates; cov: (k, k), (k,) for variances, or one variance for all. size: static.
+    random_state: a key, as of numjet.random.key; TypeError for others. ValueError for shapes that do not fit.
+
+    >>> import numjet.numpy as jnp
+    >>> from numjet import random
+    >>> rvs(jnp.zeros(2), jnp.eye(2), (5,), random.key(0)).shape
+    (5, 2)
+    """
+    key = key_of("multivariate_normal.rvs", random_state)
+    mean, cov = float_args("multivariate_normal.rvs", mean, cov)
+    count = max(mean.size, cov.shape[-1] if cov.ndim else 1)
+    fits = mean.ndim <= 1 and mean.size in (1, count) and cov.shape in ((), (count,), (count, count))
+    if not fits:
+        raise ValueError("multivariate_normal.rvs got incompatible shapes: expected mean (k,) or () and cov (k, k), (k,) or "
+                         f"(), got mean {mean.shape} and cov {cov.shape}")
+    matrix = cov if cov.ndim == 2 else jnp.diag(jnp.broadcast_to(cov, (count,)))
+    found = random.multivariate_normal(key, jnp.broadcast_to(mean, (count,)), matrix, shape_of(size), cov.dtype, "svd")
+    return jnp.squeeze(found)

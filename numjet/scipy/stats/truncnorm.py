@@ -5,10 +5,13 @@ import math
 from typing import Any
 
 import numjet.numpy as jnp
+from numjet import random
 from numjet.lax.elementwise import special
+from numjet.scipy.special.distribution_functions import ndtri_exp
 from numjet.scipy.special.probability import log_ndtr
 from numjet.scipy.stats.arguments import LOG_2PI, log1mexp, standard
 from numjet.scipy.stats.publish import exp_of
+from numjet.scipy.stats.variables import Variable
 
 _ROOT_HALF = math.sqrt(0.5)
 
@@ -89,3 +92,16 @@ def logsf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
 
 cdf = exp_of(logcdf, 0.538)
 sf = exp_of(logsf, 0.462)
+
+
+def _sample(key: Any, a: Any, b: Any, shape: Any, dtype: Any) -> Any:
+    """Inversion of the logarithm of cdf, which is accurate far out, too: intervals on the right are mirrored to the left."""
+    mirrored = a + b > 0
+    low, high = jnp.where(mirrored, -b, a), jnp.where(mirrored, -a, b)
+    share = jnp.log1p(-random.uniform(key, shape, dtype))
+    found = ndtri_exp(jnp.logaddexp(log_ndtr(low), share + _log_mass(low, high)))
+    return jnp.clip(jnp.where(mirrored, -found, found), a, b)
+
+
+_variable = Variable(__name__, ("a", "b"), (-1.0, 2.0), lambda a, b: a < b)
+rvs = _variable.samples(_sample)

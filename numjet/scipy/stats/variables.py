@@ -75,12 +75,10 @@ class Variable:
     def samples(self, sampler: Callable[..., Any]) -> Callable[..., Any]:
         """rvs by sampler(key, *shape parameters, shape, dtype) of the standard distribution."""
         def function(*args: Any, size: Any = None, random_state: Any = None, **kwargs: Any) -> Any:
-            name = f"{self._title}.rvs"
-            if random_state is None or isinstance(random_state, (int, np.integer, np.random.Generator, np.random.RandomState)):
-                raise TypeError(f"{name}: expected a key as random_state, such as numjet.random.key(0), got {random_state!r}")
+            name, random_state = f"{self._title}.rvs", key_of(f"{self._title}.rvs", random_state)
             shapes, loc, scale = self._arguments("rvs", args, kwargs)
             natural = np.broadcast_shapes(*(v.shape for v in (*shapes, loc, scale)))
-            shape = natural if size is None else (size,) if isinstance(size, (int, np.integer)) else tuple(size)
+            shape = natural if size is None else shape_of(size)
             fits = len(natural) <= len(shape) and all(
                 n in (1, m) for n, m in zip(reversed(natural), reversed(shape), strict=False))
             if not fits:
@@ -103,6 +101,27 @@ class Variable:
     >>> rvs({example}size=(3,), random_state=random.key(0)).shape
     (3,)
     """, more)
+
+
+def key_of(name: str, random_state: Any) -> Any:
+    """The argument random_state of rvs, which is a key; TypeError for seeds and NumPy's generators.
+
+    >>> from numjet import random
+    >>> key_of("norm.rvs", random.key(0)).shape
+    ()
+    """
+    if random_state is None or isinstance(random_state, (int, np.integer, np.random.Generator, np.random.RandomState)):
+        raise TypeError(f"{name}: expected a key as random_state, such as numjet.random.key(0), got {random_state!r}")
+    return random_state
+
+
+def shape_of(size: Any) -> tuple[int, ...]:
+    """The argument size of rvs as a shape.
+
+    >>> shape_of(3), shape_of((2, 3))
+    ((3,), (2, 3))
+    """
+    return (size,) if isinstance(size, (int, np.integer)) else tuple(size)
 
 
 EULER = 0.57721566490153286061

@@ -5,8 +5,10 @@ import math
 from typing import Any
 
 import numjet.numpy as jnp
+from numjet import random
 from numjet.scipy.stats.arguments import LOG_2PI, float_args, where_inside, where_valid
 from numjet.scipy.stats.publish import exp_of
+from numjet.scipy.stats.variables import Variable
 
 
 def logpdf(x: Any, c: Any) -> Any:
@@ -24,3 +26,14 @@ def logpdf(x: Any, c: Any) -> Any:
 
 
 pdf = exp_of(logpdf, 0.168)
+
+
+def _sample(key: Any, c: Any, shape: Any, dtype: Any) -> Any:
+    """Inversion, by the half angle: tan(x / 2) = (1 - c) / (1 + c) tan(pi u)."""
+    half = math.pi * (random.uniform(key, shape, dtype) - 0.5)
+    angle = 2 * jnp.arctan2((1 - c) * jnp.sin(half), (1 + c) * jnp.cos(half))
+    return jnp.where(angle < 0, angle + 2 * math.pi, angle)
+
+
+_variable = Variable(__name__, ("c",), (0.5,), lambda c: (c > 0) & (c < 1))
+rvs = _variable.samples(_sample)
