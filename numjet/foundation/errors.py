@@ -225,6 +225,7 @@ class TypePromotionError(ValueError):
 
 
 for _error in (ConcretizationTypeError, InconclusiveDimensionOperation, JAXIndexError, JaxprTypeError, JaxRuntimeError,
-               JAXTypeError, KeyReuseError, NonConcreteBooleanIndexError, TracerArrayConversionError,
-               TracerBoolConversionError, TracerIntegerConversionError, UnexpectedTracerError):
+               JAXTypeError, KeyReuseError, NonConcreteBooleanIndexError, ShapeMismatchError, ShardingTypeError,
+               TracerArrayConversionError, TracerBoolConversionError, TracerIntegerConversionError, TypePromotionError,
+               UnexpectedTracerError):
     _error.__module__ = "numjet.errors"  # where users find them: the name in tracebacks
