@@ -15,8 +15,8 @@ from numjet.scipy import special
 
 # name: (exact, ends of the intervals that are sampled, most ulps in float32 and float64)
 FUNCTIONS: dict[str, tuple[Callable, tuple[float, ...], float, float]] = {
-    "exp1": (mpmath.e1, (0.01, 0.5, 0.9, 1.3, 1.6, 40.0), 5, 5),
-    "expi": (mpmath.ei, (0.5, 5.0, 18.0, 22.0, 31.0, 39.0, 45.0, 80.0), 8, 12),
+    "exp1": (mpmath.e1, (0.01, 0.9, 1.3, 1.6, 40.0), 4, 3),
+    "expi": (mpmath.ei, (0.01, 0.35, 0.39, 5.0, 8.5, 22.0, 80.0), 4, 3),
     "i0": (lambda x: mpmath.besseli(0, x), (-8.0, 0.0, 8.0, 40.0), 6, 6),
     "i1": (lambda x: mpmath.besseli(1, x), (-8.0, 0.0, 8.0, 40.0), 6, 12),   # SciPy, outside of jit, is 10.4 off
     "i0e": (lambda x: mpmath.besseli(0, x) * mpmath.exp(-abs(x)), (-8.0, 0.0, 8.0, 80.0), 5, 5),
@@ -29,7 +29,10 @@ LARGER: dict[str, tuple[Callable, tuple[tuple[float, ...], ...], float]] = {  # 
     "cotdg": (lambda x: mpmath.cot(mpmath.radians(x)), ((-719.9, -180.5, 0.5, 359.0),), 3),
     "rel_entr": (lambda x, y: x * mpmath.log(x / y), ((0.4, 0.6), (0.39, 0.61)), 4),
     "beta": (mpmath.beta, ((10.0, 12.0), (0.5, 3.0)), 60),
-    "k0e": (lambda x: mpmath.besselk(0, x) * mpmath.exp(x), ((0.01, 1.0, 1.5, 3.0, 10.0),), 25),
+    "k0": (lambda x: mpmath.besselk(0, x), ((0.01, 1.0, 1.5, 3.0, 80.0),), 4),
+    "k1": (lambda x: mpmath.besselk(1, x), ((0.01, 1.0, 1.5, 3.0, 80.0),), 4),
+    "k0e": (lambda x: mpmath.besselk(0, x) * mpmath.exp(x), ((0.01, 1.0, 1.5, 3.0, 80.0),), 4),
+    "k1e": (lambda x: mpmath.besselk(1, x) * mpmath.exp(x), ((0.01, 1.0, 1.5, 3.0, 80.0),), 4),
 }
 WIDE = {  # functions that are computed in 64 bits and rounded: ends for each argument
     "gamma": ((-20.0, 34.0),), "rgamma": ((-20.0, 34.0),), "factorial": ((0.0, 33.0),), "beta": ((0.1, 60.0),) * 2,

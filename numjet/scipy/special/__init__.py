@@ -11,6 +11,7 @@ from numjet.scipy.special.ordinary_bessel import (
     jve as jve, spherical_in as spherical_in, spherical_jn as spherical_jn, spherical_kn as spherical_kn,
     spherical_yn as spherical_yn, y0 as y0, y1 as y1, yn as yn, yv as yv, yve as yve,
 )
+from numjet.scipy.special.bessel_k import k0 as k0, k0e as k0e, k1 as k1, k1e as k1e
 from numjet.scipy.special.complex_gamma import loggamma as loggamma
 from numjet.scipy.special.distribution_functions import (
     bdtr as bdtr, bdtrc as bdtrc, bdtri as bdtri, betaincc as betaincc, chdtr as chdtr, chdtrc as chdtrc, chdtri as chdtri,
@@ -43,9 +44,8 @@ from numjet.scipy.special.gamma_family import (
 )
 from numjet.scipy.special.hypergeometric import hyp1f1 as hyp1f1, hyp2f1 as hyp2f1
 from numjet.scipy.special.hypergeometric_limits import hyp0f1 as hyp0f1
-from numjet.scipy.special.integrals import (
-    exp1 as exp1, expi as expi, expn as expn, i0 as i0, i0e as i0e, i1 as i1, i1e as i1e, spence as spence,
-)
+from numjet.scipy.special.exponential_integrals import exp1 as exp1, expi as expi, expn as expn
+from numjet.scipy.special.integrals import i0 as i0, i0e as i0e, i1 as i1, i1e as i1e, spence as spence
 from numjet.scipy.special.kelvin import (
     bei as bei, beip as beip, ber as ber, berp as berp, kei as kei, keip as keip, kelvin as kelvin, ker as ker, kerp as kerp,
 )
@@ -57,8 +57,8 @@ from numjet.scipy.special.mathieu import (
     mathieu_a as mathieu_a, mathieu_b as mathieu_b, mathieu_cem as mathieu_cem, mathieu_sem as mathieu_sem,
 )
 from numjet.scipy.special.modified_bessel import (
-    h1vp as h1vp, h2vp as h2vp, iv as iv, ive as ive, ivp as ivp, jvp as jvp, k0 as k0, k0e as k0e, k1 as k1, k1e as k1e,
-    kn as kn, kv as kv, kve as kve, kvp as kvp, yvp as yvp,
+    h1vp as h1vp, h2vp as h2vp, iv as iv, ive as ive, ivp as ivp, jvp as jvp, kn as kn, kv as kv, kve as kve, kvp as kvp,
+    yvp as yvp,
 )
 from numjet.scipy.special.polynomials import (
     eval_chebyc as eval_chebyc, eval_chebys as eval_chebys, eval_jacobi as eval_jacobi, eval_sh_chebyt as eval_sh_chebyt,

@@ -17,6 +17,7 @@ from numjet.control.custom.custom_jvp import custom_jvp
 from numjet.control.loops.while_loop import fori_loop
 from numjet.scipy.special.bessel_tables import AI, AI_SLOPE, BI, BI_SLOPE
 from numjet.scipy.special.gamma_family import floats
+from numjet.scipy.special.horner import horner
 
 _STEP, _REACH = 0.5, 9.0
 _TAYLOR_TERMS, _FAR_TERMS = 20, 20
@@ -32,13 +33,6 @@ def _far_coefficients() -> tuple[list[float], list[float]]:
 
 
 _U, _V = _far_coefficients()
-
-
-def _horner(coefficients: list[float], x: Any) -> Any:
-    out = jnp.full_like(x, coefficients[-1])
-    for c in coefficients[-2::-1]:
-        out = out * x + c
-    return out
 
 
 def _near(x: Any) -> tuple[Any, Any, Any, Any]:
@@ -68,15 +62,15 @@ def _above(x: Any, zeta: Any) -> tuple[Any, Any, Any, Any]:
     """The asymptotic series for x > 9, without exp(-zeta) and exp(zeta)."""
     t, root = 1 / zeta, jnp.sqrt(jnp.sqrt(x))
     below, above = 0.5 / math.sqrt(math.pi), 1 / math.sqrt(math.pi)
-    return (below / root * _horner(_U, -t), -below * root * _horner(_V, -t),
-            above / root * _horner(_U, t), above * root * _horner(_V, t))
+    return (below / root * horner(_U, -t), -below * root * horner(_V, -t),
+            above / root * horner(_U, t), above * root * horner(_V, t))
 
 
 def _below(size: Any, zeta: Any) -> tuple[Any, Any, Any, Any]:
     """The asymptotic series for x < -9."""
     square, t, root = -1 / (zeta * zeta), 1 / zeta, jnp.sqrt(jnp.sqrt(size))
-    u_even, u_odd = _horner(_U[0::2], square), t * _horner(_U[1::2], square)
-    v_even, v_odd = _horner(_V[0::2], square), t * _horner(_V[1::2], square)
+    u_even, u_odd = horner(_U[0::2], square), t * horner(_U[1::2], square)
+    v_even, v_odd = horner(_V[0::2], square), t * horner(_V[1::2], square)
     diagonal = math.sqrt(0.5)
     sine, cosine = jnp.sin(zeta), jnp.cos(zeta)
     c, s = diagonal * (cosine + sine), diagonal * (sine - cosine)  # of zeta - pi / 4

@@ -19,6 +19,7 @@ from numjet import lax
 from numjet.control.loops.while_loop import fori_loop, while_loop
 from numjet.scipy.special.airy import airy_parts
 from numjet.scipy.special.bessel_tables import OLVER_A, OLVER_B, RECIPROCAL_GAMMA
+from numjet.scipy.special.horner import horner
 
 LARGE_ORDER = 40.0     # beyond, the uniform expansions are right to eps
 _SERIES_END, _HANKEL_START = 2.0, 25.0
@@ -28,13 +29,6 @@ _FRACTION_TERMS = 100  # of Steed's continued fraction at x = 2
 _RATIO_TERMS = 40      # of that of J[nu + 1] / J[nu] for x <= nu <= 40
 _DEBYE_TERMS = 12
 Pair = tuple[Any, Any]
-
-
-def _horner(coefficients: Any, x: Any) -> Any:
-    out = jnp.full_like(x, coefficients[-1])
-    for c in coefficients[-2::-1]:
-        out = out * x + c
-    return out
 
 
 def _over_sine(mu: Any) -> Any:
@@ -47,7 +41,7 @@ def _over_sine(mu: Any) -> Any:
 def _temme_start(mu: Any, x: Any) -> tuple[Any, Any, Any]:
     """f_0, p_0 and q_0 without their factors 2 / pi, 1 / pi and 1 / pi."""
     square = mu * mu
-    even, odd = _horner(RECIPROCAL_GAMMA[0::2], square), _horner(RECIPROCAL_GAMMA[1::2], square)
+    even, odd = horner(RECIPROCAL_GAMMA[0::2], square), horner(RECIPROCAL_GAMMA[1::2], square)
     log = jnp.log(2 / x)
     sigma = mu * log
     near = jnp.abs(sigma) < 1e-3
@@ -105,7 +99,7 @@ def _series_j(mu: Any, x: Any) -> Pair:
 
     one = jnp.ones_like(x)
     _, total, second = fori_loop(1, 14, step, (one, one, 1 / (1 + mu)))
-    scale = jnp.exp(mu * jnp.log(0.5 * x)) * _horner(RECIPROCAL_GAMMA, mu)
+    scale = jnp.exp(mu * jnp.log(0.5 * x)) * horner(RECIPROCAL_GAMMA, mu)
     return scale * total, 0.5 * x * scale * second
 
 
@@ -127,7 +121,7 @@ def _miller_j(mu: Any, x: Any) -> Pair:
     zero = jnp.zeros_like(x)
     above, here, weight, total = fori_loop(0, _MILLER_TERMS, step, (zero, zero + 1, zero + 1, zero))
     total = total + weight * here  # weight is Gamma(1 + mu), in the scale of the weights
-    scale = jnp.exp(mu * jnp.log(0.5 * x)) * weight * _horner(RECIPROCAL_GAMMA, mu) / total
+    scale = jnp.exp(mu * jnp.log(0.5 * x)) * weight * horner(RECIPROCAL_GAMMA, mu) / total
     return scale * here, scale * above
 
 
@@ -247,7 +241,7 @@ def _gap(u: Any) -> Any:
     """(artanh(s) - s) / s^3 as a function of u = s^2 < 1, which goes on to negative u."""
     inner = jnp.abs(u) < 0.3
     near, far = jnp.where(inner, u, 0), jnp.where(inner, 0.5, u)
-    series = _horner([1 / (2 * k + 3) for k in range(28)], near)
+    series = horner([1 / (2 * k + 3) for k in range(28)], near)
     size = jnp.abs(far)
     s = jnp.sqrt(size)
     direct = jnp.where(far > 0, jnp.arctanh(jnp.where(far > 0, s, 0.5)) - s, s - jnp.arctan(s)) / (size * s)
@@ -264,7 +258,7 @@ def _olver(nu: Any, u: Any) -> Pair:
     inverse = 1 / (nu * nu)
     along, across = jnp.zeros_like(zeta), jnp.zeros_like(zeta)
     for a, b in zip(OLVER_A[::-1], OLVER_B[::-1], strict=True):
-        along, across = along * inverse + _horner(a, zeta), across * inverse + _horner(b, zeta)
+        along, across = along * inverse + horner(a, zeta), across * inverse + horner(b, zeta)
     factor = math.sqrt(2) * jnp.sqrt(jnp.cbrt(gap)) / third
     along, across = factor * along, factor * across / (third * third * third * third)
     half = jnp.exp(0.5 * power)  # in two parts: their product with the rest may be finite where exp(power) is not
@@ -282,8 +276,8 @@ def _debye_j(nu: Any, z: Any, u: Any) -> Pair:
     sign = jnp.where(below, 1, -1)
     even, odd = jnp.zeros_like(u), jnp.zeros_like(u)
     for k in range(_DEBYE_TERMS - 2, -1, -2):
-        even = even * sign * by * by + _horner(polynomials[k], squared)
-        odd = odd * sign * by * by + _horner(polynomials[k + 1], squared)
+        even = even * sign * by * by + horner(polynomials[k], squared)
+        odd = odd * sign * by * by + horner(polynomials[k + 1], squared)
     odd = odd * by
     grown = jnp.exp(jnp.where(below, 0.5 * nu * (jnp.log((1 + s) / jnp.where(below, z, 1)) - s), 0))
     j_low = (even + odd) / jnp.sqrt(2 * math.pi * nu * s) / grown / grown
@@ -390,8 +384,8 @@ def _large_order_ik(nu: Any, x: Any) -> Pair:
     even, odd = jnp.zeros_like(x), jnp.zeros_like(x)
     polynomials = debye_polynomials(_DEBYE_TERMS)
     for k in range(_DEBYE_TERMS - 2, -1, -2):
-        even = even * by * by + _horner(polynomials[k], square)
-        odd = odd * by * by + _horner(polynomials[k + 1], square)
+        even = even * by * by + horner(polynomials[k], square)
+        odd = odd * by * by + horner(polynomials[k + 1], square)
     odd = odd * by
     # eta - z = 1 / (root + z) - arsinh(1 / z)
     half = jnp.exp(0.5 * nu * (1 / (root + z) - jnp.arcsinh(1 / z)))

@@ -12,10 +12,10 @@ from numjet.control.custom.custom_jvp import custom_jvp
 from numjet.lax.elementwise import special
 from numjet.scipy.special.elliptic import ellipkm1
 from numjet.scipy.special.error_functions import _exp_square, dawsn
+from numjet.scipy.special.exponential_integrals import exp1, expi
 from numjet.scipy.special.fixed_orders import cos_sin_pi, wide
 from numjet.scipy.special.gamma_family import betaln, comb, floats, gammasgn
 from numjet.scipy.special.gamma_values import reciprocal_of_double
-from numjet.scipy.special.integrals import exp1, expi
 from numjet.scipy.special.wide_evaluation import smooth_in_64_bits
 
 _EULER = 0.57721566490153286061

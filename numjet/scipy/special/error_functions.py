@@ -16,6 +16,7 @@ from numjet.control.custom.custom_jvp import custom_jvp
 from numjet.foundation import dtypes
 from numjet.numpy.core.promotion import promote_args_inexact
 from numjet.scipy.special.gamma_family import floats
+from numjet.scipy.special.horner import horner
 
 _NODES = 12
 _STEP = math.sqrt(math.pi / _NODES)
@@ -140,19 +141,12 @@ _DAWSN_MIDDLE = (0.557709277, -0.0654628873, 0.0482384115, -0.0149326911, -0.013
 _DAWSN_FAR = (1.0, 0.499991179, 0.752200067, 1.67447579, 14.9261703, -136.471573, 1507.56152)
 
 
-def _horner(coefficients: tuple[float, ...], x: Any) -> Any:
-    total = jnp.full_like(x, coefficients[-1])
-    for c in coefficients[-2::-1]:
-        total = total * x + c
-    return total
-
-
 def _dawsn_single(x: Any) -> Any:
     size = jnp.abs(x)
     small, middle, inverse = jnp.minimum(size, 1), jnp.clip(size, 1, 4), 1 / jnp.maximum(size, 4)
-    out = jnp.where(size < 4, _horner(_DAWSN_MIDDLE, middle - 2.5) / middle,
-                    _horner(_DAWSN_FAR, inverse * inverse) * (0.5 * inverse))
-    near = jnp.copysign(small, x) * _horner(_DAWSN_NEAR, small * small)
+    out = jnp.where(size < 4, horner(_DAWSN_MIDDLE, middle - 2.5) / middle,
+                    horner(_DAWSN_FAR, inverse * inverse) * (0.5 * inverse))
+    near = jnp.copysign(small, x) * horner(_DAWSN_NEAR, small * small)
     return jnp.where(size < 1, near, jnp.copysign(out, x))
 
 

@@ -111,42 +111,6 @@ def kn(n: Any, x: Any) -> Any:
     return _evaluated("kn", _kv, integers("kn", n), x)
 
 
-def k0(x: Any) -> Any:
-    """K[0](x); precision and derivatives as of kv.
-
-    >>> round(float(k0(1.0)), 4)
-    0.421
-    """
-    return _evaluated("k0", _kv, 0, x)
-
-
-def k1(x: Any) -> Any:
-    """K[1](x); precision and derivatives as of kv.
-
-    >>> round(float(k1(1.0)), 4)
-    0.6019
-    """
-    return _evaluated("k1", _kv, 1, x)
-
-
-def k0e(x: Any) -> Any:
-    """K[0](x) exp(x).
-
-    >>> round(float(k0e(1.0)), 4)
-    1.1445
-    """
-    return _evaluated("k0e", _kve, 0, x)
-
-
-def k1e(x: Any) -> Any:
-    """K[1](x) exp(x).
-
-    >>> round(float(k1e(1.0)), 4)
-    1.6362
-    """
-    return _evaluated("k1e", _kve, 1, x)
-
-
 # ------------------------------------------------------------------------------------------- derivatives by name
 
 def _derivative(name: str, function: Callable[..., Any], v: Any, z: Any, n: int, sign: int, scale: int = 1) -> Any:

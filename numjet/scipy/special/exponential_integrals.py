@@ -1,0 +1,139 @@
+"""Exponential integrals: E1 and Ei by polynomials, E of whole orders by a series and a continued fraction."""
+from __future__ import annotations
+
+from typing import Any
+
+import numjet.numpy as jnp
+from numjet.api.jit_when_eager import jit_when_eager
+from numjet.control.custom.custom_jvp import custom_jvp
+from numjet.control.loops.while_loop import fori_loop
+from numjet.lax.elementwise import special
+from numjet.scipy.special import chebyshev_tables as tables
+from numjet.scipy.special.gamma_family import floats, halves_in_float32
+from numjet.scipy.special.horner import horner
+
+_NEAR_ROOT = 0.1     # distance to Ei's root below which its logarithm is a series
+_ATANH_TERMS = {4: 4, 8: 9}
+_FRACTION_TERMS = 200   # exp(-4 sqrt(200 * 0.6)) is below 1e-19
+
+
+def _table(name: str, x: Any) -> tuple[float, ...]:
+    found: tuple[float, ...] = getattr(tables, f"{name}_{'DOUBLE' if x.dtype.itemsize == 8 else 'SINGLE'}")
+    return found
+
+
+@custom_jvp
+def _exp1(x: Any) -> Any:
+    """A polynomial less the logarithm below 1, exp(-x) / x times a polynomial of (x - 4) / (x + 2) above."""
+    near = x < 1
+    small, large = jnp.where(near & (x > 0), x, 0.5), jnp.where(near | jnp.isinf(x), 1.0, x)
+    below = horner(_table("E1_NEAR", x), 2 * small - 1) - jnp.log(small)
+    above = jnp.exp(-large) / large * horner(_table("E1_FAR", x), 1 - 6 / (large + 2))
+    out = jnp.where(near, below, jnp.where(jnp.isinf(x), 0, above))
+    return jnp.where(x == 0, jnp.inf, jnp.where((x < 0) | jnp.isnan(x), jnp.nan, out))
+
+
+_exp1.defjvps(lambda t, out, x: -t * jnp.exp(-x) / x)
+
+
+@jit_when_eager()
+def exp1(x: Any) -> Any:
+    """The integral of exp(-t) / t from x to infinity; infinite at 0, NaN for negative x.
+
+    >>> round(float(exp1(1.0)), 4)
+    0.2194
+    """
+    return halves_in_float32(_exp1)(floats("exp1", x)[0])
+
+
+def _expi_near(x: Any) -> Any:
+    """Ei(x) = log(x / root) + (x - root) R(x) for 0 < x < 8, with a factor x - root near the root, where Ei is 0."""
+    root = float(x.dtype.type(tables.EI_ROOT))
+    distance = (x - root) - (tables.EI_ROOT - root + tables.EI_ROOT_REST)
+    rest = horner(_table("EI_NEAR", x), x)
+    close = abs(distance) < _NEAR_ROOT
+    quotient = jnp.where(close, distance, 0) / (x + tables.EI_ROOT)
+    atanh = horner([2 / (2 * k + 1) for k in range(_ATANH_TERMS[x.dtype.itemsize])], jnp.square(quotient))
+    by_factor = distance * (atanh / (x + tables.EI_ROOT) + rest)
+    return jnp.where(close, by_factor, jnp.log(x / tables.EI_ROOT) + distance * rest)
+
+
+def _expi_far(x: Any) -> Any:
+    """exp(x) / x times a polynomial of 1 / x for x >= 8; x - 7 is exact, and overflows with the result."""
+    factor = jnp.exp(x - 7) / x
+    if x.dtype.itemsize == 4:
+        return factor * horner(tables.EI_FAR_SINGLE, 1 - 16 / x)
+    middle = horner(tables.EI_MIDDLE_DOUBLE, (320 / jnp.minimum(x, 20) - 28) / 12)
+    return factor * jnp.where(x < 20, middle, horner(tables.EI_FAR_DOUBLE, 1 - 40 / jnp.maximum(x, 20)))
+
+
+@custom_jvp
+def _expi(x: Any) -> Any:
+    positive, near = x > 0, x < 8
+    above = _expi_far(jnp.where(near | (x == jnp.inf) | jnp.isnan(x), 8.0, x))
+    out = jnp.where(near, _expi_near(jnp.where(positive & near, x, 1.0)), above)
+    out = jnp.where(positive, out, jnp.where(x == 0, -jnp.inf, -_exp1(jnp.where(x < 0, -x, 1.0))))
+    return jnp.where(jnp.isnan(x) | (x == jnp.inf), x, out)
+
+
+_expi.defjvps(lambda t, out, x: t * jnp.exp(x) / x)
+
+
+@jit_when_eager()
+def expi(x: Any) -> Any:
+    """The principal value of the integral of exp(t) / t up to x; -inf at 0.
+
+    >>> round(float(expi(1.0)), 4)
+    1.8951
+    """
+    return halves_in_float32(_expi)(floats("expi", x)[0])
+
+
+def _fraction(n: Any, x: Any) -> Any:
+    """exp(x) E_n(x) for x >= 0.6 by the continued fraction, evaluated backwards."""
+    def step(i: Any, tail: Any) -> Any:
+        k = jnp.astype(_FRACTION_TERMS - i, x.dtype)
+        return k * (n + k - 1) / (x + n + 2 * k - tail)
+    return 1 / (x + n - fori_loop(0, _FRACTION_TERMS, step, jnp.zeros_like(x)))
+
+
+def _expn_series(n: Any, x: Any) -> Any:
+    """E_n(x) for 0 < x < 1 and whole n >= 1: psi's and the logarithm's term, and a power series without it."""
+    def add(k: Any, state: Any) -> Any:
+        term, total = state
+        kf = jnp.astype(k, x.dtype)
+        term = jnp.where(kf == 0, jnp.ones_like(x), term * -x / jnp.maximum(kf, 1))
+        here = kf == n - 1
+        return term, total - jnp.where(here, 0, term / jnp.where(here, 1, kf - n + 1))
+    total = fori_loop(0, 40, add, (jnp.ones_like(x), jnp.zeros_like(x)))[1]
+    # (-x)^(n-1) / (n-1)! (-log x + psi(n))
+    even = n - 2 * jnp.floor(n / 2) == 1
+    power = jnp.exp((n - 1) * jnp.log(x) - special.lgamma(n))
+    return jnp.where(even, power, -power) * (special.digamma(n) - jnp.log(x)) + total
+
+
+@custom_jvp
+def _expn(n: Any, x: Any) -> Any:
+    near = x < 1
+    small, large = jnp.where(near & (x > 0), x, 0.5), jnp.where(near | jnp.isinf(x), 2.0, x)
+    order = jnp.maximum(n, 1)
+    out = jnp.where(near, _expn_series(order, small), jnp.exp(-large) * _fraction(order, large))
+    out = jnp.where(n == 0, jnp.exp(-x) / x, out)
+    out = jnp.where(x == 0, jnp.where(n > 1, 1 / jnp.where(n > 1, n - 1, 1), jnp.inf), out)
+    out = jnp.where(x == jnp.inf, 0, out)
+    return jnp.where((x < 0) | (n < 0) | jnp.isnan(x), jnp.nan, out)
+
+
+_expn.defjvps(None, lambda t, out, n, x: -t * _expn(n - 1, x))
+
+
+@jit_when_eager()
+def expn(n: Any, x: Any) -> Any:
+    """The integral of exp(-x t) / t^n from 1 to infinity, for whole n >= 0 and x >= 0, else NaN.
+
+    Not differentiated with respect to n.
+
+    >>> round(float(expn(2, 1.0)), 4)
+    0.1485
+    """
+    return _expn(*floats("expn", n, x))
