@@ -26,6 +26,7 @@ from numjet.core.aval import ShapedArray
 from numjet.core.ir import Jaxpr, JaxprEqn, Literal
 from numjet.core.op import Missing, Op
 from numjet.core.trace import EVAL, current_trace
+from numjet.foundation import dtypes
 from numjet.foundation.config import config
 from numjet.foundation.signatures import SignatureOf
 from numjet.foundation.tree import tree_flatten
@@ -356,7 +357,7 @@ def _contiguous(value: np.ndarray) -> np.ndarray:
 
 def _is_small(aval: Any) -> bool:
     return (type(aval) is ShapedArray and aval.size < LARGE and aval.dtype.kind in "biufcV" and aval.dtype.fields is None
-            and (aval.dtype.isbuiltin == 1 or aval.dtype.name == "bfloat16"))
+            and (dtypes.is_numpys(aval.dtype) or aval.dtype.name == "bfloat16"))
 
 
 def _inner_loop(op: Op, params: dict[str, Any], values: list[np.ndarray], out: np.ndarray) -> tuple[np.ufunc, int] | None:

@@ -18,7 +18,7 @@ from numjet.api.fingerprint import Unproven, fingerprint
 from numjet.core.aval import ShapedArray
 from numjet.core.named_axes import scope as named_scope
 from numjet.core.trace import EVAL, current_trace
-from numjet.foundation import disk_cache, events
+from numjet.foundation import disk_cache, dtypes, events
 from numjet.foundation.config import config
 from numjet.foundation.record import Record
 from numjet.foundation.tree import PyTreeDef, tree_structure, tree_unflatten
@@ -101,7 +101,7 @@ def keep(name: str, executable: dispatch.Executable, kept: Sequence[int], out_tr
 
 
 def _shape(aval: ShapedArray) -> tuple[tuple[int, ...], str, bool]:
-    if type(aval) is not ShapedArray or aval.dtype.isbuiltin != 1 and aval.dtype.name not in _NAMED:
+    if type(aval) is not ShapedArray or not dtypes.is_numpys(aval.dtype) and aval.dtype.name not in _NAMED:
         raise Unproven(f"an argument or result is of type {aval}")
     return aval.shape, aval.dtype.name, aval.weak_type
 

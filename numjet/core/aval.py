@@ -60,7 +60,7 @@ class ShapedArray(AbstractValue):
         except (KeyError, TypeError):
             sizes = tuple(shape)
             sizes = tuple(map(as_size if is_symbolic(sizes) else int, sizes))
-            return _intern(cls, sizes, np.dtype(dtype), bool(weak_type), frozenset(vma), placement)
+            return _intern(cls, sizes, dtypes.as_dtype(dtype), bool(weak_type), frozenset(vma), placement)
 
     def update(self, shape: tuple[int, ...] | None = None, dtype: Any = None, weak_type: bool | None = None,
                **placement: Any) -> ShapedArray:

@@ -16,6 +16,7 @@ import numpy as np
 from numjet import _native
 from numjet.core import hooks
 from numjet.core.trace import Array, Tracer, aval_of
+from numjet.foundation import dtypes
 from numjet.foundation.tree import tree_leaves
 
 _copies: dict[int, tuple[weakref.ref[Any], weakref.ref[Any]]] = {}  # by identity of the NumPy array, which is held weakly
@@ -80,7 +81,7 @@ def frozen_ndarray(x: np.ndarray) -> np.ndarray:
     """A read-only NumPy array with the current elements of a NumPy array, of the same dtype."""
     if aval_of(x).dtype == x.dtype:
         return snapshot(x)._value
-    copy = np.array(x, x.dtype.newbyteorder("="), order="C")
+    copy = np.array(x, dtypes.as_dtype(x.dtype), order="C")
     copy.flags.writeable = False
     return copy
 

@@ -14,6 +14,7 @@ from numjet.core.aval import ShapedArray
 from numjet.core.ir import Literal
 from numjet.core.op import Missing, Op
 from numjet.core.traits import ARRAY_VIEW, CONTRACTS
+from numjet.foundation import dtypes
 from numjet.runtime import dispatch
 
 LARGE = 65536  # elements from which compiling pays: NumPy takes some 20 us or more for them
@@ -36,7 +37,7 @@ def is_large(op: Op, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray]) 
 
 
 def _compilable(dtype: np.dtype) -> bool:
-    return dtype.isbuiltin == 1 or dtype.name in _OTHER_NUMBERS
+    return dtypes.is_numpys(dtype) or dtype.name in _OTHER_NUMBERS
 
 
 class Compiled:

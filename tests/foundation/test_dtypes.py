@@ -66,6 +66,9 @@ def test_keys_are_opaque_elements_of_eight_bytes():
 def test_foreign_byte_order_becomes_native():
     assert dtypes.as_dtype(">f4") == np.float32 and dtypes.as_dtype(">f4").isnative
     assert dtypes.result_type(np.zeros(2, ">i2"), 1) == np.int16
+    for dtype in ("f2", "f4", "f8", "i1", "i2", "i4", "i8", "u2", "u4", "u8", "c8", "c16", "?"):
+        swapped = np.dtype(dtype).newbyteorder("S").newbyteorder("S")   # native, but another object than NumPy's own
+        assert dtypes.as_dtype(swapped) is np.dtype(dtype) and dtypes.is_numpys(swapped)
 
 
 def test_as_dtype_knows_classes_with_a_dtype():

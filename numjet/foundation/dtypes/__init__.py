@@ -30,7 +30,7 @@ from numjet.foundation.dtypes.table import (
     float8_e5m2 as float8_e5m2, float8_e5m2fnuz as float8_e5m2fnuz, float8_e8m0fnu as float8_e8m0fnu, float16 as float16,
     float32 as float32, float64 as float64, from_short_name as from_short_name, int2 as int2, int4 as int4, int8 as int8,
     int16 as int16, int32 as int32, int64 as int64, is_array_dtype as is_array_dtype, is_extended as is_extended,
-    is_key as is_key, issubdtype as issubdtype, itemsize_bits as itemsize_bits, key_dtype as key_dtype,
+    is_key as is_key, is_numpys as is_numpys, issubdtype as issubdtype, itemsize_bits as itemsize_bits, key_dtype as key_dtype,
     key_shape as key_shape, key_words as key_words, kind as kind, long_name as long_name, new_key_dtype as new_key_dtype,
     prng_key as prng_key, short_name as short_name, uint2 as uint2, uint4 as uint4, uint8 as uint8, uint16 as uint16,
     uint32 as uint32, uint64 as uint64,

@@ -105,6 +105,8 @@ _ABSTRACT_CLASSES = frozenset(
 )
 
 # The default dtypes of Python scalars, before narrowing to 32 bits.
+_OBJECTS: dict[DType, DType] = {dtype: dtype for dtype in ALL}
+_FIRST_OF_OTHERS = 256    # dtype.num of dtypes that other packages register
 PYTHON_SCALARS: dict[type, DType] = {bool: bool_, int: int64, float: float64, complex: complex128}
 
 NARROW: dict[DType, DType] = {int64: int32, uint64: uint32, float64: float32, complex128: complex64}
@@ -168,12 +170,27 @@ def as_dtype(x: Any) -> DType:
     ('bfloat16', 'int64')
     """
     if isinstance(x, np.dtype):
-        return x if x.isnative else x.newbyteorder("=")
+        return x if x.isbuiltin else _in_native_order(x)
     if isinstance(x, type):
         return PYTHON_SCALARS.get(x) or _of_class(x)
     inner = getattr(x, "dtype", None)
     found: DType = inner if isinstance(inner, np.dtype) else np.dtype(x)
-    return found if found.isnative else found.newbyteorder("=")
+    return found if found.isbuiltin else _in_native_order(found)
+
+
+def _in_native_order(dtype: DType) -> DType:
+    """NumPy's own object for numbers: `newbyteorder` returns equal ones, which differ in `isbuiltin`."""
+    found: DType = dtype if dtype.isnative else dtype.newbyteorder("=")
+    return _OBJECTS.get(found, found)
+
+
+def is_numpys(dtype: DType) -> bool:
+    """Whether the elements are NumPy's own numbers: no bfloat16, no random keys.
+
+    >>> is_numpys(float32), is_numpys(bfloat16), is_numpys(np.dtype(">f4").newbyteorder("="))
+    (True, False, True)
+    """
+    return dtype.num < _FIRST_OF_OTHERS and dtype.names is None
 
 
 def _of_class(cls: type) -> DType:

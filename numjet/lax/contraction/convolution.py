@@ -281,7 +281,7 @@ def _hlo(b: Any, lhs: Any, rhs: Any, *, precision: CanonicalPrecision, preferred
         return b.full(z.out_shape, 0, out_dtype)
     if b.platform != "cpu" and out_dtype == lhs.dtype and kind_of(wide) == "f":
         wide = out_dtype  # accelerators sum halves in float32 themselves
-    elif wide.kind == "b" or wide.isbuiltin != 1:
+    elif wide.kind == "b" or not dtypes.is_numpys(wide):
         wide = np.dtype(np.int32)
     asked = precision if type(precision) is tuple else None
     attrs = {"window_strides": z.strides, "padding": z.padding or "dense<> : tensor<0x2xi64>",

@@ -129,7 +129,7 @@ def _matmul(x: np.ndarray, y: np.ndarray, wide: np.dtype) -> np.ndarray:
     # Small integers are multiplied as float64 by BLAS, exactly: |x| |y| k < 2**53.
     if kind_of(wide) in "iu" and max(x.itemsize, y.itemsize) <= 2 and k < 2**21:
         return np.matmul(x.astype(np.float64), y.astype(np.float64)).astype(np.int64).astype(wide)
-    if kind_of(wide) in "iu" and wide.isbuiltin != 1:
+    if kind_of(wide) in "iu" and not dtypes.is_numpys(wide):
         return np.matmul(x.astype(np.int32), y.astype(np.int32)).astype(wide)
     x, y = x.astype(wide, copy=False), y.astype(wide, copy=False)
     return _matmul_native(x, y) if wide.name in _NATIVE and _whole(x) and _whole(y) else np.matmul(x, y)
@@ -173,7 +173,7 @@ def _hlo(b: Any, x: Any, y: Any, *, dimension_numbers: Numbers, precision: Canon
     (lc, rc), (lb, rb) = dimension_numbers
     wide = computed_in(x.dtype, y.dtype, preferred_element_type, precision)
     out_dtype = result_dtype(x.dtype, y.dtype, preferred_element_type)
-    counted = wide if wide.kind != "b" and wide.isbuiltin == 1 else np.dtype(np.int32)
+    counted = wide if wide.kind != "b" and dtypes.is_numpys(wide) else np.dtype(np.int32)
     if x.dtype != y.dtype or not _widens(x.dtype, counted) or counted == dtypes.float64 or dtypes.itemsize_bits(x.dtype) < 8:
         x, y = b.convert(x, counted), b.convert(y, counted)
     lists = {"lhs_batching_dimensions": lb, "rhs_batching_dimensions": rb, "lhs_contracting_dimensions": lc,

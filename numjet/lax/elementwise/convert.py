@@ -29,7 +29,7 @@ def saturate(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """Floats to integers: rounded towards zero, limited to the range of `dtype`, NaN to 0."""
     low, high = _limits(dtype)
     wide = x.astype(np.float64)
-    if wide.size and dtype.isbuiltin == 1 and wide.min() >= low and wide.max() < high:  # never true with a NaN
+    if wide.size and dtypes.is_numpys(dtype) and wide.min() >= low and wide.max() < high:  # never true with a NaN
         return wide.astype(dtype)
     wide = np.trunc(wide)
     inside = (wide >= low) & (wide < high + 1)

@@ -73,7 +73,7 @@ def batch(record: Callable[[], Op]) -> Callable[..., tuple[Any, int]]:
 
 def accumulator(dtype: np.dtype) -> np.dtype:
     """The dtype in which NumPy adds and multiplies elements of `dtype`: float32 for the small floats."""
-    if dtype.isbuiltin == 1 and dtype != np.float16:
+    if dtypes.is_numpys(dtype) and dtype != np.float16:
         return dtype
     return np.dtype(np.float32 if kind_of(dtype) == "f" else np.int32)
 

@@ -134,7 +134,7 @@ def _word_of(algorithm: RandomAlgorithm, shape: Ints, index: Sequence[Any], dtyp
 def _abstract(key: ShapedArray, *, shape: Ints, dtype: np.dtype, algorithm: RandomAlgorithm) -> list[ShapedArray]:
     if key.dtype != UINT32 or key.ndim < 1 or key.shape[-1] != 4:
         raise TypeError(f"rng_bit_generator: expected a key of 4 uint32 (or 2 uint64) words, got {key.str_short()}")
-    if kind_of(dtype) != "u" or dtype.itemsize not in (1, 2, 4, 8) or dtype.isbuiltin != 1:
+    if kind_of(dtype) != "u" or dtype.itemsize not in (1, 2, 4, 8) or not dtypes.is_numpys(dtype):
         raise TypeError(f"rng_bit_generator: unsupported dtype {dtype.name}; expected uint8, uint16, uint32 or uint64")
     return [key, ShapedArray((*key.shape[:-1], *shape), dtype)]
 
@@ -275,7 +275,7 @@ def _uniform_eager(a: np.ndarray, b: np.ndarray, *, shape: Ints) -> np.ndarray:
     if kind_of(a.dtype) == "f":
         low, high = float(a), float(b)
         drawn = (low + (high - low) * _generator().random(shape)).astype(a.dtype)
-        below = np.nextafter(b, a).astype(a.dtype) if a.dtype.isbuiltin == 1 else a  # rounding must not reach b
+        below = np.nextafter(b, a).astype(a.dtype) if dtypes.is_numpys(a.dtype) else a  # rounding must not reach b
         return np.where(drawn == b, below, drawn)
     if not int(a) < int(b):
         return np.full(shape, a)
