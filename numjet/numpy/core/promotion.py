@@ -240,15 +240,22 @@ def broadcast_to(x: Any, target: tuple[int, ...]) -> Any:
 
 def check_rank_promotion(name: str, shapes: Sequence[tuple[int, ...]]) -> None:
     """Warns or raises, as jax_numpy_rank_promotion says, when arrays of different ranks (not scalars) meet."""
-    mode = config.rank_promotion
-    if mode == "allow" or len({len(s) for s in shapes if s}) < 2:
+    if config.rank_promotion == "allow" or len({len(s) for s in shapes if s}) < 2:
         return
     listed = " ".join(map(str, shapes))
-    if mode == "raise":
-        raise ValueError(f"Operands could not be broadcast together for {name} on shapes {listed} and with the config option "
-                         "jax_numpy_rank_promotion='raise'. Give the operands equal ranks, for example with x[None].")
-    warnings.warn(f"Following NumPy automatic rank promotion for {name} on shapes {listed}. Set the jax_numpy_rank_promotion "
-                  "config option to 'allow' to silence this warning.", UserWarning, stacklevel=source.user_stacklevel())
+    report_rank_promotion(
+        f"Operands could not be broadcast together for {name} on shapes {listed} and with the config option "
+        "jax_numpy_rank_promotion='raise'. Give the operands equal ranks, for example with x[None].",
+        f"Following NumPy automatic rank promotion for {name} on shapes {listed}. Set the jax_numpy_rank_promotion "
+        "config option to 'allow' to silence this warning.")
+
+
+def report_rank_promotion(error: str, warning: str) -> None:
+    """ValueError or UserWarning that arrays of different ranks meet, as jax_numpy_rank_promotion says."""
+    if config.rank_promotion == "raise":
+        raise ValueError(error)
+    if config.rank_promotion == "warn":
+        warnings.warn(warning, UserWarning, stacklevel=source.user_stacklevel())
 
 
 def common_shape(name: str, shapes: Sequence[tuple[int, ...]], any_rank: bool = False) -> tuple[int, ...]:

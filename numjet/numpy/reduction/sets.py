@@ -27,7 +27,7 @@ from numjet.numpy.indexing.where import choose_by
 from numjet.numpy.reduction.reductions import sum as total
 from numjet.numpy.reduction.searching import searchsorted
 from numjet.numpy.shaping.joining import concatenate
-from numjet.numpy.shaping.manipulation import moveaxis, ravel
+from numjet.numpy.shaping.manipulation import broadcast_to, moveaxis, ravel
 
 _INT32 = np.dtype(np.int32)
 
@@ -152,8 +152,8 @@ def unique(ar: Any, return_index: bool = False, return_inverse: bool = False, re
 
     return_index: also the indices of first occurrences; return_inverse: the index of each element among the distinct ones, in
     the shape of ar; return_counts: the counts. equal_nan: NaNs are one. size: the size of the result, needed under jit: more
-    are cut, missing ones are fill_value (default the least). sorted: has no effect; ConcretizationTypeError for traced values
-    without size.
+    are cut, missing ones are fill_value (a number or, with axis, one part; default the least). sorted: has no effect;
+    ConcretizationTypeError for traced values without size.
 
     >>> import numjet.numpy as jnp
     >>> values, counts = unique(jnp.array([3, 1, 3]), return_counts=True)
@@ -173,6 +173,9 @@ def unique(ar: Any, return_index: bool = False, return_inverse: bool = False, re
     if size and not rows.shape[0] and fill_value is None:
         raise ValueError("jnp.unique: for zero-sized input with nonzero size argument, fill_value must be specified; "
                          f"got {size=}")
+    if moved is not None and fill_value is not None:
+        filler = broadcast_to(to_array(fill_value), moved.shape[1:])
+        fill_value = rearrange.reshape(filler, (rows.shape[1],))
     values, first, inverse, counts = _unique(rows, size, fill_value, equal_nan, return_index, return_inverse)
     if moved is None:
         values = rearrange.reshape(values, (values.shape[0],))

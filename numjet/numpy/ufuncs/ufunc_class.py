@@ -38,6 +38,7 @@ class ufunc:
                  at: Callable[..., Any] | None = None, reduceat: Callable[..., Any] | None = None):
         self.__name__ = name or getattr(func, "__name__", "ufunc")
         self.__doc__ = func.__doc__
+        self._made_of = (func, nin, nout, name, nargs, identity, call, reduce, accumulate, at, reduceat)
         self._nin, self._nout, self._identity = operator.index(nin), operator.index(nout), identity
         self._nargs = self._nin if nargs is None else operator.index(nargs)
         self._call = call or vectorize.vectorize(func)
@@ -47,6 +48,14 @@ class ufunc:
     nout = property(lambda self: self._nout, doc="How many results it has.")
     nargs = property(lambda self: self._nargs, doc="How many arguments it takes.")
     identity = property(lambda self: self._identity, doc="The number that changes nothing, or None.")
+
+    _func = property(lambda self: self._made_of[0], doc="The function of numbers.")
+
+    def __hash__(self) -> int:
+        return hash(self._made_of)
+
+    def __eq__(self, other: Any) -> bool:
+        return isinstance(other, ufunc) and self._made_of == other._made_of
 
     def __repr__(self) -> str:
         return f"<jnp.ufunc '{self.__name__}'>"

@@ -8,7 +8,7 @@ from typing import Any
 
 from numjet.api.vmap import vmap
 from numjet.lax.shape import rearrange
-from numjet.numpy.core.promotion import array_arg, check_arraylike
+from numjet.numpy.core.promotion import array_arg, check_arraylike, report_rank_promotion
 
 _NAME = r"[\w]+"
 _DIMS = rf"\((?:{_NAME}(?:,{_NAME})*)?\)"
@@ -74,7 +74,8 @@ def vectorize(pyfunc: Callable[..., Any], *, excluded: Collection[int | str] = f
     """A function of numbers, or of arrays as `signature` says, applied over all other axes of its arguments, broadcast.
 
     signature: ranks of arguments and results, such as "(n),(n)->()". excluded: positions and names of arguments that are
-    handed on as they are. Raises ValueError or TypeError where arguments do not fit the signature.
+    handed on as they are, as None is wherever the signature asks for a number. Raises ValueError or TypeError where
+    arguments do not fit the signature.
 
     >>> import numjet.numpy as jnp
     >>> rowsum = vectorize(jnp.sum, signature="(n)->()")
@@ -92,17 +93,42 @@ def vectorize(pyfunc: Callable[..., Any], *, excluded: Collection[int | str] = f
     @functools.wraps(pyfunc, assigned=("__module__", "__name__", "__qualname__", "__doc__", "__annotations__"), updated=())
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         fn, given = _fix(pyfunc, args, kwargs, without)
+        fn, given, inputs = _without_nones(fn, given, parsed and parsed[0], signature)
         check_arraylike("vectorize", *given)
         arrays = [array_arg("vectorize", x, i) for i, x in enumerate(given)]
-        inputs = [()] * len(arrays) if parsed is None else parsed[0]
         if len(inputs) != len(arrays):
             raise TypeError(f"wrong number of positional arguments: expected {len(inputs)}, got {len(arrays)} {hint}")
         sizes: dict[str, int] = {}
         for x, dims in zip(arrays, inputs, strict=True):
             bind_sizes(sizes, x.shape, dims, hint)
         core = fn if parsed is None else checked(fn, sizes, parsed[1], hint)
-        return _over_batch(core, arrays, [len(d) for d in inputs])
+        ranks = [len(d) for d in inputs]
+        _check_leading_ranks(arrays, ranks, signature)
+        return _over_batch(core, arrays, ranks)
     return wrapped
+
+
+def _without_nones(fn: Callable[..., Any], args: list[Any], inputs: list[Dims] | None,
+                   signature: str | None) -> tuple[Callable[..., Any], list[Any], list[Dims]]:
+    """The function of the arguments other than None, these arguments, and the names of their axes."""
+    dims = [()] * len(args) if inputs is None else inputs
+    nones = {i for i, x in enumerate(args) if x is None}
+    if not nones or len(dims) != len(args):
+        return fn, args, dims
+    if any(dims[i] for i in nones):
+        raise ValueError(f"Cannot pass None at locations {nones} with {signature=}: an array is needed there")
+    fixed, given = _fix(fn, tuple(args), {}, frozenset(nones))
+    return fixed, given, [d for i, d in enumerate(dims) if i not in nones]
+
+
+def _check_leading_ranks(arrays: list[Any], ranks: list[int], signature: str | None) -> None:
+    """Warns or raises, as jax_numpy_rank_promotion says, when arrays (not scalars) differ in the number of axes mapped over."""
+    if len({x.ndim - r for x, r in zip(arrays, ranks, strict=True) if x.ndim}) > 1:
+        text = (f"operands with shapes {[x.shape for x in arrays]} require rank promotion for jnp.vectorize function with "
+                f"signature {signature}. ")
+        report_rank_promotion(text + "Give them equally many axes before those of the signature, for example with x[None], or "
+                              "set the jax_numpy_rank_promotion config option to 'allow'.",
+                              text + "Set the jax_numpy_rank_promotion config option to 'allow' to silence this warning.")
 
 
 def _over_batch(fn: Callable[..., Any], arrays: list[Any], ranks: list[int]) -> Any:

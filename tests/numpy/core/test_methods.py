@@ -1,4 +1,5 @@
 """Operators and methods of arrays and tracers, printing, ufunc objects, vectorize."""
+import contextlib
 import copy
 import operator
 
@@ -290,6 +291,28 @@ def test_vectorize():
             (lambda: jnp.vectorize(jnp.sum, excluded={-1}), ValueError, "negative")]:
         with pytest.raises(error, match=text):
             call()
+
+
+def test_vectorize_hands_none_on():
+    add = lambda a, b: a if b is None else a + b
+    x = np.arange(3)
+    assert_same(jnp.vectorize(add)(x, None), x)
+    assert_same(jnp.vectorize(add, signature="(k),()->(k)")(x, None), x)
+    assert_same(jnp.vectorize(lambda a, b, c: a + c)(x, None, x), x + x)
+    with pytest.raises(ValueError, match=r"Cannot pass None at locations \{1\} with signature='\(k\),\(k\)->\(k\)'"):
+        jnp.vectorize(add, signature="(k),(k)->(k)")(x, None)
+
+
+@pytest.mark.parametrize("signature, shapes, promotes", [
+    ("(),()->()", [(3, 3), (3,)], True), ("(),()->()", [(3, 3), ()], False), ("(n),()->(n)", [(3, 3), (3,)], False),
+    ("(n),()->(n)", [(3,), (3,)], True), ("(n),()->(n)", [(3, 3), ()], False), ("(n),(n)->(n)", [(3,), (1, 3)], True)])
+def test_vectorize_heeds_the_rank_promotion_flag(signature, shapes, promotes):
+    f, args = jnp.vectorize(jnp.add, signature=signature), [jnp.zeros(s) for s in shapes]
+    for mode, expects in (("raise", pytest.raises(ValueError, match="require rank promotion")),
+                          ("warn", pytest.warns(UserWarning, match="require rank promotion"))):
+        with nj.numpy_rank_promotion(mode), expects if promotes else contextlib.nullcontext():
+            f(*args)
+
 
 
 def test_the_class_of_arrays_has_the_methods():

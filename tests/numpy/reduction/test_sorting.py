@@ -77,6 +77,16 @@ def test_unique() -> None:
     assert jnp.unique(jnp.zeros(0)).shape == (0,)
 
 
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_unique_fills_with_a_part(axis: int) -> None:
+    x = np.arange(24).reshape(2, 3, 4) % 2
+    part = np.arange(x.size // x.shape[axis]).reshape(np.delete(x.shape, axis))
+    want = np.concatenate([np.unique(x, axis=axis), *[np.expand_dims(part, axis)] * 5], axis).take(range(5), axis)
+    np.testing.assert_array_equal(jnp.unique(x, axis=axis, size=5, fill_value=part), want)
+    with pytest.raises(ValueError):
+        jnp.unique(x, axis=axis, size=5, fill_value=np.arange(7))
+
+
 def test_unique_with_a_size() -> None:
     fn = nj.jit(lambda x: jnp.unique(x, size=6, fill_value=-1, return_index=True, return_inverse=True, return_counts=True))
     values, first, inverse, counts = fn(P)

@@ -289,3 +289,14 @@ def test_at_gives_the_dtype_of_the_function(name, a, b, want):
     found = getattr(jnp, name).at(a, np.array([0, 1]), b, inplace=False)
     np.testing.assert_allclose(found, want, rtol=1e-6)
     assert found.dtype.kind == want.dtype.kind and not found.weak_type
+
+
+def test_ufuncs_of_one_function_are_equal():
+    f = lambda x, y: x + y
+    one, two = (jnp.frompyfunc(f, 2, 1, identity=0) for _ in range(2))
+    assert one == two and hash(one) == hash(two) and one._func is f
+    assert one != jnp.frompyfunc(f, 2, 1, identity=1) and one != jnp.frompyfunc(jnp.add, 2, 1, identity=0) and one != f
+    assert jnp.add == jnp.add and jnp.add != jnp.multiply and len({jnp.add, jnp.multiply, one, two}) == 3
+    for name in ("nin", "nout", "nargs", "identity", "_func"):
+        with pytest.raises(AttributeError):
+            setattr(jnp.add, name, None)
