@@ -184,7 +184,7 @@ def checkify(f: Callable[..., Any], errors: Iterable[ErrorCategory] = user_check
         raise ValueError(f"checkify: unknown errors {unknown}: expected a union of user_checks, nan_checks, div_checks and "
                          "index_checks")
 
-    @wraps(f, assigned=("__module__", "__name__", "__qualname__", "__doc__", "__annotations__"), updated=())
+    @wraps(f)
     def checked(*args: Any, **kwargs: Any) -> tuple[Error, Any]:
         leaves, in_tree = tree.tree_flatten((args, kwargs))
         out_tree: list[Any] = []

@@ -70,7 +70,7 @@ def grad(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: boo
     """
     both = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
 
-    @wraps(fun, assigned=("__module__", "__name__", "__qualname__", "__doc__", "__annotations__"), updated=())
+    @wraps(fun)
     @source.api_boundary
     def grad_fun(*args: Any, **kwargs: Any) -> Any:
         value, g = both(*args, **kwargs)
@@ -91,7 +91,7 @@ def value_and_grad(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, ha
     del reduce_axes
     argnums, nums = argument_numbers(argnums)
 
-    @wraps(fun, assigned=("__module__", "__name__", "__qualname__", "__doc__", "__annotations__"), updated=())
+    @wraps(fun)
     @source.api_boundary
     def value_and_grad_fun(*args: Any, **kwargs: Any) -> Any:
         picked = _pick(nums, args)
@@ -525,7 +525,7 @@ def jacfwd(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: b
     check_callable(fun)
     argnums, nums = argument_numbers(argnums)
 
-    @wraps(fun, assigned=("__module__", "__name__", "__qualname__", "__doc__", "__annotations__"), updated=())
+    @wraps(fun)
     @source.api_boundary
     def jacfun(*args: Any, **kwargs: Any) -> Any:
         picked = _pick(nums, args, of_jacobian=True)
@@ -549,7 +549,7 @@ def jacrev(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: b
     check_callable(fun)
     argnums, nums = argument_numbers(argnums)
 
-    @wraps(fun, assigned=("__module__", "__name__", "__qualname__", "__doc__", "__annotations__"), updated=())
+    @wraps(fun)
     @source.api_boundary
     def jacfun(*args: Any, **kwargs: Any) -> Any:
         picked = _pick(nums, args, of_jacobian=True)

@@ -188,6 +188,14 @@ def test_auxiliary_data_may_be_anything(how):
     assert aux["label"] == "hi" and aux["type"] is dict and aux["list"] == [None, len] and float(aux["value"]) == 3
 
 
+@pytest.mark.parametrize("transform", [nj.grad, nj.value_and_grad, nj.jacfwd, nj.jacrev, nj.vmap, nj.jit, nj.checkpoint])
+def test_transformed_functions_keep_attributes(transform):
+    def noted(x):
+        return x
+    noted.note = "kept"
+    assert transform(noted).note == "kept" and transform(noted).__wrapped__ is noted
+
+
 def test_vmap_passes_what_it_does_not_map():
     def scaled(x, how, by):
         return by(x) if how == "by" else x

@@ -20,7 +20,8 @@ def save(file: Any, arr: Any, allow_pickle: bool = True) -> None:
     >>> save(file, asarray([1, 2])), file.seek(0), load(file).tolist()
     (None, 0, [1, 2])
     """
-    np.save(file, np.asarray(arr if isinstance(arr, (bool, int, float, complex)) else array_arg("save", arr)), allow_pickle)
+    python = isinstance(arr, (bool, int, float, complex, list, tuple))  # saved with all its bits
+    np.save(file, np.asarray(arr if python else array_arg("save", arr)), allow_pickle)
 
 
 def savez(file: Any, *args: Any, allow_pickle: bool = True, **kwds: Any) -> None:

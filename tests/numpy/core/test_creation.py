@@ -277,7 +277,7 @@ def test_descriptions_in_place_of_arrays():
 
 
 def test_python_numbers_are_saved_with_all_their_bits():
-    for value, dtype in ((1.5, np.float64), (3, np.int64), (True, np.bool_), (1j, np.complex128)):
+    for value, dtype in ((1.5, np.float64), (3, np.int64), (True, np.bool_), (1j, np.complex128), ([1, 2], np.int64)):
         file = io.BytesIO()
         jnp.save(file, value)
         file.seek(0)
