@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from numjet.control.call.body_tracing import cached_with, trace_body
 from numjet.control.call.jaxpr_transforms import (
     batch_program,
@@ -35,7 +37,9 @@ from numjet.core.traits import CALLS
 from numjet.core.walk import eval_closed
 from numjet.foundation import source, tree
 from numjet.foundation.util import function_name, merge_lists, partition_list, split_list
+from numjet.lax.indexing.dynamic_slicing import dynamic_index_in_dim
 from numjet.lax.reduction.reduce import reduce_sum_p
+from numjet.lax.shape.create import iota
 from numjet.lax.tangent import instantiate, zero_tangent
 from numjet.lax.templates import in_front
 from numjet.transforms.dce import dce_jaxpr
@@ -91,7 +95,7 @@ class custom_vmap(FunctionWithRules):
         in_tree = tree.tree_structure(args)
         leaves = frozen_leaves(args)
         body = trace_body(_called(self.fun), in_tree, [aval_of(x) for x in leaves], "custom_vmap")
-        rule = _FlatRule(self.vmap_rule, in_tree, body.out_tree)
+        rule = _FlatRule(self.vmap_rule, in_tree, body.out_tree, body.jaxpr.out_avals)
         outs = custom_vmap_call_p.bind(*body.consts, *leaves, name=name, call=body.jaxpr, rule=rule,
                                        num_consts=len(body.consts))
         return tree.tree_unflatten(body.out_tree, outs)
@@ -145,12 +149,12 @@ def sequential_vmap(f: Callable[..., Any]) -> custom_vmap:
 
 
 class _FlatRule(UsersRule):
-    """The user's rule on flat operands, with its results checked."""
+    """The user's rule on flat operands, with its results checked. out_avals: those of one element."""
 
-    __slots__ = ("in_tree", "out_tree")
+    __slots__ = ("in_tree", "out_avals", "out_tree")
 
-    def __init__(self, rule: Any, in_tree: Any, out_tree: Any):
-        self.rule, self.in_tree, self.out_tree = rule, in_tree, out_tree
+    def __init__(self, rule: Any, in_tree: Any, out_tree: Any, out_avals: Sequence[ShapedArray]):
+        self.rule, self.in_tree, self.out_tree, self.out_avals = rule, in_tree, out_tree, tuple(out_avals)
 
     def __call__(self, size: int, batched: Sequence[bool], args: Sequence[Any]) -> tuple[list[Any], list[bool]]:
         given = tree.tree_unflatten(self.in_tree, map(for_user, args))
@@ -168,6 +172,8 @@ class _FlatRule(UsersRule):
             raise ValueError(
                 f"structure of output returned by custom vmap rule ({self}) does not match that of original "
                 f"custom-vmapped function.\nOriginal output: {self.out_tree}\nRule output: {out_tree}")
+        if not any(batched):  # there are rules that say so of every result
+            flags = [f and aval_of(o).ndim > a.ndim for o, f, a in zip(outs, flags, self.out_avals, strict=True)]
         for out, flag in zip(outs, flags, strict=True):
             self._check(size, aval_of(out), flag)
         return list(map(frozen, outs)), list(map(bool, flags))
@@ -195,43 +201,51 @@ class _RuleJvp(UsersRule):
         own = num_consts - self.const_tangents
         return (False,) * own + (True,) * self.const_tangents + (False,) * len(self.nonzeros) + (True,) * sum(self.nonzeros)
 
-    def __call__(self, size: int, batched: Sequence[bool], args: Sequence[Any]) -> tuple[list[Any], list[bool]]:
+    def __call__(self, size: int, batched: Sequence[bool], args: Sequence[Any],
+                 repeats: bool = False) -> tuple[list[Any], list[bool]]:
+        """repeats: the rule sees all primals that are batched so, as in a call without tangents."""
         if self.const_tangents:
             raise _closed_over(self)
-        count = len(self.nonzeros)
-        both, args, extra = self._matched(size, list(batched), list(args))
-        found: list[bool] = []
+        both, args, extra = self._matched(size, list(batched), list(args), repeats)
+        if not any(extra):
+            outs, found = self._derivative(size, both, args)
+            return outs, [*found, *[f for f, w in zip(found, self.wanted, strict=True) if w]]
 
-        def derivative(*xs: Any) -> list[Any]:
-            ts = iter(xs[count:])
-            tangents = [next(ts) if f else zero_tangent(aval_of(p)) for p, f in zip(xs, self.nonzeros, strict=False)]
-            outs, outs_t = jvp_flat(run, xs[:count], tangents)
-            return [*outs, *[instantiate(t) for t, w in zip(outs_t, self.wanted, strict=True) if w]]
+        def element(which: Any, *xs: Any) -> list[Any]:
+            outs, found = self._derivative(size, both, xs)
+            flags = [*found, *[f for f, w in zip(found, self.wanted, strict=True) if w]]
+            return [dynamic_index_in_dim(o, which, 0, False) if f else o for o, f in zip(outs, flags, strict=True)]
+
+        outs, dims = batch_flat(element, size, [iota(np.int32, size), *args], [0, *[0 if e else None for e in extra]])
+        outs = [o if d is None else move_to(o, d, 0, size) for o, d in zip(outs, dims, strict=True)]
+        return outs, [d is not None for d in dims]
+
+    def _derivative(self, size: int, batched: Sequence[bool], args: Sequence[Any]) -> tuple[list[Any], list[bool]]:
+        """Results and the tangents of `wanted`; which of the results the rule says are batched."""
+        count, found = len(self.nonzeros), list[bool]()
+        ts = iter(args[count:])
+        tangents = [next(ts) if f else zero_tangent(aval_of(p)) for p, f in zip(args[:count], self.nonzeros, strict=True)]
 
         def run(*primals: Any) -> list[Any]:
-            outs, found[:] = self.inner(size, both, primals)
+            outs, found[:] = self.inner(size, batched, primals)
             return outs
 
-        if not any(extra):
-            outs = derivative(*args)
-            return outs, [*found, *[f for f, w in zip(found, self.wanted, strict=True) if w]]
-        outs, dims = batch_flat(derivative, size, args, [0 if e else None for e in extra])
-        own = [*found, *[f for f, w in zip(found, self.wanted, strict=True) if w]]
-        outs = [o if d is None else move_to(o, d, 0, size) for o, d in zip(outs, dims, strict=True)]
-        return outs, [f or d is not None for f, d in zip(own, dims, strict=True)]
+        outs, outs_t = jvp_flat(run, args[:count], tangents)
+        return [*outs, *[instantiate(t) for t, w in zip(outs_t, self.wanted, strict=True) if w]], found
 
-    def _matched(self, size: int, batched: list[bool], args: list[Any]) -> tuple[list[bool], list[Any], list[bool]]:
+    def _matched(self, size: int, batched: list[bool], args: list[Any],
+                 repeats: bool) -> tuple[list[bool], list[Any], list[bool]]:
         """Which primals the rule sees batched, the operands, and which of them have a batch that the rule does not see.
 
-        A primal and its tangent go through the rule alike. Where only one is batched, the other is repeated; where all batches
-        are of tangents, the derivative is mapped over them.
+        A primal and its tangent go through the rule alike. Where only one is batched, and no pair is, the derivative is
+        mapped over it, as JAX does; else the other is repeated.
         """
         count = len(self.nonzeros)
         of_tangent = iter(range(count, len(args)))
         pairs = [(i, next(of_tangent) if f else None) for i, f in enumerate(self.nonzeros)]
         both = [batched[i] and (t is None or batched[t]) for i, t in pairs]
         extra = list(batched)
-        if any(batched[:count]):
+        if any(both) or repeats and any(batched[:count]):
             for i, t in pairs:
                 if t is not None and batched[i] != batched[t]:
                     lacking = t if batched[i] else i
@@ -249,7 +263,7 @@ class _RuleTangents(UsersRule):
         self.inner, self.rule = inner, inner.rule
 
     def __call__(self, size: int, batched: Sequence[bool], args: Sequence[Any]) -> tuple[list[Any], list[bool]]:
-        outs, flags = self.inner(size, batched, args)
+        outs, flags = self.inner(size, batched, args, repeats=True)
         first = len(outs) - sum(self.inner.wanted)
         return outs[first:], flags[first:]
 

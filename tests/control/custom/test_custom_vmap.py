@@ -100,7 +100,7 @@ def test_batches_of_primals_or_tangents_alone():
     np.testing.assert_allclose(ts, -np.sin(1.0) * np.asarray(XS), rtol=1e-6)
     _, ts = nj.vmap(one, (0, None))(XS, X)
     np.testing.assert_allclose(ts, -np.sin(np.asarray(XS)), rtol=1e-6)
-    assert seen == [[False], [True]]
+    assert seen == [[False], [False]]
     both = lambda x, y, t: nj.jvp(f, (x, y), (t, y))
     _ys, ts = nj.vmap(both, (0, 0, None))(XS, YS, X)
     wanted = nj.jvp(ruled, (XS, YS), (jnp.ones(3), YS))
@@ -205,3 +205,18 @@ def test_a_rule_that_takes_every_argument_as_batched():
     np.testing.assert_allclose(value, 3 * np.cos(x), rtol=1e-6)
     np.testing.assert_allclose(tangent, -3 * np.sin(x), rtol=1e-6)
     np.testing.assert_allclose(nj.vmap(nj.grad(f))(x), -3 * np.sin(x), rtol=1e-6)
+
+
+def test_a_rule_that_adds_a_batch_to_operands_without_one():
+    f = custom_vmap(lambda x: x)
+    f.def_vmap(lambda size, batched, x: (x * jnp.arange(size).reshape(size, *[1] * x.ndim), True))
+    xs = jnp.ones((3, 2))
+    value, tangent = nj.vmap(lambda x: nj.jvp(f, (x,), (jnp.full(2, 2.0),)))(xs)
+    assert value.tolist() == [[0, 0], [1, 1], [2, 2]] and (tangent == 2 * value).all()
+
+
+def test_the_tangent_of_a_linear_rule_is_the_same_for_all_primals():
+    f = custom_vmap(lambda x: 7.0 * x)
+    f.def_vmap(lambda size, batched, x: (11.0 * x, batched[0]))
+    value, tangent = nj.vmap(lambda x, t: nj.jvp(f, (x,), (t,)), (0, None), (0, None))(jnp.arange(3.0), 4.0)
+    assert value.tolist() == [0, 11, 22] and tangent == 44
