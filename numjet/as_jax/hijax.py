@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 
 from numjet.api.diagnostics import typeof
 from numjet.as_jax import hijax_values
+from numjet.as_jax.hijax_flat import aval_method as aval_method, aval_property as aval_property
+from numjet.as_jax.hijax_primitives import VJPHiPrimitive as VJPHiPrimitive
 from numjet.core import hooks
 from numjet.core.aval import AbstractValue as AbstractValue, ShapedArray as ShapedArray
 from numjet.core.op import Zero as Zero
@@ -78,18 +80,6 @@ class HiPrimitive:
             return False
         found, _ = self.abstract_eval(*map(typeof, values), **params)
         return not any(isinstance(t, (AvalQDD, MutableHiType)) for t in (found if self.multiple_results else (found,)))
-
-
-class aval_property(NamedTuple):
-    """A property of a type that its traced values show."""
-
-    fget: Callable[[Any], Any]
-
-
-class aval_method(NamedTuple):
-    """A method of a type that its traced values show."""
-
-    fun: Callable[..., Any]
 
 
 class AvalQDD(NamedTuple):

@@ -38,7 +38,7 @@ from numjet.lax.tangent import zeros_like_aval
 Rule = Callable[[Sequence[Any], Sequence[Any]], tuple[list[Any], list[Any]]]
 
 
-def _batched(batch: Batch, dims: Sequence[int | None], *, jvp: Rule) -> dict[str, Any]:
+def batched_jvp(batch: Batch, dims: Sequence[int | None], *, jvp: Rule) -> dict[str, Any]:
     """The rule of a function over a batch, with all results batched in axis 0."""
     def over_batch(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         zeros = [element_of(t, d) if type(t) is Zero else None for t, d in zip(tangents, dims, strict=True)]
@@ -62,7 +62,7 @@ def _batched(batch: Batch, dims: Sequence[int | None], *, jvp: Rule) -> dict[str
     return {"jvp": named_as(over_batch, jvp)}
 
 
-_calls = CustomCalls("custom_jvp", ("jvp",), lambda primals, tangents, name, jvp: jvp(primals, tangents), _batched)
+_calls = CustomCalls("custom_jvp", ("jvp",), lambda primals, tangents, name, jvp: jvp(primals, tangents), batched_jvp)
 custom_jvp_call_p = _calls.op
 
 

@@ -37,7 +37,7 @@ Forward = Callable[[Sequence[Any], Sequence[bool]], tuple[list[Any], list[Any]]]
 Backward = Callable[[Sequence[Any], Sequence[Any]], list[Any]]
 
 
-def _linearized(primals: Sequence[Any], tangents: Sequence[Any], name: str, *, fwd: Forward,
+def linearized(primals: Sequence[Any], tangents: Sequence[Any], name: str, *, fwd: Forward,
                 bwd: Backward) -> tuple[list[Any], list[Any]]:
     """Results by the forward rule, and their tangents as a `custom_lin` of the residuals and nonzero tangents."""
     nonzeros = nonzero_flags(tangents)
@@ -50,10 +50,10 @@ def _linearized(primals: Sequence[Any], tangents: Sequence[Any], name: str, *, f
 
 
 def _batched(batch: Batch, dims: Sequence[int | None], *, fwd: Forward, bwd: Backward) -> dict[str, Any]:
-    return {"fwd": _batched_forward(batch, fwd, dims), "bwd": _batched_backward(batch, bwd, dims)}
+    return {"fwd": batched_forward(batch, fwd, dims), "bwd": batched_backward(batch, bwd, dims)}
 
 
-def _batched_forward(batch: Batch, fwd: Forward, dims: Sequence[int | None]) -> Forward:
+def batched_forward(batch: Batch, fwd: Forward, dims: Sequence[int | None]) -> Forward:
     def over_batch(primals: Sequence[Any], perturbed: Sequence[bool]) -> tuple[list[Any], list[Any]]:
         count = 0
 
@@ -69,7 +69,7 @@ def _batched_forward(batch: Batch, fwd: Forward, dims: Sequence[int | None]) -> 
     return named_as(over_batch, fwd)
 
 
-def _batched_backward(batch: Batch, bwd: Backward, dims: Sequence[int | None]) -> Backward:
+def batched_backward(batch: Batch, bwd: Backward, dims: Sequence[int | None]) -> Backward:
     """The backward rule over a batch; cotangents of arguments without the batch are summed over it."""
     def over_batch(residuals: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
         zeros = [element_of(c, 0) if type(c) is Zero else None for c in cts]
@@ -88,7 +88,7 @@ def _batched_backward(batch: Batch, bwd: Backward, dims: Sequence[int | None]) -
     return named_as(over_batch, bwd)
 
 
-_calls = CustomCalls("custom_vjp", ("fwd", "bwd"), _linearized, _batched)
+_calls = CustomCalls("custom_vjp", ("fwd", "bwd"), linearized, _batched)
 custom_vjp_call_p = _calls.op
 
 
@@ -172,7 +172,7 @@ def _lin_batch(size: int, args: Sequence[Any], dims: Sequence[int | None], *, bw
                out_avals: tuple[ShapedArray, ...], axis_name: Any = None, **params: Any) -> tuple[list[Any], list[int]]:
     full = [move_to(a, d, 0, size) for a, d in zip(args, dims, strict=True)]
     wide = tuple(a.update(shape=(size, *a.shape)) for a in out_avals)
-    outs = custom_lin_p.bind(*full, bwd=_batched_backward(Batch(size, axis_name), bwd, [0] * len(nonzeros)),
+    outs = custom_lin_p.bind(*full, bwd=batched_backward(Batch(size, axis_name), bwd, [0] * len(nonzeros)),
                              nonzeros=nonzeros, out_avals=wide, **params)
     return outs, [0] * len(outs)
 
