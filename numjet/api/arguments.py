@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from numjet.control.call.body_tracing import returned_ref, where
+from numjet.core import hooks
 from numjet.core.refs import Ref
 from numjet.core.snapshots import frozen
 from numjet.core.stage import DebugInfo, StageTrace
@@ -215,8 +216,9 @@ def flatten_result(out: Any, store: list[PyTreeDef], fun: Callable[..., Any], ki
             raise returned_ref(leaf, where(fun), kind)
         if not is_array_like(leaf):
             at = f" at output component {keystr(path)}" if path else ""
-            raise TypeError(f"function {of_function(fun)} returned a value of type {type(leaf)}{at}, which is not a "
-                            "valid JAX type: expected arrays, scalars or pytrees of them.")
+            error = hooks.ResultAbove if type(leaf) in hooks.types_above else TypeError
+            raise error(f"function {of_function(fun)} returned a value of type {type(leaf)}{at}, which is not a "
+                        "valid JAX type: expected arrays, scalars or pytrees of them.")
     if isinstance(current_trace(), StageTrace):  # which takes snapshots, one for each array
         return [leaf for _, leaf in paths]
     return [frozen(leaf) for _, leaf in paths]

@@ -19,6 +19,7 @@ from numjet.api.arguments import (
 )
 from numjet.api.ref_arguments import joined, split_off
 from numjet.api.vmap import vmap
+from numjet.core import hooks
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import Literal
 from numjet.core.op import Undefined, Zero
@@ -95,6 +96,10 @@ def value_and_grad(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, ha
     @source.api_boundary
     def value_and_grad_fun(*args: Any, **kwargs: Any) -> Any:
         picked = _pick(nums, args)
+        if hooks.holds_above(picked):
+            options = {"has_aux": has_aux, "holomorphic": holomorphic, "allow_int": allow_int}
+            value, g = hooks.above["value_and_grad"](value_and_grad, fun, nums, args, kwargs, options)
+            return value, g[0] if isinstance(argnums, int) else g
         leaves, in_tree = tree_flatten(picked)
         leaves = as_values(leaves, lambda: path_names(fun, args, kwargs), "grad")
         for leaf in leaves:
@@ -232,7 +237,12 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False, reduce_ax
     """
     check_callable(fun)
     del reduce_axes
-    return _linear_at(_Pullback, "vjp", fun, primals, has_aux)
+    if hooks.holds_above(primals):
+        return hooks.above["vjp"](vjp, fun, primals, has_aux)
+    try:
+        return _linear_at(_Pullback, "vjp", fun, primals, has_aux)
+    except hooks.ResultAbove:
+        return hooks.above["vjp"](vjp, fun, primals, has_aux)
 
 
 def _flat(fun: Callable[..., Any], in_tree: PyTreeDef, out_tree: list[PyTreeDef],
@@ -402,6 +412,8 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
     if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
         raise TypeError("primal and tangent arguments to jax.jvp must be tuples or lists; found "
                         f"{type(primals).__name__} and {type(tangents).__name__}.")
+    if hooks.holds_above((primals, tangents)):
+        return hooks.above["jvp"](jvp, fun, primals, tangents, has_aux)
     leaves, in_tree = tree_flatten(tuple(primals))
     tangent_leaves, tangent_tree = tree_flatten(tuple(tangents))
     if in_tree != tangent_tree or type(primals) is not type(tangents):
@@ -450,6 +462,8 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     2.0
     """
     check_callable(fun)
+    if hooks.holds_above(primals):
+        return hooks.above["linearize"](linearize, fun, primals, has_aux)
     return _linear_at(_Pushforward, "linearize", fun, primals, has_aux)
 
 

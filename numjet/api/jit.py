@@ -162,7 +162,6 @@ class Jitted:
         self.shardings = options.get("shardings")
         self.named = options.get("named")  # shardings over one device
         self.native: Callable[[], Any] = lambda: None  # the function that calls this one, if it lives
-        self.below: Jitted | None = None  # for values above arrays
         self.traces = self._traces()
         self.rotations = self.traces.rotations
 
@@ -326,7 +325,10 @@ class Jitted:
         if stored is not None:
             return self._run_stored(stored, call)
         with _native.rare_collections:
-            traced = self.trace(call)
+            try:
+                traced = self.trace(call)
+            except hooks.ResultAbove:
+                return hooks.call_above(self._call_below, args, kwargs, True)[0], None
             if current_trace() is not EVAL or any(isinstance(x, Tracer) for x in (*call.leaves, *traced.consts)):
                 return self._bind(traced, call), None
             device = self.where(traced, call)
@@ -352,10 +354,12 @@ class Jitted:
             outs = native.label(outs)
         return tree_unflatten(traced.out_tree, outs), _entry(native, kept, donated, call, traced.out_tree, len(outs))
 
+    @functools.cached_property
+    def below(self) -> Jitted:
+        """The same of arrays in the place of values above them."""
+        return Jitted(hooks.raised_above(self.fun), self.options)
+
     def _call_below(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """As `call`, of the function of arrays in the place of values above them."""
-        if self.below is None:
-            self.below = Jitted(hooks.raised_above(self.fun), self.options)
         return self.below.call(args, kwargs)[0]
 
     def _run_stored(self, stored: stored_calls.Found, call: Call) -> tuple[Any, Any]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from numjet.api.arguments import check_arrays, check_callable, debug_info, flatten_result, path_names
 from numjet.control.call.ref_threading import check_distinct
+from numjet.core import hooks
 from numjet.core.named_axes import BatchAxis
 from numjet.core.refs import Ref, read, write
 from numjet.core.snapshots import frozen
@@ -46,6 +47,9 @@ def vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_name
     axis = axis_name if spmd_axis_name is None else BatchAxis(axis_name, _spmd_axes(spmd_axis_name))
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
+    options = {"axis_name": axis_name, "axis_size": axis_size, "spmd_axis_name": spmd_axis_name}
+    if hooks.types_above and hooks.above["has_specs"](in_axes, out_axes):
+        return hooks.above["vmap"](vmap, fun, in_axes, out_axes, options)
     _check_axes(in_axes, out_axes)
 
     @wraps(fun, assigned=("__module__", "__name__", "__qualname__", "__annotations__"))
@@ -54,6 +58,8 @@ def vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_name
         if isinstance(in_axes, tuple) and len(in_axes) != len(args):
             raise ValueError("vmap in_axes must be an int, None, or a tuple of entries corresponding to the positional "
                              f"arguments passed to the function, but got {len(in_axes)=}, {len(args)=}")
+        if hooks.holds_above((args, kwargs)):
+            return hooks.above["vmap"](vmap, fun, in_axes, out_axes, options)(*args, **kwargs)
         containers = _containers((args, kwargs), (in_axes, 0)) if _mapped_types else None
         if containers is not None:
             args, kwargs = containers.arguments

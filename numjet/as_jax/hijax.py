@@ -13,6 +13,7 @@ from numjet.api.diagnostics import typeof
 from numjet.as_jax import hijax_values
 from numjet.as_jax.hijax_flat import aval_method as aval_method, aval_property as aval_property
 from numjet.as_jax.hijax_primitives import VJPHiPrimitive as VJPHiPrimitive
+from numjet.as_jax.hijax_transforms import MappingSpec as MappingSpec
 from numjet.core import hooks
 from numjet.core.aval import AbstractValue as AbstractValue, ShapedArray as ShapedArray
 from numjet.core.op import Zero as Zero

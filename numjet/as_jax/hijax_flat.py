@@ -2,8 +2,8 @@
 
 Programs and derivatives are of arrays. The tangents of a value are those of its arrays where its type says so; a type may have
 other tangents, as an array of int8 with a scale has tangents of floats. The arrays of such a value are followed by *carriers*,
-zeros of the types of its tangents, on whose tangents the derivative rules compute. While a function is traced, the value and its
-carriers are one object, a `Traced`.
+zeros of the types of its tangents, on whose tangents the derivative rules compute. While a function is traced, the value and
+its carriers are one object, a `Traced`.
 """
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from numjet.core import hooks
 from numjet.core.aval import ShapedArray
 from numjet.core.op import Zero
 from numjet.core.snapshots import frozen
-from numjet.core.trace import EVAL, current_trace
+from numjet.core.trace import EVAL, aval_of, current_trace
 from numjet.foundation import dtypes
 from numjet.lax.tangent import instantiate, zeros_like_aval
 
@@ -65,6 +65,11 @@ def type_of(x: Any) -> Any:
     """The type of a value above arrays; None for other values."""
     rule = hooks.types_above.get(type(x))
     return None if rule is None else rule(x)
+
+
+def typed(x: Any) -> Any:
+    """The type of any value."""
+    return type_of(x) or aval_of(x)
 
 
 def is_above(kind: Any) -> bool:

@@ -30,8 +30,9 @@ from numjet.transforms.vmap import BatchTrace
 class Rules:
     """Derivative rules on flat arrays; None for one that there is not.
 
-    fwd(primals, which are perturbed) -> (results, residuals), which also sets what bwd reads: bwd() is the backward rule of
-    the residuals of the last forward pass, (residuals, cotangents) -> cotangents. jvp(primals, tangents) -> (results, tangents).
+    fwd: (primals, which are perturbed) -> (results, residuals).
+    bwd: () -> the backward rule for the residuals of the last forward pass, (residuals, cotangents) -> cotangents.
+    jvp: (primals, tangents) -> (results, tangents).
     """
 
     __slots__ = ("bwd", "fwd", "jvp")
@@ -46,8 +47,8 @@ def _differentiate(primals: Sequence[Any], tangents: Sequence[Any], name: str, *
     A staged program may serve both modes: there the tangents are a linear function with both rules.
     """
     if rules.fwd is None and rules.jvp is None:
-        raise NotImplementedError(f"derivative of {name}: its class has neither methods vjp_fwd and vjp_bwd_retval, for reverse "
-                                  "mode, nor jvp, for forward mode, nor lin and linearized. Define those that you need.")
+        raise NotImplementedError(f"derivative of {name}: its class has neither methods vjp_fwd and vjp_bwd_retval, for "
+                                  "reverse mode, nor jvp, for forward mode, nor lin and linearized. Define those you need.")
     staged = [t for t in tangents if type(t) is StageTracer]
     if rules.fwd is None or rules.jvp is not None and not staged:
         return rules.jvp(primals, tangents)
@@ -64,7 +65,8 @@ def _differentiate(primals: Sequence[Any], tangents: Sequence[Any], name: str, *
     return _in_both_modes(primals, tangents, fwd, backward, rules.jvp)
 
 
-def _in_both_modes(primals: Sequence[Any], tangents: Sequence[Any], fwd: Any, bwd: Any, jvp: Any) -> tuple[list[Any], list[Any]]:
+def _in_both_modes(primals: Sequence[Any], tangents: Sequence[Any], fwd: Any, bwd: Any,
+                   jvp: Any) -> tuple[list[Any], list[Any]]:
     nonzeros, avals = nonzero_flags(tangents), [aval_of(p) for p in primals]
     outs, residuals = fwd(primals, nonzeros)
     out_avals = [aval_of(o) for o in outs]
@@ -126,8 +128,8 @@ class Signature:
     def flags(self, nonzeros: Sequence[bool]) -> Any:
         """For each value whether one of its arrays and carriers is perturbed."""
         rest = iter(nonzeros)
-        found = [any([next(rest) for _ in hijax_flat.flat_types(k)]) for k in self.kinds]
-        return tree.tree_unflatten(self.tree, found)
+        per_value = [[next(rest) for _ in hijax_flat.flat_types(k)] for k in self.kinds]
+        return tree.tree_unflatten(self.tree, list(map(any, per_value)))
 
 
 def _without_zeros(t: Any) -> Any:

@@ -16,12 +16,14 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from numjet.as_jax.hijax_flat import flat, flat_tangent, plain, tangent, type_of, typed, values, whole
 from numjet.control.custom.custom_jvp import custom_jvp
 from numjet.core import hooks
 from numjet.core.refs import Ref, read, write
 from numjet.core.trace import EVAL, Trace, aval_of, current_trace
 from numjet.foundation import tree
 from numjet.lax.elementwise.convert import convert_element_type_p
+from numjet.lax.tangent import instantiate
 
 _mutable: list[type] = []  # the base of types of values that change
 
@@ -49,12 +51,6 @@ _OWN_REFERENCES = 3  # Python's, to a value that nobody else holds: a pair of th
 def set_mutable(base: type) -> None:
     """Says what the base of types of values that change is."""
     _mutable.append(base)
-
-
-def type_of(x: Any) -> Any:
-    """The type of a value above arrays; None for other values."""
-    rule = hooks.types_above.get(type(x))
-    return None if rule is None else rule(x)
 
 
 def any_mutable(values: Sequence[Any]) -> bool:
@@ -191,7 +187,7 @@ def _lower(x: Any) -> Any:
     if kind is None:
         return x
     if not _changes(kind):
-        return Lowered(kind, None, kind.lower_val(x))
+        return Lowered(kind, None, flat(x))
     with opened([x]) as (own,):
         data = own.cur_qdd()
         return Lowered(kind, data, kind.read_loval(data, own))
@@ -201,7 +197,7 @@ def _raise(x: Any) -> Any:
     if not isinstance(x, Lowered):
         return x
     if x.data is None:
-        return x.kind.raise_val(*x.held)
+        return whole(x.kind, x.held)
     value = x.kind.new_from_loval(x.data, *x.held)
     note_home([value])
     return value
@@ -211,13 +207,13 @@ def _is_lowered(x: Any) -> bool:
     return isinstance(x, (Lowered, Again))
 
 
-def lowered_call(run: Callable[[Any, Any], Any], args: Any, kwargs: Any) -> tuple[Any] | None:
-    """The result of a call with values above arrays among its arguments; None where there are none.
+def lowered_call(run: Callable[[Any, Any], Any], args: Any, kwargs: Any, always: bool = False) -> tuple[Any] | None:
+    """The result of a call with values above arrays among its arguments; None where there are none, unless `always`.
 
     run(args, kwargs): calls the program of a function that `raised` made, with arguments taken apart.
     """
     leaves, structure = tree.tree_flatten((args, kwargs))
-    if not any(type(x) in hooks.types_above for x in leaves):
+    if not always and not any(type(x) in hooks.types_above for x in leaves):
         return None
     changing: list[Any] = []
 
@@ -279,37 +275,27 @@ hooks.set_values_above(lowered_call, raised)
 # -- derivatives
 
 
-def _held(values: Sequence[Any]) -> list[Any]:
-    """The arrays of values, in a row."""
-    kinds = map(type_of, values)
-    return [v for k, x in zip(kinds, values, strict=True) for v in ([x] if k is None else k.lower_val(x))]
-
-
-def apply_with_jvp(primitive: Any, values: Sequence[Any], params: dict[str, Any]) -> Any:
+def apply_with_jvp(primitive: Any, given: Sequence[Any], params: dict[str, Any]) -> Any:
     """The results of a primitive that says its derivative itself."""
-    kinds = [type_of(x) for x in values]
+    kinds = [typed(x) for x in given]
     out_kinds: list[Any] = []
 
     def apart(found: Any) -> list[Any]:
         results = list(found) if primitive.multiple_results else [found]
         if not out_kinds:
-            out_kinds[:] = map(type_of, results)
-        return _held(results)
-
-    def together(held: Sequence[Any], kinds: Sequence[Any]) -> list[Any]:
-        rest = iter(held)
-        return [next(rest) if k is None else k.raise_val(*[next(rest) for _ in k.lo_ty()]) for k in kinds]
+            out_kinds[:] = map(typed, results)
+        return [x for result in results for x in flat(result)]
 
     @custom_jvp
     def run(*held: Any) -> list[Any]:
-        return apart(primitive.to_lojax(*together(held, kinds), **params))
+        return apart(primitive.to_lojax(*values(kinds, held, plain), **params))
 
     @run.defjvp
     def rule(primals: Any, tangents: Any) -> Any:
-        dual = [k if k is None else k.to_tangent_aval() for k in kinds]
-        out, dots = primitive.jvp(together(primals, kinds), together(tangents, dual), **params)
-        return apart(out), apart(dots)
+        out, dots = primitive.jvp(values(kinds, primals, whole), values(kinds, tangents, tangent), **params)
+        held = apart(out)
+        dots = dots if primitive.multiple_results else [dots]
+        return held, [instantiate(t) for k, dot in zip(out_kinds, dots, strict=True) for t in flat_tangent(k, dot)]
 
-    held = _held(values)
-    results = together(run(*held), out_kinds)
+    results = values(out_kinds, run(*[x for value in given for x in flat(value)]), whole)
     return results if primitive.multiple_results else results[0]

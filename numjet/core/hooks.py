@@ -1,11 +1,13 @@
 """Late-bound slots between layers: `evaluate`, `evaluate_own`, `host_array`, `literal_array` and `user_value` (set by
 runtime), `simplify`, `key_use` and `program_bytes` (set by api), `vary`, `sharding_rule` and
 `left_to_compiler` (set by lax), `methods` (set by numpy),
-`types_above`, `call_above` and `raised_above` (set by as_jax)."""
+`types_above`, `call_above`, `raised_above` and `above` (set by as_jax)."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
+
+from numjet.foundation.tree import tree_leaves
 
 
 def _no_backend(op: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
@@ -137,15 +139,28 @@ def set_program_bytes(fn: Callable[[Any], bytes]) -> None:
 types_above: dict[type, Callable[[Any], Any]] = {}
 """Users' classes of values above arrays, with what tells the type of a value."""
 
-call_above: Callable[[Callable[[Any, Any], Any], Any, Any], tuple[Any] | None] = lambda run, args, kwargs: None
+above: dict[str, Callable[..., Any]] = {}
+"""Transformations, loops and branches of functions of such values, by name; each gets what it stands for first."""
+
+
+class ResultAbove(TypeError):
+    """A traced function returns values above arrays, where arrays are expected."""
+
+
+def holds_above(values: Any) -> bool:
+    """Whether a pytree has values above arrays."""
+    return bool(types_above) and any(type(x) in types_above for x in tree_leaves(values))
+
+
+call_above: Callable[..., Any] = lambda run, args, kwargs, always=False: None
 """call_above(run, args, kwargs): the result of a call with such values among its arguments, in a tuple, or None.
-run(args, kwargs) calls the program of raised_above(function), which takes arrays in their place."""
+always: None is for no call. run(args, kwargs) calls the program of raised_above(function), which takes arrays in their
+place."""
 
 raised_above: Callable[[Callable[..., Any]], Callable[..., Any]] = lambda fun: fun
 """raised_above(fun): the function of arrays in the place of values above them."""
 
 
-def set_values_above(call: Callable[[Callable[[Any, Any], Any], Any, Any], tuple[Any] | None],
-                     raised: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
+def set_values_above(call: Callable[..., Any], raised: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
     global call_above, raised_above
     call_above, raised_above = call, raised

@@ -12,6 +12,7 @@ from numjet.control.call.body_tracing import Body, trace_body, where
 from numjet.control.call.ref_threading import holds_refs, thread, without_refs
 from numjet.control.loops.carries import as_arrays
 from numjet.control.type_errors import check_branches
+from numjet.core import hooks
 from numjet.core.snapshots import frozen
 from numjet.core.trace import Array, Tracer, aval_of, current_trace, is_array_like, is_users
 from numjet.core.walk import eval_closed
@@ -146,6 +147,8 @@ def branch(
     kind: str, index: Any, functions: Sequence[Callable[..., Any]], names: Sequence[str], operands: Sequence[Any]
 ) -> Any:
     """The function number `index` (in bounds), applied to the operands. kind, names: for messages."""
+    if hooks.holds_above(operands):
+        return hooks.above["branch"](branch, kind, index, functions, names, operands)
     if holds_refs(operands):
         operands, functions = without_refs(operands, functions, kind)
     return thread(lambda refs: _branch(kind, index, functions, names, operands) if refs is None

@@ -12,6 +12,7 @@ from numjet.control.call.ref_threading import Threaded, check_distinct, holds_re
 from numjet.control.loops.carries import as_arrays, trace_with_carry
 from numjet.control.loops.scan_op import scan_p
 from numjet.control.type_errors import check_carry, leaf_paths
+from numjet.core import hooks
 from numjet.core.aval import ShapedArray
 from numjet.core.refs import Ref, read, write
 from numjet.core.trace import Tracer, aval_of
@@ -60,6 +61,8 @@ def scan(f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any = None, le
     (6.0, [0.0, 1.0, 3.0, 6.0])
     """
     _check_unroll(unroll)
+    if hooks.holds_above((init, xs)):
+        return hooks.above["scan"](scan, f, init, xs, {"length": length, "reverse": reverse, "unroll": unroll})
     return scan_by(scan_p.bind, f, init, xs, length, reverse, unroll)
 
 

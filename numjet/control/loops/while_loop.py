@@ -13,6 +13,7 @@ from numjet.control.loops.carries import as_arrays, trace_with_carry
 from numjet.control.loops.scan import scan
 from numjet.control.loops.while_op import while_p
 from numjet.control.type_errors import check_carry
+from numjet.core import hooks
 from numjet.core.aval import ShapedArray
 from numjet.core.trace import Tracer, aval_of
 from numjet.foundation import errors, source, tree
@@ -54,6 +55,8 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
     """
     if not callable(cond_fun) or not callable(body_fun):
         raise TypeError("lax.while_loop: body_fun and cond_fun arguments should be callable.")
+    if hooks.holds_above(init_val):
+        return hooks.above["while_loop"](while_loop, cond_fun, body_fun, init_val)
     if config.disable_jit and not any(isinstance(x, Tracer) for x in tree.tree_leaves(init_val)):
         try:
             return _python_loop(cond_fun, body_fun, init_val)
@@ -157,6 +160,8 @@ def fori_loop(
     """
     if not callable(body_fun):
         raise TypeError("lax.fori_loop: body_fun argument should be callable.")
+    if hooks.holds_above(init_val):
+        return hooks.above["fori_loop"](fori_loop, lower, upper, body_fun, init_val, {"unroll": unroll})
     aval = _bound_aval(lower, upper)
     low, high = _known_int(lower), _known_int(upper)
     if low is None or high is None:
