@@ -315,8 +315,7 @@ class Jitted:
         """The slow path: (result, entry for the native cache or None)."""
         if config.disable_jit or computed_sizes.maker is not None:  # what computes sizes is one program
             return self.fun(*args, **kwargs), None
-        above = hooks.call_above(self._call_below, args, kwargs) if hooks.types_above else None
-        if above is not None:
+        if hooks.types_above and (above := hooks.call_above(self.below, args, kwargs)) is not None:
             return above[0], None
         call = self.take_apart(args, kwargs)
         plain = self.named is None and not labels_in_use
@@ -328,7 +327,7 @@ class Jitted:
             try:
                 traced = self.trace(call)
             except hooks.ResultAbove:
-                return hooks.call_above(self._call_below, args, kwargs, True)[0], None
+                return hooks.call_above(self.below, args, kwargs, True)[0], None
             if current_trace() is not EVAL or any(isinstance(x, Tracer) for x in (*call.leaves, *traced.consts)):
                 return self._bind(traced, call), None
             device = self.where(traced, call)
@@ -355,12 +354,10 @@ class Jitted:
         return tree_unflatten(traced.out_tree, outs), _entry(native, kept, donated, call, traced.out_tree, len(outs))
 
     @functools.cached_property
-    def below(self) -> Jitted:
-        """The same of arrays in the place of values above them."""
-        return Jitted(hooks.raised_above(self.fun), self.options)
-
-    def _call_below(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        return self.below.call(args, kwargs)[0]
+    def below(self) -> Callable[[Any, Any], Any]:
+        """The result of a call with arrays in the place of values above them."""
+        jitted = Jitted(hooks.raised_above(self.fun), self.options)
+        return lambda args, kwargs: jitted.call(args, kwargs)[0]
 
     def _run_stored(self, stored: stored_calls.Found, call: Call) -> tuple[Any, Any]:
         """As `call`, by a program that another process traced and compiled."""
@@ -388,8 +385,7 @@ class Jitted:
         return [None] * len(outs) if named or by_mesh else None
 
     def padded_program(self, args: tuple[Any, ...], kwargs: dict[str, Any], leaves: Sequence[Any]) -> Any:
-        """The program of a function with dynamic axes. args, kwargs: with ShapeDtypeStructs for what is padded; leaves: as
-        given."""
+        """The program of a function with dynamic axes. args, kwargs: with ShapeDtypeStructs where padded; leaves: as given."""
         call = self.take_apart(args, kwargs)
         with _native.rare_collections:
             traced = self.trace(call)

@@ -45,8 +45,7 @@ def vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_name
     check_callable(fun)
     del sum_match
     axis = axis_name if spmd_axis_name is None else BatchAxis(axis_name, _spmd_axes(spmd_axis_name))
-    if isinstance(in_axes, list):
-        in_axes = tuple(in_axes)
+    in_axes = tuple(in_axes) if isinstance(in_axes, list) else in_axes
     options = {"axis_name": axis_name, "axis_size": axis_size, "spmd_axis_name": spmd_axis_name}
     if hooks.types_above and hooks.above["has_specs"](in_axes, out_axes):
         return hooks.above["vmap"](vmap, fun, in_axes, out_axes, options)
@@ -60,8 +59,7 @@ def vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_name
                              f"arguments passed to the function, but got {len(in_axes)=}, {len(args)=}")
         if hooks.holds_above((args, kwargs)):
             return hooks.above["vmap"](vmap, fun, in_axes, out_axes, options)(*args, **kwargs)
-        containers = _containers((args, kwargs), (in_axes, 0)) if _mapped_types else None
-        if containers is not None:
+        if (containers := _containers((args, kwargs), (in_axes, 0)) if _mapped_types else None) is not None:
             args, kwargs = containers.arguments
         leaves, in_tree = tree_flatten((args, kwargs))
         axes = flatten_axes("vmap in_axes", in_tree, (in_axes, 0))
