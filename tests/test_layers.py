@@ -56,7 +56,7 @@ UNRESTRICTED = FACADES
 # The subpackages and modules of a package, lowest first: each imports only those in front of it.
 ORDER: dict[str, tuple[str, ...]] = {
     "cpu": ("target", "threads", "ir", "remarks", "kernels", "mathlib", "analysis", "verification", "lowering", "passes",
-            "codegen", "native_code", "compile_report", "probes", "compiler", "standalone"),
+            "generic", "codegen", "native_code", "compile_report", "probes", "compiler", "standalone"),
 }
 # Subpackages that only some of those behind them may import.
 RESERVED: dict[str, set[str]] = {"cpu.verification": {"cpu.compiler"}}

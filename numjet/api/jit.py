@@ -763,7 +763,7 @@ def _size_generic(fun: Callable[..., Any], spec: Any, options: dict[str, Any]) -
     known = signature(fun)
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     parameters = [] if known is None else [p.name for p in known.parameters.values() if p.kind in kinds]
-    state = axes.Generic(fun, spec, parameters, Jitted(axes.on_padded(named), inner), plain)
+    state = axes.Generic(named, spec, parameters, lambda f: Jitted(f, inner), plain)
     jitted: Any = _native.JitFunction(state.call, nums, names, function_name(fun))
     functools.update_wrapper(jitted, fun)
     if known is not None:

@@ -12,6 +12,7 @@ from numjet.core.effects import FIRST_FAILURE, failures
 from numjet.core.ir import ClosedJaxpr
 from numjet.cpu import compile_report, threads
 from numjet.cpu.codegen import llvm
+from numjet.cpu.generic.unification import Different, Domain, unify
 from numjet.cpu.ir import printer
 from numjet.cpu.ir.nodes import CALLBACK, KERNEL_STATUS, Call, Function
 from numjet.cpu.ir.traversal import walk
@@ -43,11 +44,13 @@ from numjet.cpu.target import Target
 from numjet.cpu.verification.verifier import Verified
 from numjet.foundation import events
 from numjet.foundation.config import config
+from numjet.foundation.decisions import recorded
 from numjet.foundation.record import Fields, default_factory
 
 PASSES = (limits.FIND, dead_calls.PASS, in_place.PASS, fusion.PASS, single_elements.PASS, array_contraction.ELEMENTS,
           legalize_math.PASS, estimate.PASS, parallel_batches.PASS, gemm_epilogues.PASS, parallelize.PASS,
           array_contraction.ROWS, borders.PASS, memory_plan.PASS, cancellation.PASS, limited_loops.PASS)
+PASSES_OF_SAMPLES = PASSES[:PASSES.index(gemm_epilogues.PASS) + 1]   # what runs for known sizes, see compile_generic
 _DUMPED = {dead_calls.PASS.name: "loops", memory_plan.PASS.name: "planned"}   # after which passes a stage is dumped
 
 _numbers = itertools.count()
@@ -101,6 +104,12 @@ def compile_program(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = ()
     if probes is not None:
         probes.insert(function, context.target)
     dump("passes", lambda: str(stages))
+    return _generated(lowered, context, dump)
+
+
+def _generated(lowered: Lowered, context: Context, dump: _Dump) -> Program:
+    """The program of a function after all passes."""
+    function = lowered.function
     text = llvm.emit(function, context.target)
     dump("ll", lambda: text)
     constants, keepalive = llvm.constant_symbols(function)
@@ -118,6 +127,27 @@ def compile_program(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = ()
                    workspace.routines(function), on_second_call, kept, portable)
 
 
+def compile_generic(samples: Sequence[ClosedJaxpr], name: str, points: Sequence[Sequence[int]], least: Sequence[int],
+                    most: Sequence[int], names: int) -> tuple[Program, list[int]]:
+    """Compiles one program for all sizes from `least` to `most`, out of programs for some, `points`; and says for which least
+    sizes it is in fact. The first inputs of each sample are the sizes, as int32, of which the first `names` are independent.
+    Raises NotImplementedError where no such program is found."""
+    dump, domain = _Dump(name), Domain(list(least), list(most), names)
+    made = []
+    with events.logged(lambda: f"jaxpr to loop IR conversion jit({name})"):
+        for closed in samples:
+            with recorded() as decisions:
+                lowered = lower(closed, _symbol(name), notes=False)
+                made.append((lowered, decisions, _run_passes(lowered, passes=PASSES_OF_SAMPLES)))
+        (lowered, _, context), *_ = made
+        if any(one.trampolines for one, _, _ in made):
+            raise Different("calls of Python functions")
+        unify([one.function for one, _, _ in made], [one for _, one, _ in made], points, domain)
+    context = _run_passes(lowered, passes=PASSES[len(PASSES_OF_SAMPLES):], context=context)
+    dump("planned", lambda: printer.show(lowered.function))
+    return _generated(lowered, context, dump), domain.low[:names]
+
+
 def optimized(closed: ClosedJaxpr, name: str, target: Target) -> tuple[Function, Target]:
     """The loop IR of a program for a CPU, ready for code generation."""
     lowered = lower(closed, _symbol(name), notes=False)
@@ -126,8 +156,9 @@ def optimized(closed: ClosedJaxpr, name: str, target: Target) -> tuple[Function,
 
 
 def _run_passes(lowered: Lowered, recorder: Recorder | None = None,
-                after: Callable[[Pass, Context], object] = lambda one, context: None, target: Target | None = None) -> Context:
-    """Runs PASSES over a lowered function, for this CPU or a given one.
+                after: Callable[[Pass, Context], object] = lambda one, context: None, target: Target | None = None,
+                passes: Sequence[Pass] = PASSES, context: Context | None = None) -> Context:
+    """Runs passes over a lowered function, for this CPU or a given one. context: of those that ran before.
 
     With jax_enable_checks it is verified before the first pass and after each.
     """
@@ -138,8 +169,8 @@ def _run_passes(lowered: Lowered, recorder: Recorder | None = None,
         verified.after(one.name)
         after(one, context)
     verified.after("lower")
-    context = Context(target or jit.host(), lowered.aliases, recorder)
-    run_passes(function, PASSES, context, observe)
+    context = context or Context(target or jit.host(), lowered.aliases, recorder)
+    run_passes(function, passes, context, observe)
     return context
 
 

@@ -141,6 +141,17 @@ def _compiled(closed: ClosedJaxpr, name: str, donated: Sequence[bool], device: D
         return native_executable(program, closed.in_avals, closed.out_avals, name, device, bool(closed.effects))
 
 
+def compile_generic(samples: Sequence[ClosedJaxpr], name: str, points: Sequence[Sequence[int]], least: Sequence[int],
+                    most: Sequence[int], names: int) -> tuple[Executable, list[int]]:
+    """One program for the CPU for sizes from `least` to `most`, out of programs for some, and the least sizes that it is for.
+    The first `names` sizes are independent, the others follow from them. NotImplementedError where there is none."""
+    events.log_debug(lambda: _start_of(samples[0], name), config.log_compiles)
+    with events.span("compile", name=name), events.logged(lambda: _end_of(name, CPU)), _native.rare_collections:
+        program, low = backends.load_backend("cpu").compile_generic(samples, name, points, least, most, names)
+        events.count("compile")
+        return native_executable(program, samples[0].in_avals, samples[0].out_avals, name, CPU, bool(samples[0].effects)), low
+
+
 def constants_computed(closed: ClosedJaxpr, name: str) -> ClosedJaxpr:
     """A program for the CPU with its work on constants done, where that pays."""
     def run(first: ClosedJaxpr) -> list[Any]:

@@ -5,6 +5,7 @@ import pytest
 import numjet as nj
 import numjet.numpy as jnp
 from numjet import errors, lax
+from numjet.api.dynamic import generic
 from numjet.cpu import compiler
 from numjet.cpu.passes import short_buffers
 from numjet.cpu.verification.interpreter import interpret
@@ -201,6 +202,7 @@ FRONT = {   # programs that touch the elements of their arguments and results on
 def test_no_memory_beyond_the_elements_is_touched(name, shape, monkeypatch):
     """The interpreter checks every access, with memory for what programs are said to touch."""
     programs, compile_program = [], compiler.compile_program
+    monkeypatch.setattr(generic, "SPREADS", ())   # no programs but those on padded arrays
     monkeypatch.setattr(stored_programs, "enabled", False)
     monkeypatch.setattr(compiler, "compile_program",
                         lambda closed, *rest: (programs.append(closed), compile_program(closed, *rest))[1])
@@ -261,3 +263,59 @@ def test_batches_of_padded_programs():
     run = nj.jit(lambda x: (jnp.cumsum(x[x > 0][::-1]) ** 2).sum(), dynamic_shapes=True)
     rows = jnp.array([[1.0, -1, 2], [3, 4, 5], [-1, -1, -1]])
     assert nj.vmap(run)(rows).tolist() == [run(r) for r in rows] == nj.jit(nj.vmap(run, 1))(rows.T).tolist()
+
+
+ANY_AXIS = {   # what rules of padding cost much for, or have no form of
+    "elements": lambda x: jnp.tanh(x) * 2, "rows": lambda x: (x.sum(0), x.sum(1), x.mean(1), jnp.argmax(x, 0), x.var(1)),
+    "products": lambda x: (x @ x.T, x.T @ x), "moves": lambda x: (x.T, jnp.roll(x, 2, 1), x[:, ::-1], x[:, ::2], x.reshape(-1)),
+    "joined": lambda x: (jnp.concatenate([x, x[:, :1]], 1), jnp.pad(x, 1), jnp.tile(x, (1, 2))),
+    "running sums": lambda x: (jnp.cumsum(x, 1), lax.cummax(x, axis=1, reverse=True)), "sorts": lambda x: jnp.sort(x, 1),
+    "gathers": lambda x: (x[:, jnp.array([0, -1, 0])], x.at[:, jnp.array([-1, 1])].add(1.0)),
+    "loop": lambda x: (lax.scan(lambda c, r: (c * 0.5 + r, c.sum()), x[:, 0], x.T), lax.fori_loop(
+        0, x.shape[1], lambda i, c: c + x[:, i] * i, x[:, 0])),
+    "derivatives": lambda x: nj.grad(lambda y: (nj.nn.softmax(y) * jnp.arange(y.shape[1])).sum() + jnp.tanh(y.T @ y).mean())(x),
+    "images": lambda x: (lax.conv(x[None, None], jnp.ones((2, 1, 3, 3)), (1, 1), "SAME"), x[:, :-1] - x[:, 1:]),
+    "factors": lambda x: jnp.linalg.cholesky(x.T @ x + 9 * jnp.eye(x.shape[1])),
+    "numbers": lambda x: (x / x.shape[1], jnp.linspace(1, 2, x.shape[1]), jnp.arange(x.shape[1]) + x.size),
+}
+
+
+@pytest.mark.parametrize("name", ANY_AXIS)
+def test_any_axis_needs_no_padding(name):
+    run = ANY_AXIS[name]
+    made, known = nj.jit(run, dynamic_axes=({1: "n"},)), nj.jit(run)
+    with events.counting() as grown:
+        found = {n: made(normal(6, n)) for n in (300, 3, 7, 8, 9, 16, 17, 65)}
+    assert grown["compile"] == grown["trace"] == 1
+    for n in (3, 9, 65):
+        for got, want in zip(nj.tree.leaves(found[n]), nj.tree.leaves(known(normal(6, n))), strict=True):
+            assert got.shape == want.shape and got.dtype == want.dtype
+            np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["elements", "rows", "moves", "joined", "gathers", "images", "numbers"])
+def test_programs_for_any_axis_stay_within_arrays(name, monkeypatch):
+    """The interpreter checks every access, with memory for the elements only."""
+    programs, generated = [], compiler._generated
+    monkeypatch.setattr(compiler, "_generated", lambda lowered, *rest: (programs.append(lowered.function),
+                                                                       generated(lowered, *rest))[1])
+    nj.jit(ANY_AXIS[name], dynamic_axes=({1: "n"},))(normal(6, 70))
+    function = programs[-1]
+    for n in (4, 5, 33):
+        x = jnp.asarray(normal(6, n))
+        outs = nj.tree.leaves(nj.eval_shape(ANY_AXIS[name], x))
+        for buffer, size in zip((*function.inputs[-1:], *function.outputs), (x.size, *(o.size for o in outs)), strict=True):
+            buffer.size = size
+        sizes = [np.full(1, n if k == 0 else (n + 1) // 2, np.int32) for k in range(len(function.inputs) - 1)]
+        assert interpret(function, [*sizes, np.asarray(x).reshape(-1)]).status == 0
+
+
+def test_sizes_below_those_of_the_program_have_one_of_their_own():
+    run = lambda x: x[:, 1:-1] + x[:, 2:] - x[:, :-2]
+    made = nj.jit(run, dynamic_axes=({1: "n"},))
+    for n in (300, 5, 3, 2, 1, 3):
+        np.testing.assert_allclose(made(normal(4, n)), run(normal(4, n)), rtol=1e-6, atol=1e-6)
+    smooth = lambda x: lax.conv(x[None, None], jnp.ones((1, 1, 3, 3)), (1, 1), "SAME")
+    made = nj.jit(smooth, dynamic_axes=({1: "n"},))
+    for n in (300, 2, 1):   # of one column, both ends are the same
+        np.testing.assert_allclose(made(normal(4, n)), smooth(normal(4, n)), rtol=1e-5, atol=1e-5)

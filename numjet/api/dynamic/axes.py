@@ -17,6 +17,7 @@ import numpy as np
 from numjet import _native
 from numjet.api import stages
 from numjet.api.arguments import placed
+from numjet.api.dynamic import exact, generic
 from numjet.api.dynamic.trace import PaddedTracer
 from numjet.core import nan_checks
 from numjet.core.aval import ShapedArray
@@ -207,12 +208,15 @@ class PaddedProgram(Record):
 class Generic:
     """A function for all sizes of some axes. `call` is the slow path of its native call, which knows sizes that it has met."""
 
-    def __init__(self, fun: Callable[..., Any], spec: Spec, parameters: Sequence[str], inner: Any, plain: Any):
-        """inner: on_padded(fun), a Jitted. plain: the function jitted for known sizes, which traced calls and stages use."""
-        self.fun, self.spec, self.parameters, self.inner, self.plain = fun, spec, parameters, inner, plain
+    def __init__(self, fun: Callable[..., Any], spec: Spec, parameters: Sequence[str], jitted: Callable[..., Any], plain: Any):
+        """jitted: makes the Jitted of a function of sizes, what is static, and arguments. plain: the function jitted for known
+        sizes, which traced calls and stages use."""
+        self.spec, self.parameters, self.plain = spec, parameters, plain
+        self.symbolic: list[exact.Symbolic] = []   # what the trace of `staging` adds
+        self.inner, self.staging = jitted(on_padded(fun)), jitted(exact.on_symbolic(fun, self.symbolic))
         self.sizes = Sizes(spec)
         self.places: dict[Any, list[dict[int, str]]] = {}   # the dynamic axes of all leaves, by the structure of the arguments
-        self.known: dict[Any, _Known] = {}                  # by what is alike in calls that run the same program
+        self.known: dict[Any, list[generic.GenericProgram | _Known]] = {}  # by what such calls have in common
         self.entries = 0
         self.native: Callable[[], Any] = lambda: None   # the function that calls this one, if it lives
 
@@ -229,19 +233,31 @@ class Generic:
             self.sizes.check(leaves, axes)
             return self.plain(*args, **kwargs), None
         key = _key(leaves, axes, structure)
-        made = self.known.get(key)
-        numbers = None if made is None else made.numbers(leaves)
-        if made is None or numbers is None:
+        made, numbers = self._find(key, leaves)
+        if made is None:
             own = self.sizes.of_call(leaves, axes)
-            made, numbers = self._prepared(args, kwargs, leaves, structure, axes, own), [*own.values()]
+            try:
+                made, numbers = self._prepared(args, kwargs, leaves, structure, axes, own, key), [*own.values()]
+            except NotImplementedError:
+                if key in self.known:   # for a few small sizes
+                    return self.plain(*args, **kwargs), None
+                raise
             if len(self.known) + len(self.places) >= MOST_KNOWN:
                 self.known.clear()
                 self.places.clear()
             self.places[structure] = axes
             if key is not None:
-                self.known[key] = made
+                self.known[key] = [*[one for one in self.known.get(key, []) if one.capacity == made.capacity], made]
         result = made.run(numbers, leaves)
         return result, None if key is None else self._entry(made, numbers, leaves)
+
+    def _find(self, key: Any, leaves: Sequence[Any]) -> tuple[Any, list[int]]:
+        """A program that is there for a call, and the sizes; or None."""
+        for made in self.known.get(key, ()):
+            numbers = made.numbers(leaves)
+            if numbers is not None:
+                return made, numbers
+        return None, []
 
     def _entry(self, made: _Known, numbers: list[int], leaves: Sequence[Any]) -> Any:
         if self.entries >= MOST_ENTRIES:
@@ -251,17 +267,31 @@ class Generic:
         return made.entry(numbers, leaves)
 
     def _prepared(self, args: tuple[Any, ...], kwargs: dict[str, Any], leaves: list[Any], structure: Any,
-                  axes: list[dict[int, str]], found: dict[str, int]) -> _Known:
+                  axes: list[dict[int, str]], found: dict[str, int], key: Any) -> Any:
         types = [padded_type(x, own, self.sizes.capacity) for x, own in zip(leaves, axes, strict=True)]
         capacity = {name: self.sizes.capacity[name] for name in found}
         held = _Static(tuple(capacity.items()), tuple(tuple(own.items()) for own in axes))
         args, kwargs = tree.tree_unflatten(structure, types)
         given = [k for k, dynamic in enumerate(_dynamic(self.inner, args, kwargs)) if dynamic]
+        named = [(k, d, name) for k, own in enumerate(axes) for d, name in own.items()]
         numbers = [np.int32(n) for n in found.values()]
+        if key is not None and not any(one.capacity == capacity for one in self.known.get(key, ())):
+            made = self._exact((numbers, held, *args), kwargs, capacity, named, given)
+            if made is not None and made.has_room(found):
+                return made
         program = self.inner.padded_program((numbers, held, *args), kwargs, [*numbers, *(leaves[k] for k in given)])
         wanted = [ShapedArray(t.shape, t.dtype, t.weak_type) if axes[k] else None for k, t in enumerate(types)]
-        named = [(k, d, name) for k, own in enumerate(axes) for d, name in own.items()]
         return _Known(program, capacity, named, given, wanted)
+
+    def _exact(self, args: tuple[Any, ...], kwargs: dict[str, Any], capacity: dict[str, int], named: list[tuple[int, int, str]],
+               given: list[int]) -> generic.GenericProgram | None:
+        """The program for all sizes that works without padding; None where the compiler finds none."""
+        if nan_checks.checked_kinds() or self.staging.device is not None:
+            return None
+        traced = self.staging.trace(self.staging.take_apart(args, kwargs))
+        self.staging.traces.clear()
+        symbolic = self.symbolic.pop()
+        return generic.made(symbolic, self.staging.name, traced.out_tree, capacity, named, given)
 
     def forget_entries(self) -> None:
         """Drops the entries of the native call."""
@@ -304,9 +334,9 @@ def _key(leaves: Sequence[Any], axes: Sequence[dict[int, str]], structure: Any) 
         if type(x) in _PLAIN and not own:   # a number, or a static value
             types.append((type(x), _native.exact_key(x)))
             continue
-        if type(x) is not _native.Array or x._remote is not None:
+        if type(x) is not np.ndarray and (type(x) is not _native.Array or x._remote is not None):
             return None
-        aval = x.aval
+        aval = aval_of(x)
         shape = tuple(None if k in own or k - aval.ndim in own else n for k, n in enumerate(aval.shape)) if own else aval.shape
         types.append((aval.dtype, aval.weak_type, shape))
     return structure, config.trace_token(), tuple(types)
@@ -324,12 +354,8 @@ class _Known(Record):
 
     def numbers(self, leaves: Sequence[Any]) -> list[int] | None:
         """The sizes; None where two arrays disagree about one, or the program has no room for it."""
-        found: dict[str, int] = {}
-        for k, axis, name in self.axes:
-            n = leaves[k].shape[axis]
-            if found.setdefault(name, n) != n or n > self.capacity[name]:
-                return None
-        return [*found.values()]
+        found = generic.sizes_of(leaves, self.axes)
+        return None if found is None or any(n > self.capacity[name] for name, n in found.items()) else [*found.values()]
 
     def run(self, numbers: list[int], leaves: Sequence[Any]) -> Any:
         """The results of a call."""

@@ -35,7 +35,7 @@ def staged(trace: PaddingTrace, fun: Callable[..., Sequence[Any]], avals: Sequen
     def flat(*xs: Any) -> Sequence[Any]:
         stage = current_trace()
         assert isinstance(stage, StageTrace)
-        inner = PaddingTrace(stage, program, trace.values)
+        inner = trace.below(stage)
         before, program.trace = program.trace, inner
         try:
             with set_trace(inner):

@@ -75,6 +75,12 @@ class PaddingTrace(Trace):
         self.codes: list[Any] = []  # of checks: 0, or the number of the one that failed
         self.expected: set[tuple[Any, str]] = set()
 
+    pads = True   # whether arrays may have padding
+
+    def below(self, stage: StageTrace) -> PaddingTrace:
+        """The trace for the body of a loop or branch, which knows the sizes around it."""
+        return PaddingTrace(stage, self.program, self.values)
+
     # -- operations
     def process(self, op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
         if not any(type(a) is PaddedTracer for a in args) and not mentions_sizes(op, params):

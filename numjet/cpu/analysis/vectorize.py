@@ -182,7 +182,7 @@ class Facts:
 
     def _in_range(self, load: Expr) -> bool:
         total = self.sums.split(load.args[0])
-        return not total.terms and 0 <= total.constant < load.attr.size
+        return not total.terms and 0 <= total.constant < load.attr.certain
 
     # --- how large ---
 

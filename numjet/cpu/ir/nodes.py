@@ -61,12 +61,18 @@ class Buffer:
     cell, which invalidates values computed from it like a store invalidates loads.
     """
 
-    __slots__ = ("cell", "data", "dtype", "kind", "name", "offset", "size")
+    __slots__ = ("cell", "data", "dtype", "kind", "least", "name", "offset", "size")
 
     def __init__(self, name: str, dtype: np.dtype, size: int, kind: str, data: np.ndarray | None = None):
         self.name, self.dtype, self.size, self.kind, self.data = name, dtype, size, kind, data
         self.offset: int | None = None  # bytes into the scratch arena, set by the memory plan for temps
         self.cell: Buffer | None = None
+        self.least: int | None = None   # where the size depends on that of an axis: the least that it is; `size` is the most
+
+    @property
+    def certain(self) -> int:
+        """Elements that are there whatever the sizes are."""
+        return self.size if self.least is None else self.least
 
     @property
     def nbytes(self) -> int:

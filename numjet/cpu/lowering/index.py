@@ -6,13 +6,22 @@ reshapes, slices and transposes of transposes cost nothing.
 """
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from numjet.cpu.ir.nodes import BOOL, INT64, Expr, Exprs
 from numjet.cpu.lowering.scalar_folding import fold
+from numjet.foundation.decisions import negative
 
 Bounds = tuple[int, int]
 _WIDE: Bounds = (-(1 << 62), 1 << 62)
+# By comparison of the least and the greatest difference with 0: numbers that are negative where it holds, and where it fails.
+_DECIDED: dict[str, tuple[Callable[[int, int], tuple[int, ...]], Callable[[int, int], tuple[int, ...]]]] = {
+    "lt": (lambda lo, hi: (hi,), lambda lo, hi: (-lo - 1,)), "le": (lambda lo, hi: (hi - 1,), lambda lo, hi: (-lo,)),
+    "gt": (lambda lo, hi: (-lo,), lambda lo, hi: (hi - 1,)), "ge": (lambda lo, hi: (-lo - 1,), lambda lo, hi: (hi,)),
+    "eq": (lambda lo, hi: (hi - 1, -lo - 1), lambda lo, hi: (min(-lo, hi),)),
+    "ne": (lambda lo, hi: (min(-lo, hi),), lambda lo, hi: (hi - 1, -lo - 1)),
+}
 
 
 class Index:
@@ -76,8 +85,10 @@ class Index:
         rest = Index(self.maker, {t: c for t, c in self.terms.items() if c % n}, self.const % n)
         lo, hi = rest.bounds
         if 0 <= lo and hi < n:
+            negative(-lo - 1, hi - n)
             return whole, rest
         if lo >= 0:
+            negative(-lo - 1)
             quotient = self.maker.opaque(self.maker.table.prim("div", rest.expr, self.maker.table.index(n)), (lo // n, hi // n))
             return whole + quotient, self.maker.remainder(rest, n)
         return whole + self.maker.floor_div(rest, n), self.maker.floor_mod(rest, n)
@@ -193,10 +204,11 @@ class IndexTerms:
         """The comparison of two indices as a bool scalar: a constant where the bounds decide it."""
         left, right = self.index(x), self.index(y)
         lo, hi = (left - right).bounds
-        known = {"lt": (hi < 0, lo >= 0), "le": (hi <= 0, lo > 0), "gt": (lo > 0, hi <= 0), "ge": (lo >= 0, hi < 0),
-                 "eq": (lo == hi == 0, lo > 0 or hi < 0), "ne": (lo > 0 or hi < 0, lo == hi == 0)}[op]
-        if known[0] or known[1]:
-            return Scalar(self, self.table.const(known[0], BOOL))
+        holds, fails = _DECIDED[op]
+        for value, shown in ((True, holds(lo, hi)), (False, fails(lo, hi))):
+            if max(shown) < 0:
+                negative(*shown)
+                return Scalar(self, self.table.const(value, BOOL))
         return Scalar(self, fold(self.table, op, [left.expr, right.expr]))
 
     def opaque(self, expr: Expr, bounds: Bounds) -> Index:

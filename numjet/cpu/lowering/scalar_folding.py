@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from numjet.cpu.ir.nodes import BOOL, Expr, Exprs
+from numjet.foundation.decisions import negative, sampling
 
 SIGN_DEPTH = 8   # levels of operands in which the sign of a value is sought
 _COMPARISONS = frozenset(("eq", "ne", "lt", "le", "gt", "ge"))
@@ -55,12 +56,19 @@ def fold(table: Exprs, op: str, args: list[Expr]) -> Expr:
         if found is not None:
             return found
         if args[0].op == args[1].op == "const" and args[0].dtype.kind in "biu" and op in _EXACT:
+            _note(op, args[0].attr, args[1].attr)
             with np.errstate(all="ignore"):
                 value = _EXACT[op](args[0].attr, args[1].attr)
             return table.const(value, BOOL if op in _COMPARISONS else args[0].dtype)
     if op == "not" and args[0].op == "const" and args[0].dtype == BOOL:
         return table.const(not args[0].attr, BOOL)
     return table.prim(op, *args)
+
+
+def _note(op: str, x: Any, y: Any) -> None:
+    """Notes how two constants compare, if that decides."""
+    if sampling() and (op in _COMPARISONS or op in ("min", "max")) and x != y:
+        negative(min(int(x) - int(y), int(y) - int(x)))
 
 
 _EXACT = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "eq": np.equal, "ne": np.not_equal, "lt": np.less,

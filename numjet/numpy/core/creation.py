@@ -340,6 +340,9 @@ def _evenly(first: Any, last: Any, num: int, parts: int, endpoint: bool, dtype: 
         t = shapes.broadcast_in_dim(t, (parts, *whole), (0,))
         low, high = (broadcast_to(one_row(v), (parts, *whole)) for v in (first, last))
     rest = arithmetic.add(arithmetic.mul(low, arithmetic.sub(literal(1.0, dtype), t)), arithmetic.mul(high, t))
+    if endpoint and isinstance(parts, Dimension):   # of one number, that is the first
+        several = compare.gt(size_literal(parts, real), literal(0.0, real))
+        last = compare.select(broadcast_to(several, whole), last, first)
     return join.concatenate([rest, one_row(last)], 0) if endpoint else rest
 
 

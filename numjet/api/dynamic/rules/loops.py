@@ -65,7 +65,7 @@ def _scan(trace: PaddingTrace, op: Op, args: Sequence[Any], *, jaxpr: ClosedJaxp
         with set_trace(inner.parent):
             return [*outs, *[inner.values[n] for n in own], inner.code()]
 
-    counter = [_CODE] if isinstance(length, Dimension) else []
+    counter = [_CODE] if trace.pads and isinstance(length, Dimension) else []
     made = staged(trace, body, [*padded_avals(trace, avals), *size_avals, *counter], jaxpr.jaxpr.debug)
     with set_trace(trace.parent):
         numbers = [steps(bound)] if counter else []

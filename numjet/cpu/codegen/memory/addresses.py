@@ -192,7 +192,7 @@ class Addresses:
         w = self.writer
         scope = w.scope
         if scope.depth > depth:
-            safe = guarded or self.context.ranges.within(index, 0, buffer.size - 1)
+            safe = guarded or self.context.ranges.within(index, 0, buffer.certain - 1)
             while scope.depth > depth and buffer not in scope.written and (scope.certain or safe):
                 assert scope.parent is not None
                 scope = scope.parent

@@ -30,7 +30,7 @@ def load_group(addresses: Addresses, request: StridedLoad) -> Value | None:
     if length > lanes:
         return None
     first = w.module.exprs.prim("sub", index, w.module.exprs.index(member))
-    if not context.ranges.within(first, 0, buffer.size - size):
+    if not context.ranges.within(first, 0, buffer.certain - size):
         return None
     at = 0 if member < length else size - length
     return _member(addresses, request, first, at, length, member - at)

@@ -25,7 +25,7 @@ def load_interleaved(addresses: Addresses, request: StridedLoad) -> Value | None
     w, exprs, dtype = addresses.writer, addresses.writer.module.exprs, buffer.dtype
     member = addresses.context.affine.split(index).constant % step
     first = exprs.prim("sub", index, exprs.index(member))
-    if not addresses.context.ranges.within(first, 0, buffer.size - step):
+    if not addresses.context.ranges.within(first, 0, buffer.certain - step):
         return None
     lanes = addresses.context.lanes
     address = addresses.element(buffer, first)

@@ -67,7 +67,7 @@ def _substituted(addresses: Addresses, index: Expr, loop: VectorLoop, later: Exp
         made[top.id] = writer.module.exprs.make(top.op, top.dtype, args, top.attr)
         if top.op == "load":
             loads += 1
-            if len(args) > 1 or top.attr in writer.mutable or not ranges.within(args[0], 0, top.attr.size - 1):
+            if len(args) > 1 or top.attr in writer.mutable or not ranges.within(args[0], 0, top.attr.certain - 1):
                 return None
         if len(made) > MOST_NODES:
             return None

@@ -38,7 +38,7 @@ class Structure:
         number = self.buffers.get(buffer)
         if number is None:
             number = self.buffers[buffer] = len(self.buffers)
-            self._items.append((buffer.dtype, buffer.size, buffer in self._writes))
+            self._items.append((buffer.dtype, buffer.certain, buffer in self._writes))
         return number
 
     def _expr(self, expr: Expr) -> int:

@@ -18,6 +18,7 @@ from numjet.cpu.lowering.arrays.values import LoweredArray
 from numjet.cpu.lowering.function_builder import FunctionBuilder
 from numjet.cpu.lowering.loops.loop_nests import LoopNests
 from numjet.cpu.target import TYPICAL
+from numjet.foundation.decisions import Varying, quotient, sampling
 
 TILE_ROW_BYTES = 64  # of a row of a register tile: one vector register
 LONGEST_ROW = 16     # elements of such a row: code size
@@ -69,7 +70,7 @@ def tiled_nest(nests: LoopNests, arrays: Sequence[LoweredArray], strided: int, b
     last, side = len(shape) - 1, tile_side(arrays, strided)
     others = [d for d in range(last) if d != strided]
     cheap = _cheap(arrays)
-    rows, columns = (shape[strided] // side * side, shape[last] // side * side) if cheap else (0, 0)
+    rows, columns = (quotient(shape[strided], side), quotient(shape[last], side)) if cheap else (0, 0)
 
     def at(outer: Sequence[Any], row: Any, column: Any) -> None:
         index: list[Any] = [0] * len(shape)
@@ -79,14 +80,18 @@ def tiled_nest(nests: LoopNests, arrays: Sequence[LoweredArray], strided: int, b
 
     def blocks(*outer: Any) -> None:
         if cheap:
-            _register_tiles(nests.ir, side, rows // side, columns // side, lambda r, c: at(outer, r, c))
+            tiles = _varying_tiles if sampling() else _register_tiles
+            tiles(nests, side, rows, columns, lambda r, c: at(outer, r, c))
         else:
             _cache_blocks(nests, shape[strided], shape[last], lambda r, c: at(outer, r, c))
     lead = [shape[d] for d in others]
     _serial_loops(nests.ir, lead, (), blocks)
     if cheap:
-        nests.nest((*lead, shape[strided] - rows, shape[last]), lambda *i: at(i[:-2], i[-2] + rows, i[-1]))
-        nests.nest((*lead, shape[last] - columns, rows), lambda *i: at(i[:-2], i[-1], i[-2] + columns))
+        below, behind = (shape[d] - n * side for d, n in ((strided, rows), (last, columns)))
+        if sampling():
+            below, behind = Varying(below), Varying(behind)
+        nests.nest((*lead, below, shape[last]), lambda *i: at(i[:-2], i[-2] + rows * side, i[-1]))
+        nests.nest((*lead, behind, rows * side), lambda *i: at(i[:-2], i[-1], i[-2] + columns * side))
 
 
 def _serial_loops(ir: FunctionBuilder, shape: Sequence[int], done: tuple[Any, ...], body: Callable[..., None]) -> None:
@@ -100,11 +105,22 @@ def _serial_loops(ir: FunctionBuilder, shape: Sequence[int], done: tuple[Any, ..
             _serial_loops(ir, shape[1:], (*done, i), body)
 
 
-def _register_tiles(ir: FunctionBuilder, side: int, rows: int, columns: int, body: Callable[[Any, Any], None]) -> None:
+def _register_tiles(nests: LoopNests, side: int, rows: int, columns: int, body: Callable[[Any, Any], None]) -> None:
+    ir = nests.ir
     for (top, height, down), (left, width, across) in product(_blocks(rows, ROWS), _blocks(columns, COLUMNS)):
         with ir.loop(down, "serial") as i, ir.loop(across, "serial") as j, ir.loop(height, "serial") as r, \
                 ir.loop(width, "serial") as c, ir.loop(side, "vector") as lane, ir.loop(side, "unroll") as row:
             body((i * height + r + top) * side + row, (j * width + c + left) * side + lane)
+
+
+def _varying_tiles(nests: LoopNests, side: int, rows: int, columns: int, body: Callable[[Any, Any], None]) -> None:
+    """The same for any number of tiles, in blocks whose extents follow at run time."""
+    ir, count = nests.ir, lambda n, most: quotient(n + most - 1, most)
+    with ir.loop(count(rows, ROWS), "serial") as i, ir.loop(count(columns, COLUMNS), "serial") as j, \
+            ir.loop(_extent(nests, rows, i, ROWS), "serial") as r, \
+            ir.loop(_extent(nests, columns, j, COLUMNS), "serial") as c, \
+            ir.loop(side, "vector") as lane, ir.loop(side, "unroll") as row:
+        body((i * ROWS + r) * side + row, (j * COLUMNS + c) * side + lane)
 
 
 def _blocks(n: int, most: int) -> list[tuple[int, int, int]]:
@@ -122,14 +138,14 @@ def _blocks(n: int, most: int) -> list[tuple[int, int, int]]:
 
 def _cache_blocks(nests: LoopNests, rows: int, columns: int, body: Callable[[Any, Any], None]) -> None:
     ir, size = nests.ir, CACHE_BLOCK
-    with ir.loop(-(-rows // size), "serial") as i, ir.loop(-(-columns // size), "serial") as j, \
-            ir.loop(_extent(nests, rows, i), "serial") as r, ir.loop(_extent(nests, columns, j), "vector") as c:
+    with ir.loop(quotient(rows + size - 1, size), "serial") as i, ir.loop(quotient(columns + size - 1, size), "serial") as j, \
+            ir.loop(_extent(nests, rows, i, size), "serial") as r, ir.loop(_extent(nests, columns, j, size), "vector") as c:
         body(i * size + r, j * size + c)
 
 
-def _extent(nests: LoopNests, n: int, block: Any) -> Any:
-    """How much of a cache block lies inside an axis of length n."""
-    if n % CACHE_BLOCK == 0:
-        return CACHE_BLOCK
+def _extent(nests: LoopNests, n: int, block: Any, size: int) -> Any:
+    """How much of a block of a size lies inside an axis of length n."""
+    if n % size == 0 and not sampling():
+        return size
     scalars = nests.scalars
-    return scalars.index(scalars.prim("min", scalars.scalar(block * -CACHE_BLOCK + n), scalars.scalar(CACHE_BLOCK)))
+    return scalars.index(scalars.prim("min", scalars.scalar(block * -size + n), scalars.scalar(size)))

@@ -15,6 +15,7 @@ from numjet.cpu.ir.traversal import nodes
 from numjet.cpu.lowering.arrays.values import parts_dtype
 from numjet.cpu.lowering.function_builder import FunctionBuilder
 from numjet.cpu.lowering.scalars import Scalars, reduction_of, words
+from numjet.foundation.decisions import Varying
 
 SHORT_ROW = 8   # elements of last axes that are written out: fewer lanes would leave most of a vector register empty
 
@@ -31,9 +32,10 @@ class LoopNests:
 
         in_order: the axis along which an iteration needs the one before; along all others, order does not matter.
         """
-        if prod(shape) == 0:
+        varies = any(type(n) is Varying for n in shape)
+        if prod(shape) == 0 and not varies:
             return
-        if prod(shape) <= self.ir.small:
+        if prod(shape) <= self.ir.small and not varies:
             for index in product(*map(range, shape)):
                 body(*index)
             return
@@ -46,11 +48,11 @@ class LoopNests:
             body(*done)
             return
         n, rest = shape[0], shape[1:]
-        if n == 1:
+        if n == 1 and type(n) is not Varying:
             self.loops(rest, (*done, 0), body, mode, in_order)
             return
         left, ordered = prod(rest), len(done) == in_order
-        if left <= SHORT_ROW <= n and not ordered:  # lanes along this axis, the short ones written out
+        if left <= SHORT_ROW <= n and type(n) is not Varying and not ordered:  # lanes go along it, short ones are written out
             with self.ir.loop(n, mode) as i:
                 for index in product(*map(range, rest)):
                     body(*done, i, *index)

@@ -14,6 +14,7 @@ from numjet.core.aval import ShapedArray
 from numjet.cpu.lowering.arrays.array_reads import ArrayReads
 from numjet.cpu.lowering.arrays.values import LoweredArray, Scalar, Storage, linear
 from numjet.cpu.lowering.loops.loop_nests import LoopNests
+from numjet.foundation.decisions import Varying, quotient, sampling
 
 CHUNKS = 16                  # more than most machines have threads, few enough to combine
 CHUNKED_FROM = 2 ** 18       # elements, weighed by what one costs: about 100 us of work
@@ -77,7 +78,7 @@ class RowReductions:
 
         def read(row: Any, lane: tuple[Any, ...]) -> Any:
             return at(index(row) * wide + lane[0]) if flat else element(lane, (row,))
-        per_chunk = rows // group // CHUNKS
+        per_chunk = quotient(rows, group * CHUNKS)
         partial = self.ir.allocation.temporary(ShapedArray((CHUNKS * wide,), dtype))
         with self.ir.loop(CHUNKS, "serial") as chunk:
             self.nests.nest((wide,), lambda lane: self.memory.store(partial, chunk * wide + lane, start))
@@ -106,6 +107,10 @@ class RowReductions:
                     total = self.scalars.combine(kind, total, read(row_of(group) + k, lane))
                 self.memory.store(storage, position, total)
             return body
-        groups, index = rows // per_pass, self.ir.terms.index
+        groups, index = quotient(rows, per_pass), self.ir.terms.index
         self.nests.nest((groups, *lanes), add(per_pass, lambda group: index(group) * per_pass), in_order=0)
+        if sampling():
+            rest = Varying(rows - groups * per_pass)
+            self.nests.nest((rest, *lanes), add(1, lambda row: index(row) + groups * per_pass), in_order=0)
+            return
         self.nests.nest((min(1, rows % per_pass), *lanes), add(rows % per_pass, lambda _: index(groups * per_pass)))
