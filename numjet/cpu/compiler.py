@@ -12,6 +12,7 @@ from numjet.core.effects import FIRST_FAILURE, failures
 from numjet.core.ir import ClosedJaxpr
 from numjet.cpu import compile_report, threads
 from numjet.cpu.codegen import llvm
+from numjet.cpu.generic import independence
 from numjet.cpu.generic.unification import Different, Domain, unify
 from numjet.cpu.ir import printer
 from numjet.cpu.ir.nodes import CALLBACK, KERNEL_STATUS, Call, Function
@@ -50,7 +51,8 @@ from numjet.foundation.record import Fields, default_factory
 PASSES = (limits.FIND, dead_calls.PASS, in_place.PASS, fusion.PASS, single_elements.PASS, array_contraction.ELEMENTS,
           legalize_math.PASS, estimate.PASS, parallel_batches.PASS, gemm_epilogues.PASS, parallelize.PASS,
           array_contraction.ROWS, borders.PASS, memory_plan.PASS, cancellation.PASS, limited_loops.PASS)
-PASSES_OF_SAMPLES = PASSES[:PASSES.index(gemm_epilogues.PASS) + 1]   # what runs for known sizes, see compile_generic
+_KNOWN = PASSES.index(gemm_epilogues.PASS) + 1
+PASSES_OF_SAMPLES, PASSES_OF_GENERIC = (*PASSES[:_KNOWN], independence.PASS), PASSES[_KNOWN:]   # see compile_generic
 _DUMPED = {dead_calls.PASS.name: "loops", memory_plan.PASS.name: "planned"}   # after which passes a stage is dumped
 
 _numbers = itertools.count()
@@ -143,7 +145,7 @@ def compile_generic(samples: Sequence[ClosedJaxpr], name: str, points: Sequence[
         if any(one.trampolines for one, _, _ in made):
             raise Different("calls of Python functions")
         unify([one.function for one, _, _ in made], [one for _, one, _ in made], points, domain)
-    context = _run_passes(lowered, passes=PASSES[len(PASSES_OF_SAMPLES):], context=context)
+    context = _run_passes(lowered, passes=PASSES_OF_GENERIC, context=context)
     dump("planned", lambda: printer.show(lowered.function))
     return _generated(lowered, context, dump), domain.low[:names]
 

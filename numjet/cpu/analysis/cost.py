@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
+from numjet.cpu.analysis.ranges import most_trips
 from numjet.cpu.analysis.scalar_costs import scalar_cost
 from numjet.cpu.ir.nodes import (
     BOOL,
@@ -72,7 +73,10 @@ def block_ns(block: list[Stmt], target: Target, enough: float = math.inf) -> flo
 
 
 def _most_trips(loop: For) -> int:
-    """As many iterations as a bound such as min(n, 32) allows."""
+    """As many iterations as a bound such as min(n, 32) allows; of what follows from sizes, the most."""
+    found = None if loop.stop.op in ("min", "load", "var", "convert") else most_trips(loop)
+    if found is not None:
+        return found
     limits = [int(a.attr) for a in loop.stop.args if a.op == "const"] if loop.stop.op == "min" else []
     return min([*limits, UNKNOWN_TRIPS])
 

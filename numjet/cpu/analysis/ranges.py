@@ -5,11 +5,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from numjet.cpu.ir.nodes import Expr
-from numjet.cpu.ir.traversal import lazy_postorder
+from numjet.cpu.ir.nodes import Expr, For
+from numjet.cpu.ir.traversal import lazy_postorder, static_trips
 from numjet.cpu.ir.types import kind
 
 Interval = tuple[int, int]
+_FAR = 1 << 40
 
 
 class Ranges:
@@ -35,6 +36,23 @@ class Ranges:
         """Whether the value is surely in low ... high."""
         found = self.of(expr)
         return low <= found[0] and found[1] <= high
+
+
+def most_trips(loop: For) -> int | None:
+    """The number of a loop's iterations, or the most that there can be where its bounds follow from sizes; None where it is not
+    known, as of loops that end at a number that the program computes."""
+    trips = static_trips(loop)
+    if trips is None and loop.start.op == "const" and _follows_from_sizes(loop.stop):
+        high = Ranges().of(loop.stop)[1]
+        trips = max(0, high - int(loop.start.attr)) if high < _FAR else None
+    return trips
+
+
+def _follows_from_sizes(x: Expr) -> bool:
+    """Whether a number is computed from constants and numbers with a bound of their own, min(n, 100)."""
+    if x.op == "const" or (x.op == "min" and any(a.op == "const" for a in x.args)):
+        return True
+    return x.op in ("add", "sub", "mul", "div", "min", "max") and all(map(_follows_from_sizes, x.args))
 
 
 Rule = Callable[..., Interval | None]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from numjet.cpu.analysis.cost import block_ns
 from numjet.cpu.analysis.dependence import independent
+from numjet.cpu.analysis.ranges import most_trips
 from numjet.cpu.ir.nodes import Comment, For, Stmt
 from numjet.cpu.ir.traversal import static_trips
 from numjet.cpu.target import Target
@@ -25,7 +26,7 @@ def worth(stmt: Stmt, target: Target) -> bool:
 
 def few_trips(loop: For) -> bool:
     """Whether a loop has too few iterations to be shared before the loops inside are."""
-    trips = static_trips(loop)
+    trips = most_trips(loop)
     return trips is not None and trips < FEW_TRIPS
 
 
@@ -35,9 +36,13 @@ def chunks_of(loop: For, target: Target) -> tuple[int, int] | None:
     Of a loop that is not independent an inner one may be, as when rows are summed: each thread goes through the whole nest for
     some iterations of that one.
     """
-    if static_trips(loop) is None or loop.mode not in ("serial", "vector"):
+    if loop.mode not in ("serial", "vector") or (static_trips(loop) is None and not loop.independent):
         return None
     most = min(MOST_CHUNKS, int(block_ns([loop], target, MOST_CHUNKS * CHUNK_NS) / CHUNK_NS))
+    if loop.independent:
+        trips = most_trips(loop) or 0
+        size = chunk_size(trips, RUN if loop.mode == "vector" else 1, most)
+        return (0, size) if size < trips else None
     nest = perfect_nest(loop)
     for level, one in enumerate([loop, *nest[1:]]):
         trips = static_trips(one) or 0

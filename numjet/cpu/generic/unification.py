@@ -277,7 +277,8 @@ def _fixed(stmt: Stmt) -> Any:
     """What has to be the same in all functions."""
     match stmt:
         case For():
-            return stmt.mode, stmt.fused, stmt.cancellation_point, stmt.limit is None, _of_carries(stmt.carries)
+            notes = stmt.mode, stmt.fused, stmt.independent, stmt.cancellation_point
+            return notes, stmt.limit is None, _of_carries(stmt.carries)
         case While():
             return stmt.idempotent_after_exit, stmt.cancellation_point, _of_carries(stmt.carries)
         case If() | Switch():

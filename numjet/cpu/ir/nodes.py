@@ -192,7 +192,8 @@ class For(Fields):
     inside of another parallel loop: as vector); unroll: a short loop with constant bounds, to be unrolled.
 
     Annotations of passes for later ones: `fused`: the result of loop fusion; `cancellation_point`: the number of iterations
-    before the first check for cancellation; `limit`: iterations from here on have no effect that matters (passes/limits.py)."""
+    before the first check for cancellation; `limit`: iterations from here on have no effect that matters (passes/limits.py);
+    `independent`: iterations may run at the same time, as was shown for known bounds (generic/independence.py)."""
     var: Expr
     start: Expr
     stop: Expr
@@ -202,6 +203,7 @@ class For(Fields):
     fused: bool = False
     cancellation_point: int | None = None
     limit: Expr | None = None
+    independent: bool = False
 
     def replace(self, **changes: Any) -> For:
         """A copy with some fields changed, which shares the others."""

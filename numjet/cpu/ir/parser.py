@@ -382,11 +382,12 @@ class _Parser:
         stop = self.expr()
         limit = self.expr() if self.accept("limit") else None
         mode, fused, cancel = self.take(), self.accept("fused"), self._cancellation_point()
+        independent = self.accept("independent")
         carries = self._carries()
         var = self.names[name] = self.exprs.make("var", INT64, (), name)
         body = self.block("next", "}")
         self._ends(carries)
-        return For(var, start, stop, body, carries, mode, fused, cancel, limit)
+        return For(var, start, stop, body, carries, mode, fused, cancel, limit, independent)
 
     def _while(self) -> Stmt:
         idempotent_after_exit, cancel = self.accept("idempotent_after_exit"), self._cancellation_point()

@@ -178,7 +178,8 @@ class _Show:
         if isinstance(stmt, For):
             limit = "" if stmt.limit is None else f" limit {self.expr(stmt.limit)}"
             bounds = f"{self.expr(stmt.start)} .. {self.expr(stmt.stop)}{limit}"
-            self.line(level, f"for {stmt.var.attr} in {bounds} {stmt.mode}{' fused' * stmt.fused}{cancel} ({carries}) {{")
+            notes = f"{' fused' * stmt.fused}{cancel}{' independent' * stmt.independent}"
+            self.line(level, f"for {stmt.var.attr} in {bounds} {stmt.mode}{notes} ({carries}) {{")
         else:
             self.line(level, f"while{' idempotent_after_exit' * stmt.idempotent_after_exit}{cancel} ({carries}) {{")
             self.block(stmt.cond_body, level + 1)

@@ -11,9 +11,10 @@ from collections.abc import Collection, Iterator, Sequence
 
 from numjet.cpu.analysis.affine import AffineForms
 from numjet.cpu.analysis.dependence import Place, own_place
+from numjet.cpu.analysis.ranges import most_trips
 from numjet.cpu.ir.nodes import Buffer, Call, Copy, Expr, Exprs, Fill, For, Function, GemmWithEpilogue, Let, Stmt, Store
 from numjet.cpu.ir.rewrite import Rewrite
-from numjet.cpu.ir.traversal import blocks, expressions, map_locations, nodes, operands, static_trips, touches, walk
+from numjet.cpu.ir.traversal import blocks, expressions, map_locations, nodes, operands, touches, walk
 from numjet.cpu.passes.manager import Pass
 from numjet.cpu.passes.memory_plan import ALIGNMENT
 from numjet.cpu.remarks import Recorder
@@ -137,7 +138,7 @@ def _rows_of_loop(function: Function, around: tuple[For, ...], loop: For, touche
                   recorder: Recorder | None) -> None:
     inside = _touches(loop.body) if touched else Counter[Buffer]()
     shared = next((p for p in around if p.mode == "parallel"), None)
-    pieces = 1 if shared is None else static_trips(shared) or 0
+    pieces = 1 if shared is None else most_trips(shared) or 0
     for buffer in [b for b in inside if b in touched and inside[b] == touched[b]]:
         del touched[buffer]   # whatever becomes of it, loops around cannot do better
         place = own_place(loop, buffer)

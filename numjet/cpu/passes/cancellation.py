@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 
 from numjet.cpu.analysis.cost import block_ns
+from numjet.cpu.analysis.ranges import most_trips
 from numjet.cpu.ir.nodes import For, Function, GemmWithEpilogue, Stmt, While
 from numjet.cpu.ir.traversal import blocks, static_trips, walk
 from numjet.cpu.passes.manager import Pass
@@ -59,7 +60,8 @@ def _unknown(stmt: Stmt) -> bool:
 def _bounded(loop: For) -> bool:
     """Whether this is a part of a loop, of a known size at most."""
     start, stop = loop.start, loop.stop
-    return stop.op == "min" or (stop.op == "add" and stop.args[0] is start and stop.args[1].op == "const")
+    return stop.op == "min" or most_trips(loop) is not None or (
+        stop.op == "add" and stop.args[0] is start and stop.args[1].op == "const")
 
 
 def _takes_long(stmt: For, target: Target) -> bool:

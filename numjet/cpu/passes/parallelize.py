@@ -8,6 +8,7 @@ threads, so results are the same, bit by bit, however many threads there are.
 from __future__ import annotations
 
 from numjet.cpu.analysis.dependence import combination
+from numjet.cpu.analysis.ranges import most_trips
 from numjet.cpu.analysis.sharing import RUN, around, chunks_of, few_trips, perfect_nest, worth
 from numjet.cpu.ir.nodes import INT64, Buffer, Call, Carry, Expr, For, Function, GemmWithEpilogue, Stmt, Store
 from numjet.cpu.ir.traversal import blocks, static_trips
@@ -68,12 +69,13 @@ class _Schedule:
 
     def _chunks(self, loop: For, size: int) -> list[Stmt]:
         """A parallel loop over runs of `size` iterations, and the combination of their results."""
-        trips = static_trips(loop) or 0
+        trips = most_trips(loop) or 0
         if size == 1 and not loop.carries:
             loop.mode = "parallel"
             return [loop]
-        count = -(-trips // size)
-        chunk, first, last = self._run(loop, trips, size)
+        count, known = -(-trips // size), static_trips(loop) is not None
+        chunk, first, last = self._run(loop, trips, size) if known else self._run_of_size(loop, size)
+        chunks = self.exprs.index(count) if known else self._count(loop, size)
         partial = [Buffer(f"partial{self._number()}", c.var.dtype, count, "temp") for c in loop.carries]
         self.function.temps += partial
         pieces, after = [], []
@@ -82,10 +84,10 @@ class _Schedule:
             result, acc = self.exprs.var(c.var.dtype, "part"), self.exprs.var(c.var.dtype, "acc")
             pieces.append(Carry(c.var, self.exprs.const(identity(kind, c.var.dtype), c.var.dtype), c.next, result,
                                 c.combine, c.term))
-            after.append(self._combine(kind, buffer, c, acc))
+            after.append(self._combine(kind, buffer, c, acc, chunks))
         inner = loop.replace(start=first, stop=last, carries=pieces, mode=_part_mode(loop))
         body: list[Stmt] = [inner, *(Store(b, chunk, c.out) for b, c in zip(partial, pieces, strict=True))]
-        return [For(chunk, self.exprs.index(0), self.exprs.index(count), body, [], "parallel"), *after]
+        return [For(chunk, self.exprs.index(0), chunks, body, [], "parallel"), *after]
 
     def _inner(self, loop: For, level: int, size: int) -> list[Stmt]:
         """A parallel loop over runs of `size` iterations of an inner loop, each of which goes through the whole nest."""
@@ -111,18 +113,30 @@ class _Schedule:
         last = make("add", first, index(size))
         return chunk, first, last if trips % size == 0 else make("min", last, index(start + trips))
 
+    def _run_of_size(self, loop: For, size: int) -> tuple[Expr, Expr, Expr]:
+        """As _run, of a loop whose end follows from sizes: chunks are those of the most iterations, and fewer."""
+        make, index = self.exprs.prim, self.exprs.index
+        chunk = self.exprs.var(INT64, "chunk")
+        first = make("add", loop.start, make("mul", chunk, index(size)))
+        return chunk, first, make("min", make("add", first, index(size)), loop.stop)
+
+    def _count(self, loop: For, size: int) -> Expr:
+        """How many chunks there are."""
+        make, index = self.exprs.prim, self.exprs.index
+        return make("div", make("add", make("sub", loop.stop, loop.start), index(size - 1)), index(size))
+
     def _even(self, limit: Expr, count: int, trips: int, unit: int) -> Expr:
         """The length of runs that share the iterations in front of a limit evenly, a multiple of a unit."""
         make, index = self.exprs.prim, self.exprs.index
         each = make("div", make("add", make("min", limit, index(trips)), index(count * unit - 1)), index(count * unit))
         return make("mul", each, index(unit))
 
-    def _combine(self, kind: str, partial: Buffer, carry: Carry, acc: Expr) -> For:
+    def _combine(self, kind: str, partial: Buffer, carry: Carry, acc: Expr, chunks: Expr) -> For:
         """The results of the chunks, in a fixed order, with what the loop started with."""
         k = self.exprs.var(INT64, "k")
         term = self.exprs.load(partial, k)
         total = Carry(acc, carry.init, self.exprs.prim(kind, acc, term), carry.out, kind, term)
-        return For(k, self.exprs.index(0), self.exprs.index(partial.size), [], [total], "vector")
+        return For(k, self.exprs.index(0), chunks, [], [total], "vector")
 
     def _number(self) -> int:
         self.exprs.counter += 1
