@@ -263,5 +263,5 @@ def _with_batch_axis(out: Any, dim: int | None, target: Any, size: int) -> Any:
         return out
     ndim = aval_of(out).ndim + (dim is None)
     if not -ndim <= target < ndim:
-        raise ValueError(f"vmap out_axes {target} is out of range for a result of rank {ndim} (batch axis included)")
+        raise ValueError(f"vmap out_axes: axis {target} is out of bounds for array of dimension {ndim} (batch axis included)")
     return move_to(out, dim, target % ndim, size)

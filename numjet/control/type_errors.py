@@ -30,7 +30,7 @@ def difference(a: ShapedArray, b: ShapedArray) -> str:
         more = f". This might be fixed by applying `jax.lax.pcast(..., ({missing},), to='varying')` to the initial carry value"
         return "the varying manual axes do not match" + (more if missing else "")
     if a.dtype != b.dtype:
-        return "the dtypes do not match" if a.shape == b.shape else "the dtypes and the shapes do not match"
+        return "the dtypes do not match" if a.shape == b.shape else "the dtypes do not match, and the shapes do not match"
     return "the shapes do not match"
 
 
@@ -46,11 +46,10 @@ def check_carry(kind: str, what: str, in_tree: Any, out_tree: Any, in_avals: Seq
         raise TypeError(compose(_structure_error(kind, what, in_tree, out_tree, root), note))
     wrong = [_carry_difference(n, a, b) for n, a, b in zip(names, in_avals, out_avals, strict=True) if not same_type(a, b)]
     if wrong:
-        listed = wrong[0] if len(wrong) == 1 else "\n".join(f"  * {w}" for w in wrong)
         raise TypeError(
             compose(
                 f"{kind} {what} carry input and carry output must have equal types, but they differ:",
-                listed, note,
+                _listed(wrong), note,
                 "Revise the function so that all output types match the corresponding input types: give the initial "
                 "value the dtype and shape that the loop computes, or convert the result, `y.astype(x.dtype)`.",
             )
@@ -59,18 +58,23 @@ def check_carry(kind: str, what: str, in_tree: Any, out_tree: Any, in_avals: Seq
 
 def _carry_difference(name: str, a: ShapedArray, b: ShapedArray) -> str:
     part = "component " if "[" in name or "." in name else ""
-    return (f"The input carry {part}{name} has type {a} but the corresponding output carry component has type {b}, "
-            f"so {difference(a, b)}.")
+    return (f"the input carry {part}{name} has type {a} but the corresponding output carry component has type {b}, "
+            f"so {difference(a, b)}")
+
+
+def _listed(clauses: Sequence[str]) -> str:
+    """One clause as a sentence, several as a list."""
+    if len(clauses) == 1:
+        return f"{clauses[0][0].upper()}{clauses[0][1:]}."
+    return ";\n".join(f"  * {clause}" for clause in clauses) + "."
 
 
 def _structure_error(kind: str, what: str, in_tree: Any, out_tree: Any, root: str) -> str:
-    lines = []
-    for d in tree.equality_errors_treedef(in_tree, out_tree):
-        part = "component " if d.path else ""
-        lines.append(f"The input carry {part}{root}{tree.keystr(d.path)} is a {d.thing1} but the corresponding component "
-                     f"of the carry output is a {d.thing2}, so {d.explanation}.")
+    found = [f"the input carry {'component ' if d.path else ''}{root}{tree.keystr(d.path)} is a {d.thing1} but the "
+             f"corresponding component of the carry output is a {d.thing2}, so {d.explanation}"
+             for d in tree.equality_errors_treedef(in_tree, out_tree)]
     return compose(f"{kind} {what} carry input and carry output must have the same pytree structure, but they differ:",
-                   "\n".join(lines) or f"The input carry is {in_tree}, the carry output is {out_tree}.",
+                   _listed(found or [f"the input carry is {in_tree}, the carry output is {out_tree}"]),
                    "Revise the function so that the carry output has the same pytree structure as the carry input.")
 
 

@@ -71,10 +71,17 @@ class Lowerings:
         return next((self.rules[name] for name in names if name in self.rules), None)
 
     def inline(self, eqn: JaxprEqn) -> tuple[ClosedJaxpr, Sequence[Any]] | None:
-        """The `inline` slot: the program that stands for an equation, where it is the same on all platforms."""
+        """The `inline` slot: the program that stands for an equation, where it is the same on all platforms.
+
+        None for a rule that fails: it fails again where the equation is lowered, which no equation is that stands in a branch
+        for another platform.
+        """
         if set(self.rules) != {None}:
             return None
-        return program(self.primitive, self.rules[None], "cpu", [a.aval for a in eqn.invars], eqn.params), eqn.invars
+        try:
+            return program(self.primitive, self.rules[None], "cpu", [a.aval for a in eqn.invars], eqn.params), eqn.invars
+        except Exception:
+            return None
 
     def cpu(self, b: Any, *args: Any, **params: Any) -> Any:
         return self._written(b, "cpu", args, params)

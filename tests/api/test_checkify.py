@@ -276,3 +276,15 @@ def test_library_functions_of_a_size_have_no_index_out_of_bounds(fun):
     error.throw()
     for a, b in zip(nj.tree.leaves(found), nj.tree.leaves(fun(x)), strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize(("index", "named"), [(500, "index 500"), (-9, "index -7"), ((0, 7), "index 7")])
+def test_known_indices_out_of_bounds_are_reported_too(index, named):
+    x = jnp.ones((2, 3))
+    found = message(lambda x: x[index], x, errors=c.index_checks)
+    assert found.startswith("out-of-bounds indexing") and named in found
+    assert nj.jit(lambda x: x[index])(x).tolist() == x[index].tolist()
+
+
+def test_an_index_below_an_array_beside_a_traced_one():
+    assert nj.jit(lambda x, i: x[i, -7])(jnp.arange(12).reshape(4, 3), 2) == 6

@@ -114,3 +114,12 @@ def test_traced_values_are_not_pickled():
     for transform in (nj.jit, nj.grad):
         with pytest.raises(nj.errors.ConcretizationTypeError, match="__reduce__"):
             transform(pickle.dumps)(1.0)
+
+
+def test_arrays_of_64_bits_are_narrowed_where_they_are_not_enabled():
+    with nj.enable_x64(True):
+        data = pickle.dumps(jnp.array([1.0, 2.0]))
+        assert pickle.loads(data).dtype == np.float64
+    with nj.enable_x64(False):
+        y = pickle.loads(data)
+    assert (y.dtype, y.aval.dtype, y.tolist()) == (np.float32, np.float32, [1.0, 2.0])

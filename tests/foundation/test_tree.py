@@ -328,7 +328,7 @@ def test_transpose():
     assert tu.tree_transpose(outer, inner, x) == expected
     assert tu.tree_transpose(outer, None, x) == expected
     assert tu.tree_transpose(outer, tu.tree_structure(()), [(), ()]) == ()
-    with pytest.raises(TypeError, match=r"dict with keys \['b'\] at key path \[1\] where a dict with keys \['a'\]"):
+    with pytest.raises(TypeError, match=r"pytree metadata \('b',\) at key path \[1\] where a .* pytree metadata \('a',\)"):
         tu.tree_transpose(outer, tu.tree_structure({"a": 0}), [{"a": 1}, {"b": 2}])
     with pytest.raises(ValueError, match="inner_treedef must be given"):
         tu.tree_transpose(tu.tree_structure([]), None, [])

@@ -47,22 +47,19 @@ def test_broadcast_prefix_is_leaf():
     assert tree.broadcast_prefix((None, 0), ([1, 2], 3), is_leaf=lambda x: x is None) == [None, None, 0]
 
 
+METADATA = "the pytree node metadata does not match"
 DIFFERENCES = [
     ({"x": (1,)}, {"x": (1, 2)}, "['x']", "tuple of length 1", "tuple of length 2", "the lengths do not match"),
-    ((1, 2), [1, 2], "", "tuple of length 2", "list of length 2", "their Python types differ"),
-    ([{"a": 1}], [{"b": 1}], "[0]", "dict with keys ['a']", "dict with keys ['b']", "their keys differ"),
-    ([{"a": 1}], [{}], "[0]", "dict with keys ['a']", "dict with keys []", "their keys differ"),
-    (Point((1,), 2), Point(3, 2), ".x", "tuple of length 1", "leaf of type int", "their Python types differ"),
-    (Point(1, 2), (1, 2), "", "namedtuple Point", "tuple of length 2", "their Python types differ"),
-    ([None], [1.0], "[0]", "NoneType", "leaf of type float", "their Python types differ"),
-    (
-        Layer(1, "a"),
-        Layer(1, "b"),
-        "",
-        "Layer with 1 child and metadata ('a',)",
-        "Layer with 1 child and metadata ('b',)",
-        "their metadata differ",
-    ),
+    ((1, 2), [1, 2], "", "<class 'tuple'>", "<class 'list'>", "their Python types differ"),
+    ([{"a": 1}], [{"b": 1}], "[0]", "<class 'dict'> with pytree metadata ('a',)", "<class 'dict'> with pytree metadata ('b',)",
+     METADATA),
+    ([{"a": 1}], [{}], "[0]", "<class 'dict'> with 1 child", "<class 'dict'> with 0 children",
+     "the numbers of children do not match, with the symmetric difference of key sets: {'a'}"),
+    (Point((1,), 2), Point(3, 2), ".x", "<class 'tuple'>", "<class 'int'>", "their Python types differ"),
+    (Point(1, 2), (1, 2), "", f"{Point}", "<class 'tuple'>", "their Python types differ"),
+    ([None], [1.0], "[0]", "<class 'NoneType'>", "<class 'float'>", "their Python types differ"),
+    (Layer(1, "a"), Layer(1, "b"), "", f"{Layer} with pytree metadata ('a',)", f"{Layer} with pytree metadata ('b',)",
+     METADATA),
 ]
 
 
@@ -74,11 +71,26 @@ def test_every_explanation(first, second, path, thing1, thing2, explanation):
     assert backwards == (difference.path, thing2, thing1, explanation)
     [of_treedefs] = tree.equality_errors_treedef(structure(first), structure(second))
     assert tu.keystr(of_treedefs.path) == path and of_treedefs.explanation == explanation
+
+
+PREFIX_ERRORS = [
+    ({"x": (1,)}, {"x": (1, 2)}, "['x']", "tuple of length 1", "tuple of length 2"),
+    ((1, 2), [1, 2], "", "tuple of length 2", "list of length 2"),
+    ([{"a": 1}], [{"b": 1}], "[0]", "dict with keys ['a']", "dict with keys ['b']"),
+    (Point((1,), 2), Point(3, 2), ".x", "tuple of length 1", "leaf of type int"),
+    (Point(1, 2), (1, 2), "", "namedtuple Point", "tuple of length 2"),
+    ([None], [1.0], "[0]", "NoneType", "leaf of type float"),
+    (Layer(1, "a"), Layer(1, "b"), "", "Layer with 1 child and metadata ('a',)", "Layer with 1 child and metadata ('b',)"),
+]
+
+
+@pytest.mark.parametrize("first,second,path,thing1,thing2", PREFIX_ERRORS)
+def test_every_prefix_error(first, second, path, thing1, thing2):
     [error] = tree.prefix_errors(first, second)
     assert isinstance(error("axes"), ValueError)
     head, where, text, *_ = str(error("axes")).splitlines()
     assert head.startswith("pytree structure error: different ") and where == f"    axes{path}"
-    assert text == f"axes{path} is a {thing1} but the full tree has a {thing2} there: {explanation}."
+    assert text.startswith(f"axes{path} is a {thing1} but the full tree has a {thing2} there: ")
     with pytest.raises(ValueError, match=r"\n    prefix tree"):
         tree.broadcast_prefix(first, second)
     with pytest.raises(ValueError, match="Expected"):
@@ -98,7 +110,7 @@ def test_equality_errors_is_leaf():
     is_leaf = lambda x: isinstance(x, tuple)
     assert list(tree.equality_errors([(1, 2)], [(3,)], is_leaf)) == []
     [difference] = tree.equality_errors([(1, 2)], [[3]], is_leaf)
-    assert difference.thing1 == "leaf of type tuple"
+    assert difference.thing1 == "<class 'tuple'>"
 
 
 def test_flatten_axes():

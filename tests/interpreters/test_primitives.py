@@ -468,3 +468,13 @@ def test_types_with_their_own_way_to_be_mapped_over_are_declared_and_refused_by_
     assert double(Box([X])).shape == (3,)
     with pytest.raises(KeyError):
         batching.unregister_vmappable(Box)
+
+
+def test_a_rule_that_fails_is_asked_only_where_it_is_lowered() -> None:
+    other = bare("types", "batch")
+    mlir.register_lowering(other, lambda ctx, x: ctx.dialect_of_another_platform.call(x))
+    f = lambda x: nj.lax.platform_dependent(x, cpu=jnp.sin, other=other.bind)
+    np.testing.assert_allclose(nj.jit(f)(X), np.sin(X), rtol=1e-6)
+    assert "bare" not in nj.jit(f).lower(X).as_text()
+    with pytest.raises(AttributeError, match="dialect_of_another_platform"):
+        nj.jit(other.bind)(X)

@@ -47,7 +47,7 @@ def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any],
     >>> float(lax.cond(True, lambda x: x + 1, lambda x: x - 1, 10.0))
     11.0
     """
-    if len(operands) == 2 and operand is _missing and _are_of_two_operands(true_fun, false_fun, *operands):
+    if len(operands) == 2 and operand is _missing and _are_of_two_operands(true_fun, false_fun, operands[1]):
         return _cond_of_two_operands(pred, true_fun, false_fun, *operands)
     if not callable(true_fun) or not callable(false_fun):
         raise TypeError("lax.cond: true_fun and false_fun arguments should be callable.")
@@ -61,9 +61,9 @@ def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any],
     return branch("cond", index, [false_fun, true_fun], ["false_fun", "true_fun"], operands)
 
 
-def _are_of_two_operands(second: Any, third: Any, fourth: Any, fifth: Any) -> bool:
+def _are_of_two_operands(second: Any, third: Any, fifth: Any) -> bool:
     """Whether the arguments after the predicate are true_operand, true_fun, false_operand, false_fun."""
-    return callable(third) and callable(fifth) and not (callable(second) and callable(fourth))
+    return callable(third) and callable(fifth) and not callable(second)  # operands may be callable, too
 
 
 def _cond_of_two_operands(pred: Any, true_operand: Any, true_fun: Callable[..., Any], false_operand: Any,
@@ -106,7 +106,7 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, o
         index = np.int32(known)
     else:
         index = clamp(np.int32(0), cast(index, _INT32), np.int32(len(branches) - 1))
-    return branch("switch", index, branches, [f"branch {i}" for i in range(len(branches))], operands)
+    return branch("switch", index, branches, ["branch 0", *[f"branch{i}" for i in range(1, len(branches))]], operands)
 
 
 def _only_operands(name: str, operands: tuple[Any, ...], operand: Any) -> tuple[Any, ...]:
@@ -123,6 +123,8 @@ def _check_predicate(pred: Any) -> None:
     if pred is None:
         raise TypeError("cond predicate is None: expected a boolean or a number")
     if not is_array_like(pred):
+        if callable(pred):
+            raise TypeError(f"Pred type must be either boolean or number, got {pred}. Pass its result, pred(...).")
         raise TypeError(f"Pred must be a scalar, got {pred} of type {type(pred)}. Pred type must be either boolean or number")
     aval = aval_of(pred)
     if aval.shape:
@@ -135,12 +137,19 @@ def _check_predicate(pred: Any) -> None:
 
 def _check_index(index: Any) -> None:
     if not is_array_like(index):
-        raise TypeError(f"Branch index must be scalar, got {index} of type {type(index)}")
+        shape = _shape_of_sequence(index)
+        if shape:
+            raise TypeError(f"Branch index must be scalar, got {index} of shape {shape}.")
+        raise TypeError(f"Index type must be an integer, got {index}. It is a {type(index).__name__}.")
     aval = aval_of(index)
     if aval.shape:
         raise TypeError(f"Branch index must be scalar, got {index} of shape {aval.shape}.")
     if aval.dtype.kind not in "iu":
         raise TypeError(f"Index type must be an integer, got {index} as {aval.dtype.name}")
+
+
+def _shape_of_sequence(x: Any) -> tuple[int, ...]:
+    return (len(x), *(_shape_of_sequence(x[0]) if x else ())) if isinstance(x, (list, tuple)) else ()
 
 
 def branch(

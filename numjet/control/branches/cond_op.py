@@ -48,6 +48,9 @@ Branches = tuple[ClosedJaxpr, ...]
 def _abstract(index: ShapedArray, *avals: ShapedArray, branches: Branches) -> list[ShapedArray]:
     if index.shape or index.dtype != np.int32:
         raise TypeError(f"cond: the index must be an int32 scalar, got {index}")
+    if not isinstance(branches, tuple) or not all(isinstance(b, ClosedJaxpr) for b in branches):
+        raise TypeError(f"invalid cond param branches of type {type(branches).__name__}, tuple of ClosedJaxpr required: "
+                        f"{branches}")
     for branch in branches:
         if [(a.shape, a.dtype) for a in avals] != [(a.shape, a.dtype) for a in branch.in_avals]:
             raise TypeError(f"cond: a branch takes {branch.in_avals}, got operands {list(avals)}")

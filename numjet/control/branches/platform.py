@@ -33,8 +33,8 @@ def index_for(platforms: Platforms, *names: str) -> int:
         return platforms.index(None)
     known = ", ".join(n for group in platforms for n in group or ())
     raise NotImplementedError(
-        f"platform_dependent: there is no function for the platform {names[0]!r}, only for {known or 'none'}. Pass "
-        f"{names[0]}=..., or default=... for all platforms that are not named."
+        f"MLIR translation rule for primitive 'platform_index' not found for platform {names[0]}: platform_dependent has "
+        f"functions for {known or 'none'} only. Pass {names[0]}=..., or default=... for all platforms that are not named."
     )
 
 

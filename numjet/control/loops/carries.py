@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from numjet.control.call.body_tracing import Body
-from numjet.control.call.jaxpr_transforms import Flags, union
+from numjet.control.call.jaxpr_transforms import Flags, cached_by_program, union
 from numjet.control.type_errors import same_type
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import ClosedJaxpr, Var
+from numjet.core.snapshots import frozen
 from numjet.core.trace import aval_of
 from numjet.foundation import dtypes, tree
 from numjet.foundation.dtypes.table import float0
+from numjet.foundation.util import partition_list, split_list
 from numjet.lax.elementwise.convert import cast, convert_element_type_p
 
 EXACT_ROUNDS = 4   # of a fixpoint, before all dependent flags are raised, too
@@ -112,10 +116,34 @@ def _carries_read(body: ClosedJaxpr, num_consts: int, num_carry: int) -> list[in
     return [reads.get(v, 0) if isinstance(v, Var) else 0 for v in jaxpr.outvars[:num_carry]]
 
 
+def unchanged(body: ClosedJaxpr, num_consts: int, num_carry: int) -> Flags:
+    """Loop invariants: the carries that the body returns as they came."""
+    carry = body.jaxpr.invars[num_consts : num_consts + num_carry]
+    return tuple(v is out for v, out in zip(carry, body.jaxpr.outvars, strict=False))
+
+
+@cached_by_program
+def with_invariants(body: ClosedJaxpr, num_consts: int, fixed: Flags, dropped: Flags) -> ClosedJaxpr:
+    """The body with those carries as constants, in front of the others, and without the results that `dropped` marks."""
+    jaxpr = body.jaxpr
+    consts, carry, rest = split_list(jaxpr.invars, [num_consts, len(fixed)])
+    changing, constant = partition_list(fixed, carry)
+    outs = [v for v, drop in zip(jaxpr.outvars, dropped, strict=True) if not drop]
+    return ClosedJaxpr(jaxpr.replace(invars=[*constant, *consts, *changing, *rest], outvars=outs))
+
+
+@cached_by_program
+def without_inputs(closed: ClosedJaxpr, dropped: Flags) -> ClosedJaxpr:
+    """The program without inputs that nothing reads."""
+    kept = [v for v, drop in zip(closed.jaxpr.invars, dropped, strict=True) if not drop]
+    return ClosedJaxpr(closed.jaxpr.replace(invars=kept))
+
+
 def as_arrays(values: Any) -> Any:
-    """A pytree with its Python scalars as (weakly typed) arrays, for a loop's body."""
+    """A pytree with its scalars as (weakly typed) arrays and NumPy's arrays as immutable ones, for a loop's body."""
     def convert(x: Any) -> Any:
-        if type(x) not in (bool, int, float, complex):
+        x = frozen(x)
+        if not isinstance(x, (bool, int, float, complex, np.generic)):
             return x
         aval = aval_of(x)
         return convert_element_type_p.bind(x, new_dtype=aval.dtype, weak_type=aval.weak_type)

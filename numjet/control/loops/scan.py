@@ -9,16 +9,17 @@ import numpy as np
 
 from numjet.control.call.body_tracing import Body, argument_names, cached_with, returned_ref, trace_body, where
 from numjet.control.call.ref_threading import Threaded, check_distinct, holds_refs, thread
-from numjet.control.loops.carries import as_arrays, trace_with_carry
+from numjet.control.loops.carries import as_arrays, trace_with_carry, unchanged, with_invariants
 from numjet.control.loops.scan_op import scan_p
 from numjet.control.type_errors import check_carry, leaf_paths
 from numjet.core import hooks
 from numjet.core.aval import ShapedArray
+from numjet.core.ir import Literal
 from numjet.core.refs import Ref, read, write
 from numjet.core.trace import Tracer, aval_of
 from numjet.foundation import errors, source, tree
 from numjet.foundation.config import config
-from numjet.foundation.util import split_list
+from numjet.foundation.util import partition_list, split_list
 from numjet.lax.indexing.slicing import index_in_dim
 from numjet.lax.shape.join import concatenate
 from numjet.lax.shape.rearrange import expand_dims
@@ -138,10 +139,25 @@ def _scan(bind: Callable[..., Any], f: Callable[[Any, Any], tuple[Any, Any]], in
     carry_tree, carry_avals, y_tree = _carry_out(body)
     names = argument_names(f, in_tree)[: len(init_flat)]
     check_carry("scan", "body function", init_tree, carry_tree, init_avals, carry_avals, names, _root(f, in_tree), f)
-    outs = bind(*body.consts, *init_flat, *xs_flat, reverse=bool(reverse), length=count, jaxpr=body.jaxpr,
-                num_consts=len(body.consts), num_carry=len(init_flat), unroll=_unroll(unroll, count))
+    outs = _results(bind, body, init_flat, xs_flat, reverse=bool(reverse), length=count, unroll=_unroll(unroll, count))
     carry, ys = split_list(outs, [len(init_flat)])
     return tree.tree_unflatten(carry_tree, carry), tree.tree_unflatten(y_tree, ys)
+
+
+def _results(bind: Callable[..., Any], body: Body, init: Sequence[Any], xs: Sequence[Any], **params: Any) -> list[Any]:
+    """The results of the loop. Carries that the body never changes are constants of it, and results that are the slices of an
+    operand are that operand: both need no copy per step, and depend on nothing that the loop depends on."""
+    num_consts, num_carry = len(body.consts), len(init)
+    fixed = unchanged(body.jaxpr, num_consts, num_carry)
+    invars, outvars = body.jaxpr.jaxpr.invars, body.jaxpr.jaxpr.outvars
+    operands = dict(zip(invars[num_consts + num_carry :], xs, strict=True))
+    known = [*[x if f else None for x, f in zip(init, fixed, strict=True)],
+             *[None if isinstance(v, Literal) else operands.get(v) for v in outvars[num_carry:]]]
+    thin = with_invariants(body.jaxpr, num_consts, fixed, tuple(x is not None for x in known))
+    changing, constant = partition_list(fixed, init)
+    found = iter(bind(*constant, *body.consts, *changing, *xs, **params, jaxpr=thin,
+                      num_consts=num_consts + len(constant), num_carry=len(changing)))
+    return [next(found) if x is None else as_arrays(x) for x in known]
 
 
 def _carry_out(body: Body) -> tuple[Any, list[ShapedArray], Any]:
@@ -149,7 +165,7 @@ def _carry_out(body: Body) -> tuple[Any, list[ShapedArray], Any]:
     children = body.out_tree.children()
     node = body.out_tree.node_data()
     if node is None or node[0] is not tuple or len(children) != 2:
-        returned = tree.tree_unflatten(body.out_tree, [a.str_short() for a in body.jaxpr.out_avals])
+        returned = tree.tree_unflatten(body.out_tree, [a.str_short(short_dtypes=False) for a in body.jaxpr.out_avals])
         raise TypeError(f"scan body output must be a pair, got {returned}. Return (carry, y), with (carry, None) when there is "
                         "nothing to stack.")
     return children[0], body.jaxpr.out_avals[: children[0].num_leaves], children[1]

@@ -43,8 +43,9 @@ loops = lazy_import.Module("numjet.control.simplify.loops")
 
 
 def _abstract(
-    *avals: ShapedArray, jaxpr: ClosedJaxpr, length: int, num_consts: int, num_carry: int, **_: Any
+    *avals: ShapedArray, jaxpr: ClosedJaxpr, length: int, num_consts: int, num_carry: int, **options: Any
 ) -> list[ShapedArray]:
+    _check_params(num_consts=num_consts, num_carry=num_carry, length=length, **options)
     if len(avals) != len(jaxpr.in_avals):
         raise TypeError(f"scan: the body takes {len(jaxpr.in_avals)} values, got {len(avals)} operands")
     steps = num_consts + num_carry
@@ -54,6 +55,16 @@ def _abstract(
             raise TypeError(f"scan: operand {i} is {got}, the body needs {want.update(shape=shape)}")
     outs = jaxpr.out_avals
     return [*outs[:num_carry], *[a.update(shape=(length, *a.shape)) for a in outs[num_carry:]]]
+
+
+def _check_params(**params: Any) -> None:
+    """TypeError for parameters of wrong types, in a program that was changed by hand."""
+    for name, value in params.items():
+        if name == "reverse":
+            if type(value) is not bool:
+                raise TypeError(f"invalid scan param reverse of type {type(value).__name__}, bool required: {value}")
+        elif name in ("num_consts", "num_carry", "unroll") and (type(value) is not int or value < 0):
+            raise TypeError(f"invalid scan param {name} of type {type(value).__name__}, non-negative int required: {value}")
 
 
 def _eager(*args: Any, jaxpr: ClosedJaxpr, length: int, reverse: bool, num_consts: int, num_carry: int, **_: Any) -> list[Any]:
@@ -160,15 +171,13 @@ def _cpu(
     return b.scan(jaxpr, consts, init, xs, length, reverse)
 
 
-def _hlo(
-    b: Any, *args: Any, jaxpr: ClosedJaxpr, length: int, reverse: bool, num_consts: int, num_carry: int, **_: Any
-) -> list[Any]:
-    """A while loop over (counter, carry, stacked results); all else is read from outside of its regions."""
+def _hlo(b: Any, *args: Any, jaxpr: ClosedJaxpr, length: int, reverse: bool, num_consts: int, num_carry: int, unroll: int = 1,
+         **_: Any) -> list[Any]:
+    """A while loop over (counter, carry, stacked results) with `unroll` steps per turn; all else is read from outside of its
+    regions. The steps that are left over follow the loop. A loop of one turn is written out."""
     consts, init, xs = split_list(args, [num_consts, num_carry])
     stacks = [b.full((length, *a.shape), np.zeros((), a.dtype), a.dtype) for a in jaxpr.out_avals[num_carry:]]
-    if length == 0:
-        return [*init, *stacks]
-    one, last = b.constant(1, np.int32), b.constant(length - 1, np.int32)
+    last = b.constant(length - 1, np.int32)
 
     def row(x: Any, i: Any) -> Any:
         start = [i, *[b.constant(0, np.int32)] * (x.ndim - 1)]
@@ -180,16 +189,27 @@ def _hlo(
         start = [i, *[b.constant(0, np.int32)] * y.ndim]
         return b.op("stablehlo.dynamic_update_slice", [stack, b.reshape(y, (1, *y.shape)), *start], stack.aval)
 
-    def body(count: Any, *state: Any) -> list[Any]:
+    def step(count: Any, state: Sequence[Any]) -> list[Any]:
         carry, filled = split_list(state, [num_carry])
         i = b.binary("subtract", last, count) if reverse else count
         outs = b.inline(jaxpr, [*consts, *carry, *[row(x, i) for x in xs]], "while/body/closed_call")
         after = [put(stack, y, i) for stack, y in zip(filled, outs[num_carry:], strict=True)]
-        return [b.binary("add", count, one), *outs[:num_carry], *after]
+        return [*outs[:num_carry], *after]
 
-    start = [b.constant(0, np.int32), *init, *stacks]
-    more = lambda count, *_: b.compare("le", count, last)
-    return b.while_loop(more, body, start, ordered=effects.ordered(jaxpr.effects))[1:]
+    def body(count: Any, *state: Any) -> list[Any]:
+        values: Sequence[Any] = state
+        for _ in range(unroll):
+            values, count = step(count, values), b.binary("add", count, b.constant(1, np.int32))
+        return [count, *values]
+
+    state, done = [*init, *stacks], 0
+    if length > unroll:
+        done = length // unroll * unroll
+        more = lambda count, *_: b.compare("lt", count, b.constant(done, np.int32))
+        state = b.while_loop(more, body, [b.constant(0, np.int32), *state], ordered=effects.ordered(jaxpr.effects))[1:]
+    for k in range(done, length):
+        state = step(b.constant(k, np.int32), state)
+    return state
 
 
 def _carries(eqn: JaxprEqn) -> Carries:

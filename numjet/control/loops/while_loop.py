@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from numjet.control.call.body_tracing import Body, argument_names, cached_with, trace_body, where
 from numjet.control.call.ref_threading import Threaded, thread
-from numjet.control.loops.carries import as_arrays, trace_with_carry
+from numjet.control.loops.carries import as_arrays, trace_with_carry, unchanged, with_invariants, without_inputs
 from numjet.control.loops.scan import scan
 from numjet.control.loops.while_op import while_p
 from numjet.control.type_errors import check_carry
 from numjet.core import hooks
 from numjet.core.aval import ShapedArray
 from numjet.core.trace import Tracer, aval_of
+from numjet.core.walk import use_counts
 from numjet.foundation import errors, source, tree
 from numjet.foundation.config import config
 from numjet.foundation.dimension import Dimension
+from numjet.foundation.util import partition_list
 from numjet.lax.elementwise.arithmetic import add
 from numjet.lax.elementwise.compare import lt
 from numjet.lax.elementwise.convert import convert_element_type_p
@@ -108,9 +110,21 @@ def _while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], 
                 argument_names(body_fun, in_tree), _root(body_fun), body_fun)
     cond = trace_body(cond_fun, in_tree, avals, "while_loop", captures=True)
     _check_condition(cond_fun, cond)
-    outs = while_p.bind(*cond.consts, *body.consts, *init, cond_jaxpr=cond.jaxpr, cond_nconsts=len(cond.consts),
-                        body_jaxpr=body.jaxpr, body_nconsts=len(body.consts))
-    return tree.tree_unflatten(body.out_tree, outs)
+    return tree.tree_unflatten(body.out_tree, _results(cond, body, init))
+
+
+def _results(cond: Body, body: Body, init: Sequence[Any]) -> list[Any]:
+    """The results of the loop. Carries that the body never changes and the condition never reads are constants of the body."""
+    count = len(body.consts)
+    read = use_counts(cond.jaxpr.jaxpr)
+    asked = [v in read for v in cond.jaxpr.jaxpr.invars[len(cond.consts) :]]
+    fixed = tuple(f and not a for f, a in zip(unchanged(body.jaxpr, count, len(init)), asked, strict=True))
+    changing, constant = partition_list(fixed, init)
+    found = iter(while_p.bind(
+        *cond.consts, *constant, *body.consts, *changing,
+        cond_jaxpr=without_inputs(cond.jaxpr, (*(False,) * len(cond.consts), *fixed)), cond_nconsts=len(cond.consts),
+        body_jaxpr=with_invariants(body.jaxpr, count, fixed, fixed), body_nconsts=len(constant) + count))
+    return [as_arrays(x) if f else next(found) for x, f in zip(init, fixed, strict=True)]
 
 
 def _root(body_fun: Callable[..., Any]) -> str:

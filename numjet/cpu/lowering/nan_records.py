@@ -149,14 +149,18 @@ def first_birth(results: Origin, table: np.ndarray) -> Place | None:
     return min(found, key=lambda p: p.slot, default=None)
 
 
+_NOT_MADE = "the de-optimized function did not make it, it is an"
+_CONSTANT = f"A constant of the program holds it: {_NOT_MADE} array or literal from outside."
+
+
 def error_of(results: Origin, table: np.ndarray, name: str, kind: str) -> Exception:
     """The error for a program whose results are invalid."""
     born = first_birth(results, table)
     if born is None:
-        return InvalidValueError(kind, name, None, note="A constant of the program holds it.")
+        return InvalidValueError(kind, name, None, note=_CONSTANT)
     position, which = divmod(int(table[born.slot]), 2)
     if isinstance(born, Node):
         return born.error(KINDS[which], position, born.scope.iterations(table))
     assert isinstance(born, Argument)
     return InvalidValueError(KINDS[which], name, None, shape=born.shape, position=position,
-                             note=f"Argument number {born.number} of the program holds it already.")
+                             note=f"Argument number {born.number} of the program holds it already: {_NOT_MADE} input.")

@@ -173,7 +173,7 @@ def _treedef_level(treedef: PyTreeDef, _: IsLeaf | None) -> _Level:
 def _differences(path: KeyPath, tree1: Any, tree2: Any, level_of: Callable[[Any, IsLeaf | None], _Level],
                  is_leaf: IsLeaf | None) -> Iterator[Difference]:
     for where, level1, level2, explanation in _unlike_levels(path, tree1, tree2, level_of, is_leaf):
-        yield Difference(where, _describe(level1), _describe(level2), explanation)
+        yield Difference(where, _beside(level1, level2), _beside(level2, level1), explanation)
 
 
 def _unlike_levels(path: KeyPath, tree1: Any, tree2: Any, level_of: Callable[[Any, IsLeaf | None], _Level],
@@ -196,14 +196,23 @@ def _explain(level1: _Level, level2: _Level) -> str:
         return "" if level1.keys is level2.keys else "their Python types differ"
     if level1.type is not level2.type:
         return "their Python types differ"
-    if level1.type is dict and level1.data != level2.data:
-        return "their keys differ"
     if len(level1.children) != len(level2.children):
-        return "the lengths do not match" if level1.type in (list, tuple) else "the numbers of children do not match"
-    return "" if level1.data == level2.data else "their metadata differ"
+        if level1.type in (list, tuple):
+            return "the lengths do not match"
+        return f"the numbers of children do not match{_keys(level1, level2)}"
+    return "" if level1.data == level2.data else "the pytree node metadata does not match"
+
+
+def _keys(level1: _Level, level2: _Level) -> str:
+    """The keys that only one of two dictionaries has."""
+    if level1.type is not dict:
+        return ""
+    only = sorted(map(repr, set(level1.data) ^ set(level2.data)))
+    return f", with the symmetric difference of key sets: {{{', '.join(only)}}}"
 
 
 def _describe(level: _Level) -> str:
+    """What is there."""
     if level.keys is None:
         return "leaf" if level.type is None else f"leaf of type {level.type.__name__}"
     assert level.type is not None
@@ -218,6 +227,20 @@ def _describe(level: _Level) -> str:
         return f"namedtuple {name}"
     children = "1 child" if len(level.children) == 1 else f"{len(level.children)} children"
     return f"{name} with {children} and metadata {_short(repr(level.data))}"
+
+
+def _beside(level: _Level, other: _Level) -> str:
+    """As much of what is there as differs from the other, in the words of JAX's messages."""
+    if level.type is None:
+        return "pytree leaf"
+    if level.keys is None or other.keys is None or level.type is not other.type:
+        return str(level.type)
+    if level.type in (list, tuple):
+        return f"{level.type.__name__} of length {len(level.children)}"
+    if len(level.children) != len(other.children):
+        return f"{level.type} with {len(level.children)} {'child' if len(level.children) == 1 else 'children'}"
+    data = tuple(level.data) if level.type is dict else level.data
+    return f"{level.type} with pytree metadata {_short(repr(data))}"
 
 
 def _short(text: str, longest: int = 400) -> str:

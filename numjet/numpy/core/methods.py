@@ -14,7 +14,7 @@ from numjet.core import hooks
 from numjet.core.aval import ShapedArray
 from numjet.core.sharding.layouts import Format, Layout
 from numjet.core.trace import Array, ArrayBase, Tracer
-from numjet.foundation import lazy_import, source
+from numjet.foundation import dtypes, lazy_import, source
 from numjet.numpy.core import arrays, shape_methods, taped, traced, views
 from numjet.numpy.core.operators import OPERATORS, SEQUENCES
 from numjet.numpy.indexing import where
@@ -133,7 +133,13 @@ OF_ARRAYS: dict[str, Any] = {
 
 def _reduce(self: Any) -> tuple[Any, ...]:
     """Pickling of an array: its values on the host, which go to the default device when they are loaded."""
-    return dispatch.as_array, (np.asarray(self._value), self.aval)
+    return unpickled, (np.asarray(self._value), self.aval)
+
+
+def unpickled(value: np.ndarray, aval: ShapedArray) -> Any:
+    """The array that a pickle holds; 64 bits become 32 unless `jax_enable_x64` is set, as for every array made from NumPy's."""
+    dtype = dtypes.canonicalize_dtype(aval.dtype)
+    return dispatch.as_array(value if dtype == aval.dtype else value.astype(dtype), aval.update(dtype=dtype))
 
 
 def _protocols(namespace: ModuleType) -> dict[str, Any]:

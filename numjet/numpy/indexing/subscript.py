@@ -75,7 +75,7 @@ def getitem(x: Any, idx: Any, *, mode: Any = None, fill_value: Any = None, indic
             x, plan = _taken(x, plan, e, mode, fill_value)
     fills = how in (GatherScatterMode.FILL_OR_DROP, GatherScatterMode.ONE_HOT)
     known = not is_symbolic(plan.shape[e.axis] for e in plan.advanced)
-    if plan.static and known and (not fills or _in_bounds(plan, wrap_negative_indices)):
+    if plan.static and known and (_in_bounds(plan, wrap_negative_indices) or not (fills or isinstance(x, Tracer))):
         return _read_static(x, plan, wrap_negative_indices)
     if plan.scalar and not fills:
         return _read_dynamic(x, plan, wrap_negative_indices)
@@ -137,15 +137,17 @@ def _read_static(x: Any, plan: Plan, wrap: bool) -> Any:
 
 
 def _read_dynamic(x: Any, plan: Plan, wrap: bool) -> Any:
-    """Single integers of which some are traced: one dynamic slice, then the static rest."""
+    """Single integers of which some are traced, or out of bounds, which checkify reports: one dynamic slice, then the static
+    rest."""
     starts: list[Any] = [0] * len(plan.shape)
     sizes = list(plan.shape)
     for e in plan.entries:
         if isinstance(e, Basic):
             starts[e.axis], sizes[e.axis] = _low(e, plan), e.span
         elif isinstance(e, Advanced):
-            starts[e.axis] = _wrapped(e.index, plan.shape[e.axis], wrap, _index_dtype(plan))
-            sizes[e.axis] = 1
+            start = _wrapped(e.index, plan.shape[e.axis], wrap, _index_dtype(plan))
+            below = type(start) is int and start < 0  # which lax.dynamic_slice takes of arrays only
+            starts[e.axis], sizes[e.axis] = np.asarray(start, _index_dtype(plan)) if below else start, 1
     x = lax.dynamic_slice(x, starts, sizes, allow_negative_indices=False)
     x = _strided(x, [(e.axis, e) for e in plan.basic])
     return _with_new_axes(_squeezed(x, [e.axis for e in plan.advanced]), plan)

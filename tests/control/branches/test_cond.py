@@ -9,6 +9,7 @@ import numjet as nj
 from numjet import lax
 from numjet.control import cond, switch
 from numjet.core.aval import ShapedArray
+from numjet.core.check import check_jaxpr
 from numjet.core.stage import trace_to_closed
 from numjet.foundation.config import disable_jit
 from numjet.transforms.dce import dce_jaxpr
@@ -201,15 +202,16 @@ def test_branches_of_different_dtypes():
 def test_branches_of_different_shapes_and_structures():
     with pytest.raises(TypeError, match="so the shapes do not match"):
         cond(False, lambda x: x, lambda x: lax.reshape(x, (1, 2)), np.ones(2, F32))
-    with pytest.raises(TypeError, match=r"same pytree structure(.|\n)*true_fun output at path \['a'\] is a tuple of length 2"):
+    with pytest.raises(TypeError, match=r"same pytree structure(.|\n)*true_fun output at path \['a'\] is a <class 'tuple'>"):
         cond(True, lambda x: {"a": (x, x)}, lambda x: {"a": x}, F32(1))
-    with pytest.raises(TypeError, match=r"branch 2 output is a list of length 1"):
+    with pytest.raises(TypeError, match=r"branch2 output is a <class 'list'>"):
         switch(0, [lambda x: x, lambda x: x, lambda x: [x]], F32(1))
 
 
 @pytest.mark.parametrize(("pred", "text"), [(np.array([True, False]), r"Pred must be a scalar, got .* of shape \(2,\)"),
                                             ("a", "Pred must be a scalar, got a of type <class"),
                                             (None, "cond predicate is None"),
+                                            (abs, "Pred type must be either boolean or number, got <built-in function abs>"),
                                             (1j, "Pred type must be either boolean or number")])
 def test_bad_predicates(pred, text):
     with pytest.raises(TypeError, match=text):
@@ -219,7 +221,9 @@ def test_bad_predicates(pred, text):
 @pytest.mark.parametrize(("index", "error", "text"), [
     (0.5, TypeError, "Index type must be an integer, got 0.5 as float32"),
     (np.arange(2), TypeError, r"Branch index must be scalar, got \[0 1\] of shape \(2,\)"),
-    ("a", TypeError, "Branch index must be scalar, got a of type")])
+    ("a", TypeError, "Index type must be an integer, got a. It is a str"),
+    ((1.0, 1.0), TypeError, r"Branch index must be scalar, got \(1.0, 1.0\) of shape \(2,\)"),
+    (abs, TypeError, "Index type must be an integer, got <built-in function abs>")])
 def test_bad_indices(index, error, text):
     with pytest.raises(error, match=text):
         switch(index, [lax.sin, lax.cos], 1.0)
@@ -289,3 +293,30 @@ def test_results_of_known_branches_are_arrays(operand):
         got, want = nj.tree.leaves(choose(operand)), nj.tree.leaves(nj.jit(choose)(operand))
         assert all(isinstance(x, nj.Array) for x in got)
         assert [(nj.typeof(x), x.tolist()) for x in got] == [(nj.typeof(x), x.tolist()) for x in want]
+
+
+class Callable:
+    """A pytree that can be called."""
+
+    def __init__(self, x):
+        self.x = x
+
+    def __call__(self):
+        raise AssertionError
+
+
+nj.tree_util.register_pytree_node(Callable, lambda c: ((c.x,), None), lambda _, xs: Callable(*xs))
+
+
+def test_operands_may_be_callable():
+    functions = lambda a, b: a + getattr(b, "x", b), lambda a, b: a - getattr(b, "x", b)
+    assert cond(True, *functions, 3, Callable(4)) == 7 and cond(False, *functions, 3, Callable(4)) == -1
+    assert cond(True, 3, lambda a: a, Callable(4), lambda b: b.x) == 3
+
+
+def test_branches_of_a_changed_program_are_checked():
+    made = nj.make_jaxpr(lambda i, x: switch(i, [nj.numpy.sin, nj.numpy.cos], x))(0, 1.0)
+    (eqn,) = [e for e in made.jaxpr.eqns if e.primitive.name == "cond"]
+    eqn.params["branches"] = (4, 2)
+    with pytest.raises(nj.errors.JaxprTypeError, match=r"invalid cond param branches of type tuple, tuple of ClosedJaxpr"):
+        check_jaxpr(made)

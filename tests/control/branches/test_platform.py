@@ -51,7 +51,7 @@ def test_functions_of_other_platforms_are_not_compiled():
 @pytest.mark.parametrize("wrap", [lambda f: f, nj.jit])
 @pytest.mark.parametrize("functions", [{"tpu": jnp.sin}, {"tpu": jnp.sin, "gpu": jnp.cos}])
 def test_a_platform_without_a_function(functions, wrap):
-    with pytest.raises(NotImplementedError, match="no function for the platform 'cpu', only for tpu"):
+    with pytest.raises(NotImplementedError, match=r"translation rule .* not found for platform cpu.* functions for tpu"):
         wrap(lambda x: lax.platform_dependent(x, **functions))(X)
 
 

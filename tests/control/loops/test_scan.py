@@ -12,6 +12,7 @@ import numjet.numpy as jnp
 from numjet import lax
 from numjet.control import map as lax_map, scan
 from numjet.core.aval import ShapedArray
+from numjet.core.check import check_jaxpr
 from numjet.core.stage import trace_to_closed
 from numjet.core.trace import aval_of
 from numjet.foundation import dtypes, errors
@@ -317,13 +318,13 @@ def test_carry_of_another_dtype():
 
 
 def test_carry_of_another_structure():
-    with pytest.raises(TypeError, match=r"same pytree structure(.|\n)*c\['a'\] is a leaf .* tuple of length 2"):
+    with pytest.raises(TypeError, match=r"same pytree structure(.|\n)*c\['a'\] is a pytree leaf .* <class 'tuple'>"):
         scan(lambda c, x: ({"a": (c["a"], x)}, None), {"a": np.float32(0)}, np.ones(2, np.float32))
 
 
 @pytest.mark.parametrize("body", [lambda c, x: c, lambda c, x: (c, c, c), lambda c, x: [c, c]])
 def test_body_without_a_pair(body):
-    with pytest.raises(TypeError, match="scan body output must be a pair, got "):
+    with pytest.raises(TypeError, match=r"scan body output must be a pair, got .*float32\[\]"):
         scan(body, np.float32(0), np.ones(2, np.float32))
 
 
@@ -442,3 +443,45 @@ def test_partial_bodies_are_traced_once():
 
     twice = functools.partial(scaled, 2.0)
     assert [float(lax.scan(twice, 1.0, jnp.arange(3.0))[0]) for _ in range(2)] == [12.0, 12.0] and count == 1
+
+
+def test_unchanged_carries_are_constants_and_slices_that_are_returned_are_the_operand():
+    def run(xs, c, k):
+        body = lambda c, x: ((c[0] + c[1], c[1], c[3], c[2]), (x[0], c[1], k, x[1] * 2, c[0]))
+        return scan(body, c, xs)
+
+    args = (np.arange(3, dtype=np.float32), np.ones(3, np.float32)), (1.0, 2.0, 3.0, 4.0), np.float32(7)
+    made = nj.make_jaxpr(run)(*args)
+    (eqn,) = made.jaxpr.eqns
+    assert (eqn.params["num_consts"], eqn.params["num_carry"], len(eqn.outvars)) == (2, 3, 7)
+    carry, ys = run(*args)
+    assert [float(c) for c in carry] == [7.0, 2.0, 4.0, 3.0]
+    assert [y.tolist() for y in ys] == [[0, 1, 2], [2] * 3, [7] * 3, [2] * 3, [1, 3, 5]]
+    assert all(isinstance(y, nj.Array) for y in nj.tree.leaves((carry, ys)))
+
+
+def test_vmap_leaves_carries_alone_that_no_step_changes():
+    def run(x, y):
+        own = lambda _, y: scan(lambda y, _: (y, None), y, None, length=1)[0]
+        return lax.cond(x < 0, own, own, x, y)
+
+    assert nj.vmap(run, (0, None), None)(np.arange(3.0), 3.0) == 3.0
+
+
+@pytest.mark.parametrize(("unroll", "sines", "loops"), [(1, 1, 1), (2, 3, 1), (True, 5, 0)])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_unrolled_loops_in_stablehlo(unroll, sines, loops, reverse):
+    step = lambda c, x: (lax.sin(c + x), c)
+    run = lambda c, xs: scan(step, c, xs, unroll=unroll, reverse=reverse)
+    text = nj.jit(run).lower(1.0, np.ones(5, np.float32)).as_text()
+    assert text.count("stablehlo.sine") == sines and text.count("stablehlo.while") == loops
+
+
+@pytest.mark.parametrize(("name", "value", "text"), [
+    ("reverse", 4, "invalid scan param reverse of type int, bool required: 4"),
+    ("num_consts", -3, "invalid scan param num_consts of type int, non-negative int required: -3")])
+def test_parameters_of_a_changed_program_are_checked(name, value, text):
+    made = nj.make_jaxpr(lambda c, xs: scan(lambda c, x: (c + x, c), c, xs))(1.0, np.ones(5, np.float32))
+    made.jaxpr.eqns[0].params[name] = value
+    with pytest.raises(errors.JaxprTypeError, match=text):
+        check_jaxpr(made)

@@ -211,9 +211,9 @@ def test_carry_types():
 
 
 def test_carry_structure():
-    with pytest.raises(TypeError, match=r"The input carry c is a tuple of length 2 but .* leaf"):
+    with pytest.raises(TypeError, match=r"The input carry c is a <class 'tuple'> but .* pytree leaf"):
         while_loop(lambda c: lax.lt(c[0], 3), lambda c: c[0], (0, 0))
-    with pytest.raises(TypeError, match=r"The input carry component loop_carry\[1\] is a leaf but .* tuple of length 2"):
+    with pytest.raises(TypeError, match=r"The input carry component loop_carry\[1\] is a pytree leaf but .* <class 'tuple'>"):
         fori_loop(0, 3, lambda i, c: (c, c), F32(0))
 
 
@@ -272,3 +272,31 @@ def test_errors_of_fori_loop_speak_of_its_arguments(upper, position):
     with pytest.raises(TypeError, match=rf"(?s)loop_carry\[{position}\]\[1\] has type.*The loop is a fori_loop: loop_carry"
                                         rf"\[{position}\] is init_val"):
         nj.jit(run)(3) if upper == "traced" else run(upper)
+
+
+def test_carries_that_the_body_never_changes_are_its_constants():
+    def run(w, x, count):
+        body = lambda c: (c[0] + 1, c[1] @ c[2], c[2], c[3])
+        return while_loop(lambda c: c[0] < c[3], body, (0, x, w, count))[1:3]
+
+    made = program(run, np.eye(2, dtype=F32), np.ones(2, F32), I32(3))
+    found = equation(made, "while")
+    assert (found.params["body_nconsts"], len(found.outvars)) == (1, 3)  # the condition reads the count, so it stays
+    batched = nj.vmap(run, in_axes=(None, 0, 0), out_axes=(0, None))
+    x, w = batched(np.eye(2, dtype=F32), np.ones((4, 2), F32), np.arange(4))
+    assert x.shape == (4, 2) and w.shape == (2, 2)
+
+
+def test_numpy_arrays_are_not_changed_without_jit():
+    def run():
+        value = np.array(1.0)
+
+        def body(carry):
+            x, y = carry
+            x += 1
+            return x, y + x
+
+        return while_loop(lambda c: c[0] < 10, body, (value, value))[1]
+
+    with disable_jit(True):
+        assert run() == 55.0

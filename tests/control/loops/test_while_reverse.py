@@ -214,7 +214,7 @@ def test_only_the_values_that_steps_need_are_stored():
         return lax.while_loop(lambda c: c[0] < 4, body, (0, x, big, 0.0))[1]
 
     made = nj.make_jaxpr(nj.grad(loop))(1.0, jnp.ones(10_000))
-    assert max(v.aval.size for e in all_eqns(made.jaxpr) for v in e.outvars) == 10_000
+    assert max(v.aval.size for e in all_eqns(made.jaxpr) for v in e.outvars) < 10_000
 
 
 def test_counted_loops_are_not_run_to_count_their_steps():
