@@ -216,15 +216,10 @@ def flatten_result(out: Any, store: list[PyTreeDef], fun: Callable[..., Any], ki
             raise returned_ref(leaf, where(fun), kind)
         if not is_array_like(leaf):
             at = f" at output component {keystr(path)}" if path else ""
-<<<<<<< HEAD
             error = hooks.ResultAbove if type(leaf) in hooks.types_above else TypeError
-            raise error(f"function {of_function(fun)} returned a value of type {type(leaf)}{at}, which is not a "
-                        "valid JAX type: expected arrays, scalars or pytrees of them.")
-=======
             said = f"Output from batched function {leaf!r} is not a valid JAX type: " if kind == "vmap" else ""
-            raise TypeError(f"{said}function {of_function(fun)} returned a value of type {type(leaf)}{at}, which is not a "
-                            "valid JAX type: expected arrays, scalars or pytrees of them.")
->>>>>>> d2ac9496 (Take invariant carries out of loops while they are traced; report known indices out of bounds; unroll scans on XLA)
+            raise error(f"{said}function {of_function(fun)} returned a value of type {type(leaf)}{at}, which is not a "
+                        "valid JAX type: expected arrays, scalars or pytrees of them.")
     if isinstance(current_trace(), StageTrace):  # which takes snapshots, one for each array
         return [leaf for _, leaf in paths]
     return [frozen(leaf) for _, leaf in paths]
