@@ -378,15 +378,19 @@ class Compiled(Stage):
                             "mismatches are:\n" + "\n".join(wrong) + "\nLower and compile the function for these arguments.")
 
     def _check_shardings(self, arrays: Sequence[Any]) -> None:
-        """ValueError for arguments that are divided in other ways than those that the program was compiled for."""
-        call, kept = self.traced.call, self.traced.kept
+        """ValueError for arguments that are divided in other ways than those that the program was compiled for. The values of
+        mutable references, which come last, move to where it runs."""
+        call = self.traced.call
+        count = sum(not isinstance(a, AbstractRef) for a in call.in_avals)
+        kept = [k for k in self.traced.kept if k < count]
+        arrays = arrays[:len(kept)]
         if isinstance(call.device, Device):
             here = call.device
             if not any(x.committed and x.device is not here and x.device != here for x in arrays):
                 return
             required: Sequence[Any] = [shardings.SingleDeviceSharding(here)] * len(arrays)
         else:
-            required = self.executable.program.in_shardings
+            required = self.executable.program.in_shardings[:len(kept)]
         wrong = [f"Argument {call.names[k] if k < len(call.names) else k} with shape {x.aval}:\n  Passed sharding: "
                  f"{x.sharding}\n  Required sharding: {s}"
                  for k, x, s in zip(kept, arrays, required, strict=True)

@@ -246,6 +246,20 @@ def test_meshes_of_one_device_are_shown():
     assert nj.make_array_from_callback((4,), rows, lambda index: np.ones(4)[index]).sharding == rows
 
 
+def test_compiled_programs_take_references_to_divided_values():
+    rows = NamedSharding(Mesh(np.array(nj.devices()), ("x",)), P("x"))
+
+    @nj.jit
+    def step(r):
+        r[...] = r[...] + 1
+        return r[0]
+    ref = nj.new_ref(nj.device_put(np.zeros(8, np.float32), rows))
+    assert step.lower(ref).compile()(ref) == 1 and ref[...].tolist() == [1] * 8
+    divided = nj.new_ref(nj.device_put(np.zeros(8, np.float32), rows))
+    described = nj.ShapeDtypeStruct((8,), np.float32, sharding=rows, is_ref=True)
+    assert step.lower(described).compile()(divided) == 1 and divided[...].tolist() == [1] * 8
+
+
 def test_results_of_a_named_device_are_committed():
     y = nj.jit(lambda x: x + 1, device=nj.devices()[3])(np.ones(3))
     assert y.committed and y.devices() == {nj.devices()[3]}
