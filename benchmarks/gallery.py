@@ -3,8 +3,9 @@
     python -m benchmarks.gallery --jax-python PATH --page gallery-times.md
 
 Each example runs in a process of its own, one package right after the other, and once, as its reader runs it: the time holds
-tracing and compilation. Later calls are not compared, as `run()` has no arguments: numjet keeps what follows from constants. An
-example that uses what only numjet has shows no time for JAX.
+tracing and compilation. A process before it, which does not count, writes the byte code of Python's modules, as an installer
+does. Later calls are not compared, as `run()` has no arguments: numjet keeps what follows from constants. An example that uses
+what only numjet has shows no time for JAX.
 """
 from __future__ import annotations
 
@@ -12,27 +13,27 @@ import argparse
 import ast
 import json
 import re
-import subprocess
 import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.goals import show
-from benchmarks.run import machine
+from benchmarks.run import ROOT, machine, output
 
-ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = ROOT / "examples" / "gallery"
 _IMPORTS = ((r"^import numjet as nj$", "import jax as nj"), (r"^import numjet\.numpy as jnp$", "import jax.numpy as jnp"),
             (r"^from numjet\b", "from jax"))
 
 
 def prelude(source: str) -> str:
-    """An example up to the first call of run(): what defines the computation, without its pictures."""
+    """An example up to the first call of run(): what defines the computation, without its pictures, so that environments
+    without Matplotlib can run it."""
     tree = ast.parse(source)
     for node in tree.body:
         if any(isinstance(x, ast.Call) and isinstance(x.func, ast.Name) and x.func.id == "run" for x in ast.walk(node)):
-            return "\n".join(source.splitlines()[:node.lineno - 1])
+            lines = source.splitlines()[:node.lineno - 1]
+            return "\n".join("" if line.startswith("import matplotlib") else line for line in lines)
     raise ValueError("no call of run() at the top of the example")
 
 
@@ -55,12 +56,13 @@ def measure(path: Path, jax: bool) -> float:
 def in_process(python: str, path: Path, package: str) -> float | None:
     """The time of an example in another process; None if it does not run there."""
     command = [python, "-W", "ignore", "-m", "benchmarks.gallery", "--one", str(path), "--package", package]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600)
-    if done.returncode:
+    try:
+        output(command)
+        return float(json.loads(output(command).splitlines()[-1]))
+    except RuntimeError:
         if package == "numjet":
-            raise RuntimeError(f"{path.name} failed:\n{done.stderr[-2000:]}")
+            raise
         return None
-    return float(json.loads(done.stdout.splitlines()[-1]))
 
 
 def title(path: Path) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import gallery
+from benchmarks.run import environment
 
 EXAMPLES = sorted(gallery.EXAMPLES.glob("*.py"))
 
@@ -35,6 +36,13 @@ def test_the_benchmark_runs_an_example():
 def test_imports_for_the_peer():
     text = "import numjet as nj\nimport numjet.numpy as jnp\nfrom numjet import lax\nfrom numjet.scipy.special import erf"
     assert gallery.for_jax(text).count("jax") == 4 and "numjet" not in gallery.for_jax(text)
+
+
+def test_processes_compile_programs_but_no_modules():
+    source = gallery.prelude((gallery.EXAMPLES / "optimal_transport.py").read_text(encoding="utf8"))
+    assert "matplotlib" not in source
+    kept = environment()
+    assert kept["NUMJET_CACHE"] == "0" and "PYTHONDONTWRITEBYTECODE" not in kept
 
 
 def test_an_example_without_run_is_refused():
