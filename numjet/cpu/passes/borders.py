@@ -3,14 +3,17 @@
 `roll`, `pad` and `concatenate` that are read element by element become selections by comparisons of an index with constants,
 which hold, or don't, in all iterations but those at the two ends of an axis. The loop over such an axis is cut behind the
 first and in front of the last comparison that changes; within each part the others are constants, and their masked loads plain
-ones or gone. Along the outer axes, where a comparison is the same for all lanes, the two loads that it chooses between become
-one from the chosen address.
+ones or gone. Where the CPU has no masks for every element type, the loop is cut at each comparison, if they are few, so that no
+part has a mask: LLVM makes branches lane by lane of a masked load of bytes. Along the outer axes, where a comparison is the
+same for all lanes, the two loads that it chooses between become one from the chosen address.
 
 Source: M. Wolfe, "High Performance Compilers for Parallel Computing" (1996), index set splitting.
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from functools import reduce
+from itertools import pairwise
 from typing import NamedTuple
 
 from numjet.cpu.analysis.affine import AffineForms
@@ -23,6 +26,8 @@ from numjet.cpu.passes.manager import Pass
 STEP = 64          # parts begin at multiples of this: whole vectors of all dtypes
 LEAST = 4 * STEP   # iterations of a loop that is worth three copies of its body
 MOST_NODES = 300   # operations of a body that may be copied
+LEAST_EXACT = 32   # the same as LEAST, for a loop that is cut at each comparison
+MOST_COPIED = 900  # operations of all copies of a body, if it is cut at each comparison
 _FAR = 1 << 40     # numbers beyond this may wrap around
 
 
@@ -33,22 +38,26 @@ class Threshold(NamedTuple):
     below: bool
 
 
-def split(function: Function) -> None:
-    """Cuts vector loops at the borders of their arrays, and chooses addresses instead of values."""
+def split(function: Function, masks: bool) -> None:
+    """Cuts vector loops at the borders of their arrays, and chooses addresses instead of values. masks: whether the CPU has
+    masked loads of every element type."""
     forms = AffineForms.of(function.body)
-    _split_block(function.body, function, forms)
+    _split_block(function.body, function, forms, masks)
 
 
-def _split_block(block: list[Stmt], function: Function, forms: AffineForms) -> None:
+def _split_block(block: list[Stmt], function: Function, forms: AffineForms, masks: bool) -> None:
     for stmt in block:
         for inner in blocks(stmt):
-            _split_block(inner, function, forms)
+            _split_block(inner, function, forms, masks)
     whole = list(block)
     block.clear()
     for stmt in whole:
         if isinstance(stmt, For) and _splittable(stmt):
             _choose_addresses(stmt, function, forms)
-            block += _parts(stmt, function.exprs, forms)
+            parts = _parts(stmt, function.exprs, forms, masks)
+            for part in parts if len(parts) > 1 else ():
+                _choose_addresses(part, function, forms)
+            block += parts
         else:
             block.append(stmt)
 
@@ -60,20 +69,33 @@ def _splittable(loop: For) -> bool:
 
 # --- cutting
 
-def _parts(loop: For, exprs: Exprs, forms: AffineForms) -> list[Stmt]:
+def _parts(loop: For, exprs: Exprs, forms: AffineForms, masks: bool) -> list[For]:
     """A loop as one over the interior and those over its ends; the loop itself where that is no gain."""
     found = nodes(expressions(loop.body))
     thresholds = {e: t for e in found if (t := _threshold(e, loop.var, forms)) is not None}
     stop = _largest(loop.stop)
-    if not thresholds or stop is None or stop < LEAST or len(found) > MOST_NODES or not _guards(found, thresholds):
+    if not thresholds or stop is None or len(found) > MOST_NODES or not _guards(found, thresholds):
         return [loop]
-    low = max((t.at for t in thresholds.values() if 0 < t.at <= stop // 4), default=0)
-    high = min((t.at for t in thresholds.values() if stop - stop // 4 <= t.at < stop), default=stop)
+    exact = () if masks else _exact(stop, thresholds.values(), len(found))
+    cuts = exact or _whole_vectors(stop, thresholds.values())
+    return [_part(loop, a, b, stop, thresholds, exprs) for a, b in pairwise(cuts)] or [loop]
+
+
+def _exact(stop: int, thresholds: Iterable[Threshold], size: int) -> Sequence[int]:
+    """Where a loop with a body of `size` operations is cut so that each comparison is constant in each part."""
+    cuts = [0, *sorted({t.at for t in thresholds if 0 < t.at < stop}), stop]
+    return cuts if stop >= LEAST_EXACT and len(cuts) > 2 and (len(cuts) - 1) * size <= MOST_COPIED else ()
+
+
+def _whole_vectors(stop: int, thresholds: Iterable[Threshold]) -> Sequence[int]:
+    """Where a loop is cut so that comparisons are constant in its interior, whose ends are those of whole vectors."""
+    places = [t.at for t in thresholds]
+    low = max((at for at in places if 0 < at <= stop // 4), default=0)
+    high = min((at for at in places if stop - stop // 4 <= at < stop), default=stop)
     first, last = -(-low // STEP) * STEP, high if high == stop else high // STEP * STEP
-    if (first, last) == (0, stop) or last - first < stop // 2:
-        return [loop]
-    cuts = [(0, first), (first, last), (last, stop)]
-    return [_part(loop, a, b, stop, thresholds, exprs) for a, b in cuts if a < b]
+    if stop < LEAST or (first, last) == (0, stop) or last - first < stop // 2:
+        return ()
+    return sorted({0, first, last, stop})
 
 
 def _part(loop: For, begin: int, end: int, stop: int, thresholds: dict[Expr, Threshold], exprs: Exprs) -> For:
@@ -135,29 +157,38 @@ def _guards(found: Iterable[Expr], thresholds: dict[Expr, Threshold]) -> bool:
 # --- addresses
 
 def _choose_addresses(loop: For, function: Function, forms: AffineForms) -> None:
-    """select(c, x[i], x[j]) becomes x[select(c, i, j)], where c is the same in all iterations and so is i - j."""
+    """select(c, x[i], x[j]) becomes x[select(c, i, j)], where c is the same in all iterations and so is i - j. What else both
+    masks ask for, such as a column of the picture, remains."""
     exprs, inside = function.exprs, {loop.var, *(var for stmt in loop.body for var in binds(stmt))}
 
     def rule(e: Expr) -> Expr:
         if e.op != "select" or e.args[0].op == "const":
             return e
         cond, yes, no = e.args
-        if not (_masked_by(yes, cond) and no.op == "load" and no.attr is yes.attr and _masked_by(no, None, cond)):
+        if not (_masked(yes) and _masked(no) and no.attr is yes.attr):
+            return e
+        mask, other = _conditions(yes.args[1]), _conditions(no.args[1])
+        inverse = next((c for c in other if c.op == "not" and c.args[0] is cond), None)
+        if cond not in mask or inverse is None or {*mask} - {cond} != {*other} - {inverse}:
             return e
         distance = _fixed_distance(yes.args[0], no.args[0], forms)
         if distance is None or not inside.isdisjoint(nodes([cond])):
             return e
         offset = exprs.prim("select", cond, exprs.index(distance), exprs.index(0))
-        return exprs.load(no.attr, exprs.prim("add", no.args[0], offset))
+        rest = [c for c in mask if c is not cond]
+        guard = [reduce(lambda x, y: exprs.prim("and", x, y), rest)] if rest else []
+        return exprs.make("load", e.dtype, (exprs.prim("add", no.args[0], offset), *guard), no.attr)
 
     Rewrite(function, rule).block(loop.body)
 
 
-def _masked_by(e: Expr, mask: Expr | None, inverse: Expr | None = None) -> bool:
-    if e.op != "load" or len(e.args) != 2:
-        return False
-    found = e.args[1]
-    return found is mask if mask is not None else found.op == "not" and found.args[0] is inverse
+def _masked(e: Expr) -> bool:
+    return e.op == "load" and len(e.args) == 2
+
+
+def _conditions(mask: Expr) -> list[Expr]:
+    """What must hold for a mask to hold."""
+    return [c for a in mask.args for c in _conditions(a)] if mask.op == "and" else [mask]
 
 
 def _fixed_distance(i: Expr, j: Expr, forms: AffineForms) -> int | None:
@@ -168,4 +199,4 @@ def _fixed_distance(i: Expr, j: Expr, forms: AffineForms) -> int | None:
 
 
 PASS = Pass("borders", "loops over stencils are cut into an interior without conditions and its border",
-            lambda function, context: split(function), requires=("arithmetic", "unplaced"))
+            lambda function, context: split(function, context.target.masks), requires=("arithmetic", "unplaced"))

@@ -10,8 +10,8 @@ from numjet.cpu.analysis.affine import AffineForms
 from numjet.cpu.compiler import optimized
 from numjet.cpu.ir.nodes import BOOL, INT64, Exprs, For
 from numjet.cpu.ir.traversal import expressions, nodes, walk
-from numjet.cpu.native_code import jit
 from numjet.cpu.passes import borders
+from numjet.cpu.target import from_features
 
 
 def rolls(np, x):
@@ -61,24 +61,55 @@ def test_in_loops_and_batches():
         np.testing.assert_array_equal(mine, u)
 
 
-def code_of(f, shape):
-    closed = nj.make_jaxpr(f)(nj.ShapeDtypeStruct(shape, np.float32))
-    return optimized(closed, "f", jit.host())[0]
+MASKS = from_features("x86-64-v4", "+avx2,+fma,+avx512f,+avx512bw,+avx512vl,+avx512dq,+avx512cd", "x86_64")
+NO_MASKS = from_features("x86-64-v3", "+avx2,+fma", "x86_64")
+
+
+def code_of(f, shape, target=MASKS, dtype=np.float32):
+    closed = nj.make_jaxpr(f)(nj.ShapeDtypeStruct(shape, dtype))
+    return optimized(closed, "f", target)[0]
+
+
+def trips_and_masks(function):
+    """The numbers of iterations of all vector loops, and how many masked loads each has."""
+    loops = [s for s in walk(function.body) if isinstance(s, For) and s.mode == "vector"]
+    masked = [sum(e.op == "load" and len(e.args) == 2 for e in nodes(expressions(loop.body))) for loop in loops]
+    return [loop.stop.attr - loop.start.attr for loop in loops], masked
+
+
+def neighbours(u):
+    return jnp.roll(u, 1, 0) + jnp.roll(u, -1, 0) + jnp.roll(u, 1, 1) + jnp.roll(u, -1, 1)
+
+
+def diagonals(u):
+    return sum(jnp.roll(u, shifts, axes) for shifts in ((1, 1), (1, -1), (-1, 1), (-1, -1)) for axes in ((0, 1), (1, 0)))
 
 
 def test_the_interior_has_no_masks():
-    function = code_of(lambda u: jnp.roll(u, 1, 0) + jnp.roll(u, -1, 0) + jnp.roll(u, 1, 1) + jnp.roll(u, -1, 1), (1024, 1024))
-    loops = [s for s in walk(function.body) if isinstance(s, For) and s.mode == "vector"]
-    masked = [sum(e.op == "load" and len(e.args) == 2 for e in nodes(expressions(loop.body))) for loop in loops]
-    trips = [loop.stop.attr - loop.start.attr for loop in loops]
-    assert trips == [64, 896, 64] and masked == [2, 0, 2]
+    assert trips_and_masks(code_of(neighbours, (1024, 1024))) == ([64, 896, 64], [2, 0, 2])
+    trips, masked = trips_and_masks(code_of(diagonals, (1024, 1024)))
+    assert trips == [64, 896, 64] and masked[1] == 0
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32])
+@pytest.mark.parametrize("stencil", [neighbours, diagonals])
+def test_no_part_has_masks_where_the_cpu_has_none(stencil, dtype):
+    assert trips_and_masks(code_of(stencil, (1024, 1024), NO_MASKS, dtype)) == ([1, 1022, 1], [0, 0, 0])
+
+
+def test_parts_between_distant_comparisons():
+    far = lambda u: jnp.roll(u, 70) - jnp.roll(u, -65)
+    assert trips_and_masks(code_of(far, (1024,), NO_MASKS)) == ([70, 889, 65], [0, 0, 0])
+    small = trips_and_masks(code_of(far, (80,), NO_MASKS))
+    assert small == ([15, 55, 10], [0, 0, 0])
 
 
 def test_code_grows_at_most_threefold():
     def many(u):
         return sum(jnp.roll(u, k) * k for k in range(1, 200))
-    loops = [s for s in walk(code_of(many, (4096,)).body) if isinstance(s, For) and s.mode == "vector"]
-    assert all(len(nodes(expressions(loop.body))) <= borders.MOST_NODES for loop in loops) or len(loops) == 1
+    for target in (MASKS, NO_MASKS):
+        loops = [s for s in walk(code_of(many, (4096,), target).body) if isinstance(s, For) and s.mode == "vector"]
+        assert sum(len(nodes(expressions(loop.body))) for loop in loops) <= borders.MOST_COPIED or len(loops) == 1
 
 
 @pytest.mark.parametrize("op", ["lt", "le", "gt", "ge"])

@@ -12,7 +12,7 @@ from numjet.cpu.codegen.statements.reductions import combine, neutral, reduce_la
 from numjet.cpu.codegen.types import phi, value_type, wide
 from numjet.cpu.codegen.writer import FunctionWriter
 from numjet.cpu.ir.nodes import Carry, Expr, For, While
-from numjet.cpu.ir.traversal import static_trips
+from numjet.cpu.ir.traversal import expressions, loaded, static_trips, written
 
 
 class Piece(NamedTuple):
@@ -201,7 +201,11 @@ def _narrow_lanes(carry: Carry, plan: Lanes) -> int:
 
 
 def _vector(emitter: FunctionEmitter, stmt: For, plan: Lanes, start: Value, stop: Value, inits: list[Value]) -> list[Value]:
-    """Whole vectors, then the remainder; carries are partial results by lane until they are combined at the end."""
+    """Whole vectors, then the remainder; carries are partial results by lane until they are combined at the end.
+
+    A remainder without masks is one more vector that ends with the loop, and computes some elements again, where that does no
+    harm: as many scalar iterations as there are bytes in a vector cost more than a short loop's whole vectors.
+    """
     w, context = emitter.writer, emitter.context
     context.varying = set(plan.varying)
     position, total = start.text, static_trips(stmt)
@@ -215,6 +219,9 @@ def _vector(emitter: FunctionEmitter, stmt: For, plan: Lanes, start: Value, stop
         widths.append((1, False))
     for width, masked in widths:
         piece = _next_piece(w, position, stop.text, total, width, masked)
+        if width == 1 and total is not None and total > 1 and _repeatable(stmt):
+            width = plan.rest
+            piece = Piece(str(int(stop.text) - width), stop.text, 1, width)
         if piece.trips == 0:
             continue
         if total is not None and piece.trips is not None:
@@ -230,6 +237,11 @@ def _vector(emitter: FunctionEmitter, stmt: For, plan: Lanes, start: Value, stop
     w.here()
     return [Value(combine(w, c, init.text, v.text), 1, w.scope.depth)
             for c, init, v in zip(stmt.carries, inits, merged, strict=True)]
+
+
+def _repeatable(stmt: For) -> bool:
+    """Whether iterations may run again: they read nothing that the loop writes, and carry nothing."""
+    return not stmt.carries and written(stmt.body).isdisjoint(loaded(expressions(stmt.body)))
 
 
 def _next_piece(w: FunctionWriter, start: str, stop: str, total: int | None, width: int, masked: bool) -> Piece:
