@@ -70,7 +70,7 @@ template <class V, int rows, class From> constexpr Kernel kernel_of(gemm::Pack p
 template <class From, class T> constexpr Kernel plain() {
   constexpr bool real = static_cast<T>(0.5) != 0, same = std::is_same_v<From, T>;
   Kernel kernel = kernel_of<Plain<T>, real ? kRows : kIntegerRows, From>(pack<From, T>, pack<From, T>, same, 1);
-  if constexpr (real && same) fill_strided<Plain<T>, gemm::kStridedRows, 2>(kernel);
+  if constexpr (real && same) fill_strided<Plain<T>, kRows < gemm::kStridedRows ? kRows : gemm::kStridedRows, 2>(kernel);
   return kernel;
 }
 

@@ -75,6 +75,18 @@ def test_small_products_of_integers_are_exact(dtype):
     np.testing.assert_array_equal(multiply(x, y), x.astype(np.float64) @ y.astype(np.float64))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64"])
+def test_bits_do_not_depend_on_how_rows_lie(dtype, level):
+    """A few columns are computed from rows where they lie, or from copies of them."""
+    for m, n, k in ((64, 64, 64), (77, 33, 300), (200, 50, 20), (130, 17, 512), (131, 65, 100)):
+        x, y = numbers((1, m, k + 5), dtype_of(dtype), 0)[:, :, 2:k + 2], numbers((1, k, n), dtype_of(dtype), 1)
+        columns = np.ascontiguousarray(x.swapaxes(1, 2)).swapaxes(1, 2)
+        start = numbers((1, m, n), result(dtype_of(dtype)), 2)
+        np.testing.assert_array_equal(multiply(x, y), multiply(columns, y))
+        np.testing.assert_array_equal(multiply(x, y, start), multiply(columns, y, start))
+        check(x, y, start)
+
+
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 def test_halves_are_multiplied_exactly_and_summed_in_float32(dtype):
     one = dtype_of(dtype)

@@ -32,6 +32,7 @@ constexpr int64_t kMostParts = 64;
 constexpr int64_t kFinished = 1 << 14;       // elements of C for which an epilogue is worth a thread
 constexpr int64_t kDirectRows = 64;          // with so few rows of A, B is read where it lies
 constexpr int64_t kNarrowRows = 64;          // with so many rows and few columns A is read where it lies
+constexpr int64_t kNarrowPanels = 4;         // of B, that many are few columns
 constexpr int64_t kSmall = kPartBytes;       // bytes of C at most, if parts of its sums are added up side by side;
 constexpr int64_t kLongSum = 2048;           // sums are so long at least,
 constexpr int64_t kSlender = 8;              // so many times the rows and columns,
@@ -178,10 +179,14 @@ void multiply_flat(const Plan& plan) {
   if (x.epilogue && x.epilogue->whole) plan.finish_all();
 }
 
-// Few columns: B is packed at once, and A, of which nothing is read twice, is read where it lies.
+// Few columns: B is packed at once, and A is read where it lies. Of A nothing is read twice if there is one panel of B. Where a
+// tile has as many rows as one of packed rows, a few panels are still faster than a copy of A.
 bool narrow(const Plan& plan) {
   const Product& x = plan.x;
-  return plan.kernel.strided[1][1][0] && x.n <= plan.kernel.columns() && x.m >= kNarrowRows && x.a_col == 1 && x.k <= kDepth;
+  const Kernel& kernel = plan.kernel;
+  if (!kernel.strided[1][1][0] || x.m < kNarrowRows || x.a_col != 1 || x.k > kDepth) return false;
+  const int64_t panels = ceil_div(x.n, kernel.columns()), most = kernel.strided_rows() == kernel.rows ? kNarrowPanels : 1;
+  return panels <= most && panels * plan.panel_step(0) * x.k <= kPanelBytes;
 }
 
 void multiply_narrow(const Plan& plan) {
@@ -189,19 +194,24 @@ void multiply_narrow(const Plan& plan) {
   const Kernel& kernel = plan.kernel;
   const Lent lent(Piece::packed);
   char* const packed = lent.data();
-  plan.pack_b(0, 1, 0, x.k, packed, 0);
-  const int64_t vectors = ceil_div(x.n, kernel.lanes), missing = x.n < vectors * kernel.lanes,
-                tiles = ceil_div(x.m, kStridedRows);
+  const int64_t panels = ceil_div(x.n, kernel.columns()), panel_bytes = plan.panel_step(0) * x.k;
+  plan.pack_b(0, panels, 0, x.k, packed, panel_bytes);
+  const int64_t height = kernel.strided_rows(), tiles = ceil_div(x.m, height);
+  const auto panel = [&](int64_t q, int64_t i, int64_t end) {
+    const int64_t j = q * kernel.columns(), columns = std::min(kernel.columns(), x.n - j);
+    const int64_t vectors = ceil_div(columns, kernel.lanes), missing = columns < vectors * kernel.lanes;
+    for (; i < end; i += height)
+      kernel.strided[std::min(height, end - i)][vectors][missing](x.k, x.a + i * x.a_row * kernel.item, x.a_row,
+                                                                  packed + q * panel_bytes, plan.panel_step(j),
+                                                                  plan.place(i, j), x.c_row * kernel.result, columns, x.add);
+  };
   const int64_t parts = std::clamp<int64_t>(x.m * x.n * x.k / kShared, 1, std::min(tiles, kMostParts));
   in_parts(
       parts,
       [&](int64_t part) {
-        const int64_t begin = part * tiles / parts * kStridedRows,
-                      end = std::min(x.m, (part + 1) * tiles / parts * kStridedRows);
-        for (int64_t i = begin; i < end; i += kStridedRows)
-          kernel.strided[std::min(kStridedRows, end - i)][vectors][missing](x.k, x.a + i * x.a_row * kernel.item, x.a_row,
-                                                                            packed, plan.panel_step(0), plan.place(i, 0),
-                                                                            x.c_row * kernel.result, x.n, x.add);
+        const int64_t begin = part * tiles / parts * height, end = std::min(x.m, (part + 1) * tiles / parts * height);
+        for (int64_t i = begin; i < end; i += kSlivers * height)
+          for (int64_t q = 0; q < panels; ++q) panel(q, i, std::min(end, i + kSlivers * height));
         if (x.epilogue) plan.finish(plan.place(begin, 0), begin, end, 0, x.n);
       },
       lent.scarce());

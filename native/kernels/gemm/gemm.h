@@ -36,7 +36,7 @@ struct Product {
 };
 
 constexpr int64_t kMostRows = 14, kMostVectors = 2;
-constexpr int64_t kStridedRows = 8;  // of a tile, if A is read where it lies
+constexpr int64_t kStridedRows = 8;  // of a tile at most, if A is read where it lies
 
 // Copies `count` x k elements, strides `si` and `sp`, to out[p][0 ... height), the rest of each row zeros.
 using Pack = void (*)(const char* from, int64_t si, int64_t sp, int64_t count, int64_t height, int64_t k, char* out);
@@ -76,6 +76,7 @@ struct Kernel {
   StridedMicro strided[kStridedRows + 1][kMostVectors + 1][2];  // null where A has to be packed
 
   int64_t columns() const { return lanes * vectors; }
+  int64_t strided_rows() const { return rows < kStridedRows ? rows : kStridedRows; }  // of a tile, if A is read where it lies
   int64_t steps(int64_t k) const { return (k + group - 1) / group; }
 };
 
