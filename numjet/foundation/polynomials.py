@@ -99,7 +99,8 @@ Monomial = tuple[Size | Quotient, ...]
 
 class Interpolation:
     """Finds polynomials with whole coefficients from their values at points: of degree 2 in the sizes, or linear in these and a
-    size that follows from them, or a quotient. There are more points than coefficients, and all must agree."""
+    size that follows from them, or a quotient. There are more points than coefficients, and all must agree: of other functions
+    with values at sizes far apart, such as remainders and logarithms, none agrees with a polynomial with whole coefficients."""
 
     def __init__(self, points: Sequence[Sequence[int]], names: int):
         """names: how many sizes are independent."""
@@ -126,8 +127,10 @@ class Interpolation:
         """Makes polynomials known that are linear in a variable, too, and in those that it is a quotient of."""
         divided: list[Monomial] = [(v,) for m, _ in variable.dividend.terms for v in m if isinstance(v, Quotient)
                    ] if isinstance(variable, Quotient) else []
-        more = divided or [(variable, s) for s in self.sizes]
-        self._bases.append(_Basis([*_monomials(self.sizes, 1), (variable,), *more], self.points))
+        first = [*_monomials(self.sizes, 1), (variable,)]
+        for more in (divided,) if divided else ([], [(variable, s) for s in self.sizes]):
+            if len(first) + len(more) < len(self.points):   # else nothing is left that has to agree
+                self._bases.append(_Basis([*first, *more], self.points))
 
     def __call__(self, values: Sequence[int]) -> Polynomial | None:
         """The polynomial with these values at the points; None if there is none."""

@@ -212,7 +212,7 @@ class Generic:
         """jitted: makes the Jitted of a function of sizes, what is static, and arguments. plain: the function jitted for known
         sizes, which traced calls and stages use."""
         self.spec, self.parameters, self.plain = spec, parameters, plain
-        self.symbolic: list[exact.Symbolic] = []   # what the trace of `staging` adds
+        self.symbolic = exact.Traced()
         self.inner, self.staging = jitted(on_padded(fun)), jitted(exact.on_symbolic(fun, self.symbolic))
         self.sizes = Sizes(spec)
         self.places: dict[Any, list[dict[int, str]]] = {}   # the dynamic axes of all leaves, by the structure of the arguments
@@ -290,7 +290,7 @@ class Generic:
             return None
         traced = self.staging.trace(self.staging.take_apart(args, kwargs))
         self.staging.traces.clear()
-        symbolic = self.symbolic.pop()
+        symbolic = self.symbolic.last
         return generic.made(symbolic, self.staging.name, traced.out_tree, capacity, named, given)
 
     def forget_entries(self) -> None:

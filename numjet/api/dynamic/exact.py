@@ -5,6 +5,7 @@ these, so that every shape is known, while sizes that are used as values stay in
 """
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -56,6 +57,12 @@ class Symbolic(Record):
         """The shapes of the results."""
         values = dict(zip(self.names, sizes, strict=True))
         return [tuple(substituted(n, values) for n in aval.shape) for aval in self.closed.out_avals]
+
+
+class Traced(threading.local):
+    """What a thread has traced last."""
+
+    last: Symbolic
 
 
 class NotExact(NotImplementedError):
@@ -119,8 +126,8 @@ class ExactTrace(PaddingTrace):
 
 # ------------------------------------------------------------------------------------------------ programs
 
-def on_symbolic(fun: Callable[..., Any], found: list[Symbolic]) -> Callable[..., Any]:
-    """The function (sizes, what is static, *arguments) that traces another one for symbolic sizes, and appends it to `found`.
+def on_symbolic(fun: Callable[..., Any], found: Traced) -> Callable[..., Any]:
+    """The function (sizes, what is static, *arguments) that traces another one for symbolic sizes, and puts it into `found`.
     Its own results are zeros in the place of those."""
     def run(numbers: Any, held: Any, *args: Any, **kwargs: Any) -> Any:
         maker = computed_sizes.maker
@@ -138,7 +145,7 @@ def on_symbolic(fun: Callable[..., Any], found: list[Symbolic]) -> Callable[...,
             return flatten_result(fun(*args, **kwargs), out_tree, fun)
 
         closed = trace_to_closed(flat, avals)
-        found.append(_completed(Symbolic(closed, tuple(map(str, dims.values())), maker), [n for _, n in held.capacity]))
+        found.last = _completed(Symbolic(closed, tuple(map(str, dims.values())), maker), [n for _, n in held.capacity])
         return tree.tree_unflatten(out_tree[0], [np.int32(0)] * len(closed.out_avals))
 
     run.__name__ = run.__qualname__ = function_name(fun)

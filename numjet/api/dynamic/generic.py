@@ -17,16 +17,15 @@ from numjet.runtime import dispatch
 from numjet.transforms.simplify import simplify
 
 # Of programs for many sizes, the sizes of those that they are made from: around which part of the most elements, how far apart,
-# and for how many elements at least. The second for programs of which the compiler decides otherwise for sizes so far apart: it
-# mostly does so at powers of two.
-SPREADS = (1.0, 1.0, 256), (0.77, 0.2, 2048)
+# for how many elements at least, and how many more than a polynomial of degree 2 has coefficients. The second for programs of
+# which the compiler decides otherwise for sizes so far apart, as it mostly does at powers of two, or that need more coefficients.
+SPREADS = (1.0, 1.0, 256, 1), (0.77, 0.2, 2048, 3)
 _FRACTIONS = (1.02, 0.77, 1.31, 0.86, 1.13, 0.71, 1.42, 0.92, 0.81, 1.22)   # out of order
 
 
-def generic_points(most: Sequence[int], centre: float, spread: float, least: int) -> list[tuple[int, ...]]:
-    """Sizes for which programs are made, to find from these the one for all: two more than a polynomial of degree 2 has
-    coefficients; around the most elements, and a power of two, no two in the same proportion."""
-    count = max((len(most) + 1) * (len(most) + 2) // 2 + 2, 6)
+def generic_points(most: Sequence[int], centre: float, spread: float, least: int, more: int) -> list[tuple[int, ...]]:
+    """Sizes for which programs are made, to find from these the one for all; no two in the same proportion."""
+    count = (len(most) + 1) * (len(most) + 2) // 2 + more
     columns = []
     for k, high in enumerate(most):
         column: list[int] = []
@@ -110,7 +109,7 @@ def made(symbolic: exact.Symbolic, name: str, out_tree: Any, capacity: dict[str,
     return None
 
 
-def _compiled(symbolic: exact.Symbolic, name: str, capacity: list[int], spread: tuple[float, float, int]
+def _compiled(symbolic: exact.Symbolic, name: str, capacity: list[int], spread: tuple[float, float, int, int]
               ) -> tuple[dispatch.Executable, list[int]]:
     """The program, and the least sizes that it is for. NotImplementedError if there is none."""
     names, most = len(capacity), symbolic.numbers(capacity)
