@@ -45,7 +45,7 @@ from numjet.cpu.target import Target
 from numjet.cpu.verification.verifier import Verified
 from numjet.foundation import events
 from numjet.foundation.config import config
-from numjet.foundation.decisions import recorded
+from numjet.foundation.decisions import Decisions, fixed_dividends, recorded
 from numjet.foundation.record import Fields, default_factory
 
 PASSES = (limits.FIND, dead_calls.PASS, in_place.PASS, fusion.PASS, single_elements.PASS, array_contraction.ELEMENTS,
@@ -135,19 +135,24 @@ def compile_generic(samples: Sequence[ClosedJaxpr], name: str, points: Sequence[
     sizes it is in fact. The first inputs of each sample are the sizes, as int32, of which the first `names` are independent.
     Raises NotImplementedError where no such program is found."""
     dump, domain = _Dump(name), Domain(list(least), list(most), names)
-    made = []
     with events.logged(lambda: f"jaxpr to loop IR conversion jit({name})"):
-        for closed in samples:
-            with recorded() as decisions:
-                lowered = lower(closed, _symbol(name), notes=False)
-                made.append((lowered, decisions, _run_passes(lowered, passes=PASSES_OF_SAMPLES)))
+        first = [_sample(closed, name) for closed in samples[:2]]
+        fixed = fixed_dividends(*(decisions for _, decisions, _ in first))
+        made = [*([] if fixed else first), *(_sample(c, name, fixed) for c in samples[0 if fixed else 2:])]
         (lowered, _, context), *_ = made
-        if any(one.trampolines for one, _, _ in made):
-            raise Different("calls of Python functions")
         unify([one.function for one, _, _ in made], [one for _, one, _ in made], points, domain)
     context = _run_passes(lowered, passes=PASSES_OF_GENERIC, context=context)
     dump("planned", lambda: printer.show(lowered.function))
     return _generated(lowered, context, dump), domain.low[:names]
+
+
+def _sample(closed: ClosedJaxpr, name: str, fixed: frozenset[int] = frozenset()) -> tuple[Lowered, Decisions, Context]:
+    """One of the functions from which one for many sizes is made, and what was decided by its sizes."""
+    with recorded(fixed) as decisions:
+        lowered = lower(closed, _symbol(name), notes=False)
+        if lowered.trampolines:
+            raise Different("calls of Python functions")
+        return lowered, decisions, _run_passes(lowered, passes=PASSES_OF_SAMPLES)
 
 
 def optimized(closed: ClosedJaxpr, name: str, target: Target) -> tuple[Function, Target]:

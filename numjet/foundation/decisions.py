@@ -14,8 +14,10 @@ from numjet.foundation.record import Fields, default_factory
 
 
 class Decisions(Fields):
-    """What was noted. negative: numbers; quotients: dividends and divisors."""
+    """What was noted. negative: numbers; quotients: dividends and divisors. fixed: dividends known to be the same for all
+    sizes, whose quotients are numbers like others."""
 
+    fixed: frozenset[int] = frozenset()
     negative: list[int] = default_factory(list)
     quotients: list[tuple[int, int]] = default_factory(list)
 
@@ -39,20 +41,25 @@ def negative(*numbers: int) -> None:
 
 def quotient(n: int, divisor: int) -> int:
     """n // divisor, of numbers of which the divisor is the same for all sizes."""
-    if noted.now is None:
+    if noted.now is None or n in noted.now.fixed:
         return n // divisor
     noted.now.quotients.append((n, divisor))
     return Varying(n // divisor)
 
 
 @contextmanager
-def recorded() -> Iterator[Decisions]:
+def recorded(fixed: frozenset[int] = frozenset()) -> Iterator[Decisions]:
     """Collects the decisions of this thread."""
-    before, noted.now = noted.now, Decisions()
+    before, noted.now = noted.now, Decisions(fixed)
     try:
         yield noted.now
     finally:
         noted.now = before
+
+
+def fixed_dividends(one: Decisions, other: Decisions) -> frozenset[int]:
+    """The dividends that are the same in programs for different sizes."""
+    return frozenset(a for (a, _), (b, _) in zip(one.quotients, other.quotients, strict=False) if a == b)
 
 
 def sampling() -> bool:

@@ -17,9 +17,10 @@ from numjet.runtime import dispatch
 from numjet.transforms.simplify import simplify
 
 # Of programs for many sizes, the sizes of those that they are made from: around which part of the most elements, how far apart,
-# for how many elements at least, and how many more than a polynomial of degree 2 has coefficients. The second for programs of
-# which the compiler decides otherwise for sizes so far apart, as it mostly does at powers of two, or that need more coefficients.
-SPREADS = (1.0, 1.0, 256, 1), (0.77, 0.2, 2048, 3)
+# for how many elements at least, and how many more than a polynomial of degree 2 has coefficients. The second is for programs
+# that need more coefficients, the third for those of which the compiler decides otherwise for sizes so far apart, as it mostly
+# does at powers of two.
+SPREADS = (1.0, 1.0, 256, 1), (1.0, 1.0, 256, 3), (0.77, 0.2, 2048, 3)
 _FRACTIONS = (1.02, 0.77, 1.31, 0.86, 1.13, 0.71, 1.42, 0.92, 0.81, 1.22)   # out of order
 
 

@@ -80,16 +80,14 @@ def tiled_nest(nests: LoopNests, arrays: Sequence[LoweredArray], strided: int, b
 
     def blocks(*outer: Any) -> None:
         if cheap:
-            tiles = _varying_tiles if sampling() else _register_tiles
+            tiles = _varying_tiles if Varying in (type(rows), type(columns)) else _register_tiles
             tiles(nests, side, rows, columns, lambda r, c: at(outer, r, c))
         else:
             _cache_blocks(nests, shape[strided], shape[last], lambda r, c: at(outer, r, c))
     lead = [shape[d] for d in others]
     _serial_loops(nests.ir, lead, (), blocks)
     if cheap:
-        below, behind = (shape[d] - n * side for d, n in ((strided, rows), (last, columns)))
-        if sampling():
-            below, behind = Varying(below), Varying(behind)
+        below, behind = (type(n)(shape[d] - n * side) for d, n in ((strided, rows), (last, columns)))
         nests.nest((*lead, below, shape[last]), lambda *i: at(i[:-2], i[-2] + rows * side, i[-1]))
         nests.nest((*lead, behind, rows * side), lambda *i: at(i[:-2], i[-1], i[-2] + columns * side))
 

@@ -14,7 +14,7 @@ from numjet.core.aval import ShapedArray
 from numjet.cpu.lowering.arrays.array_reads import ArrayReads
 from numjet.cpu.lowering.arrays.values import LoweredArray, Scalar, Storage, linear
 from numjet.cpu.lowering.loops.loop_nests import LoopNests
-from numjet.foundation.decisions import Varying, quotient, sampling
+from numjet.foundation.decisions import Varying, quotient
 
 CHUNKS = 16                  # more than most machines have threads, few enough to combine
 CHUNKED_FROM = 2 ** 18       # elements, weighed by what one costs: about 100 us of work
@@ -109,7 +109,7 @@ class RowReductions:
             return body
         groups, index = quotient(rows, per_pass), self.ir.terms.index
         self.nests.nest((groups, *lanes), add(per_pass, lambda group: index(group) * per_pass), in_order=0)
-        if sampling():
+        if type(groups) is Varying:
             rest = Varying(rows - groups * per_pass)
             self.nests.nest((rest, *lanes), add(1, lambda row: index(row) + groups * per_pass), in_order=0)
             return
