@@ -7,7 +7,7 @@ from typing import Any
 
 from numjet import _native
 from numjet.api.ref_arguments import NONE, RefArguments
-from numjet.api.stages import struct
+from numjet.api.stages import ShapeDtypeStruct, struct
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import ClosedJaxpr
 from numjet.core.refs import AbstractRef, Ref
@@ -336,6 +336,15 @@ class Compiled(Stage):
     @property
     def signature(self) -> Signature:
         return self.traced.call
+
+    @property
+    def out_info(self) -> Any:
+        """The pytree of ShapeDtypeStructs of the result, with shardings where several devices run the program."""
+        if isinstance(self.traced.call.device, Device):
+            return super().out_info
+        there = self.executable.program.out_shardings
+        return tree_unflatten(self.out_tree, [ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type, sharding=s)
+                                              for a, s in zip(self.signature.out_avals, there, strict=False)])
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the program. TypeError for arguments of another structure, shape or dtype, and for traced ones."""

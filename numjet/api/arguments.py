@@ -112,10 +112,11 @@ def path_names(fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, A
     sig = signature(fun)
     names = [p.name for p in sig.parameters.values()
              if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)] if sig else []
+    rest = next((p.name for p in sig.parameters.values() if p.kind is p.VAR_POSITIONAL), "args") if sig else "args"
     found: list[str] = []
     for k, arg in enumerate(args):
         if k not in skip:
-            name = names[k] if k < len(names) else f"args[{k - len(names)}]"
+            name = names[k] if k < len(names) else f"{rest}[{k - len(names)}]"
             found += [name + keystr(path) for path, _ in tree_flatten_with_path(arg)[0]]
     for key in sorted(kwargs):
         found += [key + keystr(path) for path, _ in tree_flatten_with_path(kwargs[key])[0]]

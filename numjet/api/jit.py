@@ -418,7 +418,7 @@ class Jitted:
     def _bind(self, traced: Traced, call: Call) -> Any:
         """The call as an operation of the outer trace."""
         if self.options.get("compiler_options"):
-            raise ValueError("compiler_options can only be passed to top-level `jax.jit`, whose program is compiled, and "
+            raise ValueError("`compiler_options` can only be passed to top-level `jax.jit`, whose program is compiled, and "
                              f"{self.name} is called in a traced function. Got {self.options['compiler_options']}.")
         if traced.trimming is not None:
             raise NotImplementedError(traced.trimming.why_not_nested(self.name))
@@ -460,7 +460,8 @@ class Jitted:
             self._check_mesh(traced.mesh)
             return choose(self._staying(call), self.name, self.device, names())
         if self.shardings is None and traced.mesh is not NO_MESH:
-            found = choose_for_mesh(values, self.name, traced.mesh, names())
+            of_structs = placement.devices_of_structs(call.leaves) if traced.mesh.is_abstract else None
+            found = of_structs or choose_for_mesh(values, self.name, traced.mesh, names())
         else:
             given = placement.devices_of_structs(call.leaves) if self.shardings is None else self.shardings.devices()
             found = choose(values, self.name, given, names())

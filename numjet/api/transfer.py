@@ -11,7 +11,7 @@ from numjet.api.arguments import check_arrays
 from numjet.api.eager_plans import taped
 from numjet.core import transfers
 from numjet.core.effects import failures
-from numjet.core.trace import Tracer, aval_of
+from numjet.core.trace import EVAL, Tracer, aval_of, current_trace
 from numjet.foundation import lazy_import
 from numjet.foundation.dtypes import is_key
 from numjet.foundation.processes import state as processes
@@ -31,23 +31,25 @@ from numjet.runtime.device import (
 
 placement = lazy_import.Module("numjet.api.sharding.placement")
 sharding = lazy_import.Module("numjet.lax.sharding")
+shardings = lazy_import.Module("numjet.core.sharding.shardings")
+stacking = lazy_import.Module("numjet.lax.shape.stacking")
+transfer_op = lazy_import.Module("numjet.lax.device_put")
 traceback = lazy_import.Module("traceback")
 
 
 def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = False, may_alias: Any = None) -> Any:
     """Copies a pytree of arrays and scalars to a device, to which they are then committed: computations with them run there.
 
-    device: a Device, a sharding on one, or a pytree of them. Without a device arrays stay where they are, and everything else
+    device: a Device, a sharding, or a pytree of them. src: where traced values are, and their cotangents go to. Without a device arrays stay where they are, and everything else
     goes to the default device, uncommitted.
     may_alias: False makes a copy of arrays that are in place already. donate: True deletes those that are moved.
-    The result never shares memory that the caller can still write. Raises ValueError for anything that is no device. Inside
-    of traced functions values are on no device, and are returned as they are.
+    The result never shares memory that the caller can still write. Raises ValueError for anything that is no device. A program
+    runs on the devices that it runs on: in one, a device changes nothing, and a sharding is a constraint.
 
     >>> import numpy as np, numjet as nj
     >>> nj.device_put({"a": np.ones(2)})["a"].shape
     (2,)
     """
-    del src
     if type(x) is np.ndarray and device is None:   # NumPy arrays are copied in any case
         return _put_host_array(x)
     if may_alias is True and donate is True:
@@ -56,7 +58,8 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
     check_arrays(leaves, lambda: [f"leaf {k}" for k in range(len(leaves))], "device_put")
     same = device is None or isinstance(device, Device)
     placed = [device] * len(leaves) if same else flatten_axes("device_put device", tree, device)
-    out = [_put(leaf, d) for leaf, d in zip(leaves, placed, strict=True)]
+    sources = [src] * len(leaves) if src is None or isinstance(src, Device) else flatten_axes("device_put src", tree, src)
+    out = [_put(leaf, d, s) for leaf, d, s in zip(leaves, placed, sources, strict=True)]
     if may_alias is False:
         out = [dispatch.copied(new) if new is leaf and isinstance(new, _native.Array) else new
                for leaf, new in zip(leaves, out, strict=True)]
@@ -75,7 +78,7 @@ def _copy_to_default_device(x: Any) -> Any:
 _put_host_array = taped(_copy_to_default_device, ("x",))
 
 
-def _put(x: Any, device: Any) -> Any:
+def _put(x: Any, device: Any, src: Any = None) -> Any:
     given = device
     if device is not None and not (isinstance(device, Device) and device == CPU):
         device = placement.location("device_put", device)
@@ -85,8 +88,8 @@ def _put(x: Any, device: Any) -> Any:
     several = device is not None and not isinstance(device, Device)
     if several:
         placement.check_parts("One of device_put args", device, aval_of(x).shape)
-    if isinstance(x, Tracer):
-        return sharding.constrained(x, device) if several else x
+    if isinstance(x, Tracer) or (several and current_trace() is not EVAL):
+        return _put_traced(stacking.stage(x), device, src)
     if device is None and isinstance(x, _native.Array):
         return x
     array = dispatch.as_array(x, None, default_device() if device is None else device, explicit=True)
@@ -97,6 +100,19 @@ def _put(x: Any, device: Any) -> Any:
         return one_device.labelled(array, label)
     moved = dispatch.move(array, device)
     return moved if label is None else one_device.labelled(moved, label)
+
+
+def _put_traced(x: Any, device: Any, src: Any) -> Any:
+    """A value of a traced function on a device, or under a sharding; where it is without one."""
+    if device is None:
+        return x
+    if isinstance(device, Device) or not device.mesh.explicit_axes or not device.mesh.auto_axes:
+        return transfer_op.moved(x, device, None if src is None else _sharding_of(placement.location("device_put src", src)))
+    return sharding.constrained(x, device)
+
+
+def _sharding_of(there: Any) -> Any:
+    return shardings.SingleDeviceSharding(there) if isinstance(there, Device) else there
 
 
 def device_get(x: Any) -> Any:

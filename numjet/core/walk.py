@@ -60,6 +60,7 @@ def all_eqns(jaxpr: Jaxpr) -> Iterator[JaxprEqn]:
 def first_mesh(jaxpr: Jaxpr) -> Any:
     """The mesh of the first operation that names devices; None if there is none."""
     for eqn in all_eqns(jaxpr):
-        if getattr(eqn.primitive, "mesh", None) is not None:
-            return eqn.primitive.mesh(**eqn.params)
+        found = eqn.primitive.mesh(**eqn.params) if getattr(eqn.primitive, "mesh", None) is not None else None
+        if found is not None:
+            return found
     return None

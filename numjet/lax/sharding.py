@@ -16,10 +16,11 @@ from numjet.core.sharding.layouts import sharding_of
 from numjet.core.sharding.mesh import AbstractMesh, AxisType, Mesh, current_mesh
 from numjet.core.sharding.partition_spec import UNCONSTRAINED, PartitionSpec, axes_of, parts_of
 from numjet.core.sharding.shardings import IndivisibleError, NamedSharding, Sharding, SingleDeviceSharding
-from numjet.core.trace import Tracer, aval_of
+from numjet.core.trace import Array, Tracer, aval_of
 from numjet.core.traits import EXACT
 from numjet.foundation import tree
 from numjet.foundation.tree.prefix import flatten_axes
+from numjet.lax.device_put import device_put_p
 from numjet.lax.shape.stacking import stage
 
 
@@ -43,6 +44,8 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
 def _constraint(x: Any, given: Any) -> Any:
     sharding = _checked(given)
     aval = aval_of(x)
+    if not isinstance(x, Tracer):
+        _check_stands_for(x, aval, sharding)
     shape = aval.shape
     if isinstance(sharding, NamedSharding) and sharding.mesh.explicit_axes:
         if sharding.mesh.are_all_axes_explicit:
@@ -65,8 +68,26 @@ def _constraint(x: Any, given: Any) -> Any:
     return _on_device(stage(x), sharding) if isinstance(sharding, SingleDeviceSharding) else constrained(stage(x), sharding)
 
 
+def _check_stands_for(x: Any, aval: ShapedArray, sharding: Sharding) -> None:
+    """Raises if an abstract mesh, for which none is in use, is not that of an array either."""
+    if not isinstance(sharding, NamedSharding) or not sharding.mesh.is_abstract or not current_mesh().empty:
+        return
+    if not isinstance(x, Array):
+        raise ValueError("Target sharding contains a `jax.sharding.AbstractMesh` which requires the input passed should be a "
+                         f"`jax.Array`. Got {type(x)} with shape {aval.str_short()}")
+    there = x.sharding
+    if not isinstance(there, NamedSharding):
+        raise TypeError("The sharding on the input must be a `NamedSharding` since the target sharding has an `AbstractMesh` in "
+                        f"it. Got sharding type {type(there)} for shape {aval.str_short()}")
+    if there.mesh.shape_tuple != sharding.mesh.shape_tuple:
+        raise ValueError(f"Mesh shape of the input {there.mesh.shape_tuple} does not match the mesh shape of the target "
+                         f"sharding {sharding.mesh.shape_tuple} for shape {aval.str_short()}")
+
+
 def _on_device(x: Any, sharding: SingleDeviceSharding) -> Any:
     """x in a program that runs on one device, as a constraint says."""
+    if not isinstance(x, Tracer):
+        return device_put_p.bind(x, sharding=sharding, src=None)
     grid = np.empty(1, object)
     grid[0] = sharding.device
     return sharding_constraint_p.bind(x, sharding=NamedSharding(Mesh(grid, ("_0",)), PartitionSpec()))
@@ -111,7 +132,8 @@ def _divided_now(x: Any, sharding: NamedSharding) -> Any:
 def _checked(given: Any) -> Sharding:
     given = sharding_of(given)
     if given is None:
-        raise ValueError("with_sharding_constraint: one of the shardings is None, which names no devices; pass a sharding")
+        raise ValueError("One of with_sharding_constraint arguments got sharding None which is not allowed. Please only pass "
+                         "`jax.sharding.Sharding` instances.")
     if isinstance(given, PartitionSpec):
         mesh = current_mesh()
         if mesh.empty:
@@ -156,10 +178,22 @@ def _hlo(b: Any, x: Any, *, sharding: NamedSharding) -> Any:
     return b.op("sdy.sharding_constraint", [x], x.aval, attrs={"sharding": b.partitions.attribute(sharding, x.ndim)})
 
 
+def _constrained_now(before: Any, *, sharding: NamedSharding) -> Any:
+    """The sharding of an array of a sharding that is constrained outside of programs: what is left open stays as it is."""
+    if UNCONSTRAINED not in sharding.spec.partitions:
+        return sharding
+    own = before.spec if isinstance(before, NamedSharding) and before.mesh.shape_tuple == sharding.mesh.shape_tuple else ()
+    used = set(axes_of(sharding.spec))
+    kept = [own[d] if d < len(own) and not used & set(parts_of(own[d])) else None for d in range(len(sharding.spec))]
+    return sharding.update(spec=PartitionSpec(*[k if p is UNCONSTRAINED else p
+                                                for k, p in zip(kept, sharding.spec, strict=True)]))
+
+
 sharding_constraint_p: Op = Op(
     name="sharding_constraint", params=("sharding",), abstract=lambda x, *, sharding: x, eager=lambda x, *, sharding: x,
     jvp=LINEAR, transpose=_transpose, batch=_batch, linear_in=(0,),
     cpu=lambda b, x, *, sharding: x, hlo=_hlo, traits=EXACT, mesh=lambda *, sharding: sharding.mesh,
+    places=_constrained_now,
     samples=Missing("needs several devices; tests/api/test_sharding.py puts arrays on eight"))
 
 

@@ -258,10 +258,10 @@ def move(array: Any, device: Any) -> Any:
         return array if array.committed else _native.rewrap(array, committed=True)
     if array._sharding is not None:
         array = one_device.labelled(array, None)
+    if not isinstance(device, Device) and _among_devices(array.device, device):
+        return _resharded(array, device)
     transfers.check("device_to_device", True, array.aval, device)
     if not isinstance(device, Device):
-        if _among_devices(array.device, device):
-            return _resharded(array, device)
         if not device.is_fully_addressable:
             backends.load_processes().check_same(array, "device_put")
         return backends.load_partitioned().put(array, device)

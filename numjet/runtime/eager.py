@@ -126,19 +126,26 @@ def _evaluate_new(op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
 def _placed(op: Op, x: Any, params: dict[str, Any]) -> Any:
     """An array under the sharding that an operation gives it."""
     array = dispatch.as_array(x)
-    sharding = op.places(array.sharding, **params)
-    return dispatch.put_under(array, _over_devices(sharding, array.ndim))
+    mesh = None if op.mesh is None or op.moves else op.mesh(**params)
+    if mesh is not None:
+        choose_for_mesh([array], op.name, mesh, _OPERANDS)  # raises where the operand is on other devices
+    return dispatch.put_under(array, _over_devices(op.places(array.sharding, **params), array))
 
 
-def _over_devices(sharding: Any, ndim: int) -> Any:
-    """The sharding over devices, those of the mesh in use for an abstract one, with a part for each dimension."""
+def _over_devices(sharding: Any, array: Any) -> Any:
+    """The sharding over devices; of an abstract mesh over those of the mesh in use, else over those of an array."""
     mesh = getattr(sharding, "mesh", None)
     if mesh is None:
         return sharding
     if mesh.is_abstract:
-        devices_of_mesh(mesh)
-        mesh = explicit.mesh_like(config.numjet_mesh, mesh.axis_types)
-    return sharding.update(mesh=mesh, spec=sharding.spec + (None,) * (ndim - len(sharding.spec)))
+        used, own = config.numjet_mesh, getattr(array.sharding, "mesh", None)
+        if own is not None and (used is None or used.shape_tuple != mesh.shape_tuple):
+            used = own if own.shape_tuple == mesh.shape_tuple else None
+        if used is None:
+            devices_of_mesh(mesh)  # raises
+        mesh = explicit.mesh_like(used, mesh.axis_types)
+    more = array.ndim - len(sharding.spec) if mesh.explicit_axes else 0  # as types have parts for all dimensions
+    return sharding.update(mesh=mesh, spec=sharding.spec + (None,) * more)
 
 
 _OPERANDS = ("x", "y", "z")

@@ -30,6 +30,8 @@ def foldable(eqn: JaxprEqn, operands: Sequence[Atom]) -> bool:
         return False
     if op.collective is not None:
         return False  # it needs its axis
+    if op.places is not None:
+        return False  # known values are on all devices: where they are to be is what it says
     if checked_kinds():
         return False  # an invalid value is to be reported with the line that made it
     if COMPACT <= op.traits and any(prod(v.aval.shape) > 1 for v in eqn.outvars):

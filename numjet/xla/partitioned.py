@@ -49,9 +49,12 @@ class Executable(LoadedProgram):
 
     def _whole(self) -> NamedSharding:
         """The sharding of values that all devices have."""
-        grid = np.empty(len(self.over.devices), object)
-        grid[:] = self.over.devices
-        return canonical(NamedSharding(Mesh(grid, ("_0",)), PartitionSpec()))
+        mesh = self.over.mesh
+        if mesh is None or mesh.is_abstract or tuple(mesh.devices.flat) != self.over.devices:
+            grid = np.empty(len(self.over.devices), object)
+            grid[:] = self.over.devices
+            mesh = Mesh(grid, ("_0",))
+        return canonical(NamedSharding(mesh, PartitionSpec()))
 
     def _results(self) -> tuple[Any, ...]:
         """The shardings of the results: those asked for, where any is, else those that XLA chose."""
@@ -59,9 +62,14 @@ class Executable(LoadedProgram):
             return ()
         wanted = self.over.outs or (None,) * len(self.out_avals)
         chosen = self.loaded.get_output_shardings() or [None] * len(self.out_avals)
-        found = [layouts.sharding_of(c, a.ndim, self.over.devices, self.over.mesh) if w is None else w
+        found = [self._as_taken(layouts.sharding_of(c, a.ndim, self.over.devices, self.over.mesh), a.ndim) if w is None else w
                  for w, c, a in zip(wanted, chosen, self.out_avals, strict=True)]
         return tuple(map(canonical, found))
+
+    def _as_taken(self, chosen: NamedSharding, ndim: int) -> Any:
+        """The sharding of an input that divides arrays as a chosen one does, so that equal shardings are one object; else that."""
+        return next((s for s in self.in_shardings if isinstance(s, NamedSharding) and len(s.spec) <= ndim
+                     and s.is_equivalent_to(chosen, ndim)), chosen)
 
     def __call__(self, arrays: Sequence[Any], donated: Sequence[bool] | None = None,
                  committed: bool | None = None) -> list[Any]:

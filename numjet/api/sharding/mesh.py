@@ -15,11 +15,14 @@ from numjet.runtime.device import Device, devices as _all_devices
 
 def make_mesh(axis_shapes: Sequence[int], axis_names: Sequence[Any], axis_types: Sequence[AxisType] | None = None, *,
               devices: Sequence[Device] | None = None) -> Mesh:
-    """A mesh of devices, default: all of them. Raises ValueError if there are too few.
+    """A mesh of devices, default: all of them. Raises ValueError if there are too few, and for sizes that are no integers.
 
     >>> make_mesh((1,), ("x",)).shape_tuple
     (('x', 1),)
     """
+    if not all(isinstance(n, (int, np.integer)) for n in axis_shapes):
+        raise ValueError("`axis_shapes` passed to `make_mesh` should be a sequence of ints. Got "
+                         f"{tuple(axis_shapes)}")
     found = list(_all_devices() if devices is None else devices)
     size = prod(axis_shapes)
     if size > len(found):

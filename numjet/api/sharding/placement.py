@@ -64,6 +64,7 @@ def location(what: str, placement: Any) -> Any:
                          "`jax.sharding.Sharding`, `jax.Device`, a PartitionSpec, or a pytree of these values: expected one of "
                          f"{runtime_devices()}, one of devices(platform) for another platform, or a sharding. Received invalid "
                          f"value: {placement}")
+    _check_constrained(what, placement)
     found = resolved(what, placement)
     return found if isinstance(found, Device) else canonical(found)
 
@@ -116,6 +117,9 @@ class Shardings(Record):
 
     def __init__(self, ins: Any, outs: Any):
         super().__init__(_without_layouts(ins), _without_layouts(outs))
+        for side, given in (("in_shardings", self.ins), ("out_shardings", self.outs)):
+            for sharding in tree_leaves(given, is_leaf=_is_placement):
+                _check_constrained(side, sharding)
 
     def for_mesh_in_use(self) -> bool:
         """Whether some are specifications, or shardings over a mesh without devices: the mesh in use tells what they are."""
@@ -144,7 +148,7 @@ class Shardings(Record):
             raise ValueError("pjit does not support kwargs when in_shardings is specified. Pass "
                              f"{', '.join(map(repr, kwargs))} by position")
         if isinstance(self.ins, (Sharding, PartitionSpec)):
-            return [_without_unconstrained(resolved("jit in_shardings", self.ins))] * count
+            return [resolved("jit in_shardings", self.ins)] * count
         tree = tree_structure_of(args)
         given = tuple(self.ins) if isinstance(self.ins, list) else self.ins
         if isinstance(given, tuple) and len(given) != len(args):
@@ -153,7 +157,7 @@ class Shardings(Record):
                              "equal to the number of positional arguments. But pjit in_shardings is the wrong length: got a "
                              f"tuple or list of length {len(given)} for an args tuple of length {len(args)}.")
         found = flatten_axes("pjit in_shardings", tree, given)
-        return [None if s is None else _without_unconstrained(resolved("jit in_shardings", s)) for s in found]
+        return [None if s is None else resolved("jit in_shardings", s) for s in found]
 
     def labels(self, out_tree: PyTreeDef) -> list[NamedSharding | None]:
         """The shardings over one device that results show: those of out_shardings, else those beside the arguments'."""
@@ -173,12 +177,12 @@ class Shardings(Record):
         return [None if s is None else resolved("jit out_shardings", s) for s in given]
 
 
-def _without_unconstrained(sharding: Any) -> Any:
-    """A sharding of arguments, of which nothing is left to the compiler. ValueError for another."""
-    if isinstance(sharding, NamedSharding) and UNCONSTRAINED in sharding.spec.partitions:
-        raise ValueError(f"Unconstrained dims are not allowed when passed to in_shardings: {sharding}. Leave in_shardings out "
-                         "for arguments that are divided as they come.")
-    return sharding
+def _check_constrained(what: str, sharding: Any) -> None:
+    """ValueError for a sharding at the edge of programs, or of arrays, that leaves dimensions to the compiler."""
+    spec = sharding.spec if isinstance(sharding, NamedSharding) else sharding
+    if isinstance(spec, PartitionSpec) and UNCONSTRAINED in spec.partitions:
+        raise ValueError(f"Unconstrained dims are not allowed when passed to {what}: {sharding}. Say how each dimension is "
+                         "divided; with_sharding_constraint can leave some to the compiler.")
 
 
 def _with_mesh(sharding: Any) -> NamedSharding | None:

@@ -101,10 +101,11 @@ class Sharding:
 class SingleDeviceSharding(Record, Sharding):
     """An array on one device. memory_kind: the kind of its memory, "device" or None, which is the same."""
     device: Any
-    memory_kind: str | None = None
+    memory_kind: str | None = "device"
 
     def __post_init__(self) -> None:
         self.with_memory_kind(self.memory_kind or "device")
+        object.__setattr__(self, "memory_kind", "device")
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, SingleDeviceSharding) and self.device == other.device

@@ -152,6 +152,7 @@ from numjet.lax import (
     xor_p as xor_p,
     zeta_p as zeta_p,
 )
+from numjet.lax.device_put import device_put_p as device_put_p
 from numjet.lax.linalg import (
     cholesky_p as cholesky_p,
     eig_p as eig_p,

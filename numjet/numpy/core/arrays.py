@@ -43,9 +43,18 @@ def on_device_of(x: Any, like: Any) -> Any:
         x = create.varying_like(x, there)
     if there is not None and there.placement is not None:
         return sharding.resharded(x, there.sharding) if there.shape == x.shape else x
-    if type(like) is Array and like.committed and type(x) is Array:
-        return dispatch.move(x, like.device)
-    return x
+    if type(like) is Array:
+        divided = not hasattr(like.device, "platform")
+        return dispatch.move(x, like.device) if _is_beside(like, x) and (not divided or like.shape == x.shape) else x
+    given = None if isinstance(like, Tracer) else getattr(like, "sharding", None)  # of a struct
+    if given is None or tuple(like.shape) != x.shape or getattr(getattr(given, "mesh", None), "is_abstract", False):
+        return x
+    return device_put(x, given)
+
+
+def _is_beside(like: Any, x: Any) -> bool:
+    """Whether a new array goes where another is committed to."""
+    return bool(like.committed) and type(x) is Array
 
 
 # -------------------------------------------------------------------------------------------- conversion
