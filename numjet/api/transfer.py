@@ -31,17 +31,14 @@ from numjet.runtime.device import (
 
 placement = lazy_import.Module("numjet.api.sharding.placement")
 sharding = lazy_import.Module("numjet.lax.sharding")
-shardings = lazy_import.Module("numjet.core.sharding.shardings")
-stacking = lazy_import.Module("numjet.lax.shape.stacking")
-transfer_op = lazy_import.Module("numjet.lax.device_put")
 traceback = lazy_import.Module("traceback")
 
 
 def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = False, may_alias: Any = None) -> Any:
     """Copies a pytree of arrays and scalars to a device, to which they are then committed: computations with them run there.
 
-    device: a Device, a sharding, or a pytree of them. src: where traced values are, and their cotangents go to. Without a device arrays stay where they are, and everything else
-    goes to the default device, uncommitted.
+    device: a Device, a sharding, or a pytree of them. Without a device arrays stay where they are, and everything else goes to
+    the default device, uncommitted. src: where traced values are, and their cotangents go to.
     may_alias: False makes a copy of arrays that are in place already. donate: True deletes those that are moved.
     The result never shares memory that the caller can still write. Raises ValueError for anything that is no device. A program
     runs on the devices that it runs on: in one, a device changes nothing, and a sharding is a constraint.
@@ -89,7 +86,8 @@ def _put(x: Any, device: Any, src: Any = None) -> Any:
     if several:
         placement.check_parts("One of device_put args", device, aval_of(x).shape)
     if isinstance(x, Tracer) or (several and current_trace() is not EVAL):
-        return _put_traced(stacking.stage(x), device, src)
+        there = None if src is None else placement.location("device_put src", src)
+        return x if device is None else sharding.put_traced(x, device, there)
     if device is None and isinstance(x, _native.Array):
         return x
     array = dispatch.as_array(x, None, default_device() if device is None else device, explicit=True)
@@ -100,19 +98,6 @@ def _put(x: Any, device: Any, src: Any = None) -> Any:
         return one_device.labelled(array, label)
     moved = dispatch.move(array, device)
     return moved if label is None else one_device.labelled(moved, label)
-
-
-def _put_traced(x: Any, device: Any, src: Any) -> Any:
-    """A value of a traced function on a device, or under a sharding; where it is without one."""
-    if device is None:
-        return x
-    if isinstance(device, Device) or not device.mesh.explicit_axes or not device.mesh.auto_axes:
-        return transfer_op.moved(x, device, None if src is None else _sharding_of(placement.location("device_put src", src)))
-    return sharding.constrained(x, device)
-
-
-def _sharding_of(there: Any) -> Any:
-    return shardings.SingleDeviceSharding(there) if isinstance(there, Device) else there
 
 
 def device_get(x: Any) -> Any:

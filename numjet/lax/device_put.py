@@ -12,15 +12,8 @@ from numjet.core.aval import ShapedArray
 from numjet.core.op import Missing, Op, Zero
 from numjet.core.sharding import explicit
 from numjet.core.sharding.partition_spec import PartitionSpec
-from numjet.core.sharding.shardings import NamedSharding, Sharding, SingleDeviceSharding
-from numjet.core.trace import Tracer
+from numjet.core.sharding.shardings import NamedSharding, Sharding
 from numjet.core.traits import EXACT
-
-
-def moved(x: Tracer, placement: Any, src: Any = None) -> Any:
-    """A traced value on a device or under a sharding that was checked. src: where its cotangents go back to, if that is known."""
-    to = placement if isinstance(placement, Sharding) else SingleDeviceSharding(placement)
-    return device_put_p.bind(x, sharding=to, src=src)
 
 
 def _abstract(x: ShapedArray, *, sharding: Sharding, src: Any) -> ShapedArray:

@@ -77,8 +77,8 @@ def _check_stands_for(x: Any, aval: ShapedArray, sharding: Sharding) -> None:
                          f"`jax.Array`. Got {type(x)} with shape {aval.str_short()}")
     there = x.sharding
     if not isinstance(there, NamedSharding):
-        raise TypeError("The sharding on the input must be a `NamedSharding` since the target sharding has an `AbstractMesh` in "
-                        f"it. Got sharding type {type(there)} for shape {aval.str_short()}")
+        raise TypeError("The sharding on the input must be a `NamedSharding` since the target sharding has an `AbstractMesh` "
+                        f"in it. Got sharding type {type(there)} for shape {aval.str_short()}")
     if there.mesh.shape_tuple != sharding.mesh.shape_tuple:
         raise ValueError(f"Mesh shape of the input {there.mesh.shape_tuple} does not match the mesh shape of the target "
                          f"sharding {sharding.mesh.shape_tuple} for shape {aval.str_short()}")
@@ -110,6 +110,18 @@ def _asserted(x: Any, aval: ShapedArray, sharding: NamedSharding) -> Any:
                              f"{PartitionSpec(*wanted)}. Please use `jax.sharding.reshard` to shard your input to the sharding "
                              "you want.")
     return x if isinstance(x, Tracer) else resharded(x, sharding)
+
+
+def put_traced(x: Any, placement: Any, src: Any) -> Any:
+    """A value of a traced function on a device or under a sharding, which was checked. src: where its cotangents go back to."""
+    to = _as_sharding(placement)
+    if isinstance(to, NamedSharding) and to.mesh.explicit_axes and to.mesh.auto_axes:
+        return _divided_now(stage(x), to)
+    return device_put_p.bind(stage(x), sharding=to, src=_as_sharding(src))
+
+
+def _as_sharding(placement: Any) -> Any:
+    return placement if placement is None or isinstance(placement, Sharding) else SingleDeviceSharding(placement)
 
 
 def constrained(x: Any, sharding: Any) -> Any:

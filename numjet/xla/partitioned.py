@@ -67,7 +67,7 @@ class Executable(LoadedProgram):
         return tuple(map(canonical, found))
 
     def _as_taken(self, chosen: NamedSharding, ndim: int) -> Any:
-        """The sharding of an input that divides arrays as a chosen one does, so that equal shardings are one object; else that."""
+        """The sharding of an input that divides arrays as a chosen one does, as equal ones are one object; else that."""
         return next((s for s in self.in_shardings if isinstance(s, NamedSharding) and len(s.spec) <= ndim
                      and s.is_equivalent_to(chosen, ndim)), chosen)
 

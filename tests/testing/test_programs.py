@@ -21,6 +21,7 @@ NEVER = {
     "dce_sink": "keeps a value that nothing reads, and has no result",
     "pvary": "stands in functions of shards only",
     "sharding_constraint": "places a value on the devices of a mesh",
+    "device_put": "places a value on other devices",
     "reshard": "places a value on the devices of a mesh",
     "mesh_cast": "changes a type that names axes of a mesh",
     "custom_partitioning": "says by a Python function how several devices share the work",

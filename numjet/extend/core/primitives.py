@@ -186,7 +186,6 @@ class _Absent(Primitive):
 add_jaxvals_p, remat_p = add_any_p, checkpoint_p
 approx_top_k_p = _Absent("approx_top_k", "use numjet.lax.approx_max_k or approx_min_k")
 create_token_p = _Absent("create_token", "use numjet.lax.create_token")
-device_put_p = _Absent("device_put", "use numjet.device_put")
 empty2_p = _Absent("empty2", "use numjet.numpy.empty")
 get_p = _Absent("get", "references are read by ref[index], or numjet.ref.get")
 ragged_all_to_all_p = _Absent("ragged_all_to_all", "numjet.lax.ragged_all_to_all is made of others")
