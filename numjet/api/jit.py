@@ -46,7 +46,7 @@ from numjet.foundation.record import Fields
 from numjet.foundation.tree import PyTreeDef, tree_flatten, tree_leaves, tree_unflatten
 from numjet.foundation.util import function_name
 from numjet.runtime import dispatch, one_device
-from numjet.runtime.device import CPU, Device, choose, choose_for_mesh, devices, elsewhere, labels_in_use
+from numjet.runtime.device import CPU, Device, choose, devices, elsewhere, labels_in_use
 from numjet.transforms.dce import dce_jaxpr
 from numjet.transforms.simplify import simplify
 
@@ -459,12 +459,8 @@ class Jitted:
         if self.device is not None:
             self._check_mesh(traced.mesh)
             return choose(self._staying(call), self.name, self.device, names())
-        if self.shardings is None and traced.mesh is not NO_MESH:
-            of_structs = placement.devices_of_structs(call.leaves) if traced.mesh.is_abstract else None
-            found = of_structs or choose_for_mesh(values, self.name, traced.mesh, names())
-        else:
-            given = placement.devices_of_structs(call.leaves) if self.shardings is None else self.shardings.devices()
-            found = choose(values, self.name, given, names())
+        mesh = None if traced.mesh is NO_MESH else traced.mesh
+        found = placement.devices_of_call(self.shardings, mesh, call.leaves, values, self.name, names())
         return found if isinstance(found, Device) else self._distributed(found, traced, call, names)
 
     def _check_mesh(self, mesh: Any) -> None:
@@ -496,7 +492,8 @@ class Jitted:
         more = len(traced.jaxpr.outvars) - len(outs)
         if placements_in_use:
             outs = self._typed_results(traced, values, outs)
-        return placement.distribution_of(over, values, [*ins, *[None] * count], [*outs, *[None] * more], _mesh_in_use(traced))
+        return placement.distribution_of(over, values, [*ins, *[None] * count], [*outs, *[None] * more],
+                                         _mesh_in_use(traced) or over.mesh)
 
     def _typed_results(self, traced: Traced, values: Sequence[Any], outs: Sequence[Any]) -> list[Any]:
         """The shardings of results: those given, else those that their types say."""

@@ -26,6 +26,7 @@ from numjet.runtime.device import (
     default_device,
     devices as runtime_devices,
     local,
+    mesh_of_several,
     other_platforms,
 )
 
@@ -90,7 +91,8 @@ def _put(x: Any, device: Any, src: Any = None) -> Any:
         return x if device is None else sharding.put_traced(x, device, there)
     if device is None and isinstance(x, _native.Array):
         return x
-    array = dispatch.as_array(x, None, default_device() if device is None else device, explicit=True)
+    there = default_device() if device is None and mesh_of_several() is None else device
+    array = dispatch.as_array(x, None, there, explicit=True)
     if device is None:
         return array
     label = None if several or isinstance(given, Device) else placement.label("device_put", given)

@@ -47,6 +47,10 @@ def _constraint(x: Any, given: Any) -> Any:
     if not isinstance(x, Tracer):
         _check_stands_for(x, aval, sharding)
     shape = aval.shape
+    manual = set(current_mesh().manual_axes) & set(axes_of(sharding.spec)) if isinstance(sharding, NamedSharding) else ()
+    if manual and isinstance(x, Tracer):
+        raise ValueError(f"with_sharding_constraint: axes {sorted(map(str, manual))} of {sharding} are manual in the enclosing "
+                         "shard_map, where each device has its part already. Name its other axes only.")
     if isinstance(sharding, NamedSharding) and sharding.mesh.explicit_axes:
         if sharding.mesh.are_all_axes_explicit:
             return _asserted(x, aval, sharding)

@@ -166,7 +166,19 @@ def elsewhere() -> bool:
 
 def default_elsewhere() -> bool:
     """Whether results that no argument pins may be meant for another device than numjet's own CPU."""
-    return bool(config.platforms or config.platform_name or config.default_device)
+    return bool(config.platforms or config.platform_name or config.default_device) or mesh_of_several() is not None
+
+
+def mesh_of_several() -> Any:
+    """The mesh in use, if it is one of several devices: what no argument places is on all of them. Else None."""
+    found = config.numjet_mesh
+    return found if found is not None and not found.is_abstract and found.size > 1 else None
+
+
+def default_place() -> Device | Several:
+    """Where a computation runs that no argument pins: on the devices of the mesh in use, else on the default device."""
+    mesh = mesh_of_several()
+    return default_device() if mesh is None else devices_of_mesh(mesh)
 
 
 def on_host(x: Any) -> bool:
@@ -188,7 +200,7 @@ def choose(values: Iterable[Any], what: str, given: Any = None, names: Sequence[
         elif not _same_devices(found[1].device, x.device):
             raise _incompatible(what, found, (k, x), names)
     if found is None:
-        return given or default_device()
+        return given or default_place()
     if given is not None and not _same_devices(given, found[1].device):
         raise ValueError(f"Received incompatible devices for jitted computation. Got {_argument(what, found, names)} and a "
                          f"program that is to run on {_on(given)}. Move the argument with device_put, or leave the devices to "
@@ -196,7 +208,8 @@ def choose(values: Iterable[Any], what: str, given: Any = None, names: Sequence[
     placement = found[1].device
     if isinstance(placement, Device):
         return placement
-    return distribution.Several(distribution.devices_of(placement), getattr(given, "mesh", None))
+    mesh = getattr(given, "mesh", None) or getattr(placement, "mesh", None)
+    return distribution.Several(distribution.devices_of(placement), mesh)
 
 
 def choose_for_mesh(values: Iterable[Any], what: str, mesh: Any, names: Sequence[str] = ()) -> Device | Several:

@@ -19,7 +19,7 @@ from numjet.foundation import events, lazy_import
 from numjet.foundation.config import config
 from numjet.foundation.memo import Memo
 from numjet.runtime import backends, compiler_options, gc_guard as gc_guard, one_device, prologue, verification
-from numjet.runtime.device import CPU, Device, default_device
+from numjet.runtime.device import CPU, Device, default_device, mesh_of_several
 from numjet.runtime.settings import fast_paths_allowed
 
 if TYPE_CHECKING:
@@ -196,8 +196,9 @@ def as_array(x: Any, aval: ShapedArray | None = None, device: Device | Several |
     if hasattr(x, "__jax_array__"):
         return as_array(x.__jax_array__(), aval, device, explicit)
     tracing = current_trace() is not EVAL
+    everywhere = device is None and not tracing and mesh_of_several() is not None
     if device is None:
-        device = CPU if fast_paths_allowed() or tracing else default_device()
+        device = CPU if fast_paths_allowed() or tracing or everywhere else default_device()
     elif not isinstance(device, Device):
         device = CPU  # from which the program of several devices takes it
     natural = aval_of(x)
@@ -207,9 +208,16 @@ def as_array(x: Any, aval: ShapedArray | None = None, device: Device | Several |
     if device == CPU and isinstance(x, np.ndarray):
         if tracing and aval is natural:
             return snapshot(x)  # functions read the same constants over and over
-        return host_array(x, aval)
+        return _on_mesh(host_array(x, aval)) if everywhere else host_array(x, aval)
     value = np.array(x.val if isinstance(x, Literal) else x, dtype=aval.dtype, order="C", copy=True).reshape(aval.shape)
-    return _placed(value, aval, device, False)
+    made = _placed(value, aval, device, False)
+    return _on_mesh(made) if everywhere else made
+
+
+def _on_mesh(array: Any) -> Any:
+    """An array of the host on all devices of the mesh in use, if there are several."""
+    mesh = mesh_of_several()
+    return array if mesh is None else backends.load_partitioned().put(array, distribution.everywhere(mesh))
 
 
 def host_array(x: np.ndarray, aval: ShapedArray) -> Any:
@@ -221,6 +229,8 @@ def host_array(x: np.ndarray, aval: ShapedArray) -> Any:
 
 def owned_array(x: np.ndarray, aval: ShapedArray) -> Any:
     """An Array of a NumPy array that nobody else has, whose memory it takes over; on the default device."""
+    if mesh_of_several() is not None:
+        return _on_mesh(_placed(x, aval, CPU, False))
     return _placed(x, aval, CPU if fast_paths_allowed() else default_device(), False)
 
 

@@ -175,7 +175,7 @@ def test_shard_map():
 
 
 @pytest.mark.parametrize(("error", "text", "options"), [
-    (ValueError, "mesh passed to shard_map cannot be empty, and none is in use", {}),
+    (ValueError, "The context mesh cannot be empty", {}),
     (RuntimeError, "device 1 of a mesh .* has 1 device. .*jax_num_cpu_devices", {"mesh": EIGHT}),
     (ValueError, r"in_specs at \[0\]: .*rank at least 2", {"mesh": nj.make_mesh((1,), "x"), "in_specs": P("x", None)}),
     (ValueError, "out_specs at the result: .*z.* is not found", {"mesh": nj.make_mesh((1,), "x"), "out_specs": P("z")}),

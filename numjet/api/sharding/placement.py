@@ -13,7 +13,7 @@ from numjet.core.sharding.shardings import IndivisibleError, NamedSharding, Shar
 from numjet.foundation.record import Record
 from numjet.foundation.tree import PyTreeDef, keystr, tree_flatten_with_path, tree_leaves, tree_map, tree_unflatten
 from numjet.foundation.tree.prefix import flatten_axes
-from numjet.runtime.device import Device, devices as runtime_devices
+from numjet.runtime.device import Device, choose, choose_for_mesh, devices as runtime_devices, mesh_of_several
 
 
 def resolved(what: str, placement: Any) -> Any:
@@ -237,6 +237,25 @@ def devices_of_structs(leaves: Sequence[Any]) -> Several | None:
         if isinstance(sharding, Sharding) and sharding.num_devices > 1:
             return Several(devices_of(sharding))
     return None
+
+
+def devices_of_call(named: Shardings | None, mesh: Any, leaves: Sequence[Any], values: Sequence[Any], what: str,
+                    names: Sequence[str]) -> Several | Device:
+    """The devices of a jitted call: those that its shardings or operations (mesh) name, structs are on, or values. ValueError
+    where they differ, from each other or from those of the mesh in use."""
+    if named is None and mesh is not None:
+        found = (devices_of_structs(leaves) if mesh.is_abstract else None) or choose_for_mesh(values, what, mesh, names)
+    else:
+        found = choose(values, what, devices_of_structs(leaves) if named is None else named.devices(), names)
+    around = mesh_of_several()
+    if around is not None and {*devices_of(found)} != {*around.devices.flat}:
+        k, at = next(((k, x.device) for k, x in enumerate(values) if type(x) is _native.Array and x.committed), (-1, found))
+        who = f"argument {names[k]} of {what}" if 0 <= k < len(names) else f"shardings of {what}"
+        raise ValueError(f"Received incompatible devices for jitted computation. Got {who} with device ids "
+                         f"{[d.id for d in devices_of(at)]} and jit's context mesh with device ids "
+                         f"{[d.id for d in around.devices.flat]}. Call it outside of `with jax.set_mesh(mesh):`, or move the "
+                         "arguments with device_put.")
+    return found
 
 
 def distribution_of(over: Several, leaves: Sequence[Any], ins: Sequence[Any], outs: Sequence[Any], mesh: Any) -> Distribution:

@@ -105,8 +105,8 @@ def _checked_mesh(name: str, mesh: Any) -> Mesh | AbstractMesh:
         raise TypeError(f"shard_map requires a `jax.sharding.Mesh` or a `jax.sharding.AbstractMesh` instance for its mesh, got "
                         f"{mesh!r} for {name}")
     if mesh.empty:
-        raise ValueError(f"shard_map of {name}: The mesh passed to shard_map cannot be empty, and none is in use: pass mesh=, "
-                         "or call it in `with jax.set_mesh(mesh):`")
+        raise ValueError(f"shard_map of {name}: The mesh passed to shard_map cannot be empty. The context mesh cannot be empty "
+                         "where none is passed: pass mesh=, or call it in `with jax.set_mesh(mesh):`")
     return mesh
 
 
@@ -233,8 +233,8 @@ class _Call:
             self._check_type(aval, spec)
             if len(spec) > aval.ndim:
                 hint = "" if aval.ndim else " For a scalar, consider using an in_specs entry of `P()`."
-                raise ValueError(f"{self._of} was given argument arrays with lower rank than their in_specs: {at} has rank "
-                                 f"{aval.ndim}, and its specification {spec} has length {len(spec)}.{hint}")
+                raise ValueError(f"{self._of} was given argument arrays with lower rank than their in_specs: {at}, which has "
+                                 f"rank {aval.ndim}, has the specification {spec} of length {len(spec)}.{hint}")
             for d, part in enumerate(spec):
                 count = prod(self.mesh.shape[axis] for axis in parts_of(part))
                 if aval.shape[d] % count:

@@ -251,7 +251,7 @@ def _batch(size: int, args: Sequence[Any], dims: Sequence[int | None], *, jaxpr:
     call, batched = _Call(params), tuple(d is not None for d in dims)
     along = tuple(a for a in spmd_axes_of(axis_name) if a in call.axes)
     if along:
-        size, axis_name = _divided_batch(call, size, along, in_specs), BatchAxis(batch_name(axis_name), along, True)
+        size, axis_name = _divided_batch(call, size, along, in_specs, out_specs), BatchAxis(batch_name(axis_name), along, True)
     with call.inside():
         made = batch_program(jaxpr, size, batched, False, axis_name)
     before = lambda spec, flag: PartitionSpec(along, *spec) if flag else spec
@@ -260,12 +260,14 @@ def _batch(size: int, args: Sequence[Any], dims: Sequence[int | None], *, jaxpr:
     return outs, [0 if f else None for f in made.flags]
 
 
-def _divided_batch(call: _Call, size: int, along: tuple[Any, ...], in_specs: Specs) -> int:
-    """The size of each device's part of a batch that vmap divides along axes. ValueError where these divide arguments, too, or
-    cannot divide the batch evenly."""
-    if any(set(along) & set(axes_of(s)) for s in in_specs):
-        raise ValueError(f"vmap spmd_axis_name cannot appear in shard_map in_specs: {along} divides the batch, and an argument "
-                         f"by in_specs {in_specs}")
+def _divided_batch(call: _Call, size: int, along: tuple[Any, ...], in_specs: Specs, out_specs: Specs) -> int:
+    """The size of each device's part of a batch that vmap divides along axes. ValueError where these divide arguments or
+    results, too, or cannot divide the batch evenly."""
+    for side, what, specs in (("in_specs", "an argument", in_specs), ("out_specs", "a result", out_specs)):
+        if any(set(along) & set(axes_of(s)) for s in specs):
+            raise ValueError(f"vmap spmd_axis_name cannot appear in shard_map {side}: {along} divides the batch, and {what} by "
+                             f"{side} {specs}. Values that derivatives keep are divided along all axes: take derivatives of "
+                             "vmap, not vmap of derivatives.")
     count = prod(call.mesh.shape[a] for a in along)
     if size % count:
         raise ValueError(f"vmap spmd_axis_name {along} divides the batch of a shard_map into {count} parts, which cannot be "

@@ -4,6 +4,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+from numjet.core.sharding.partition_spec import PartitionSpec
 from numjet.core.sharding.shardings import NamedSharding, Sharding
 from numjet.foundation.record import Record
 
@@ -51,6 +52,12 @@ def canonical(sharding: Sharding) -> Any:
     """What arrays of a sharding have as their device: for one device that device, else one object for all equal shardings."""
     devices = _assignment(sharding)
     return devices[0] if len(devices) == 1 else sharding
+
+
+@functools.lru_cache(maxsize=1024)
+def everywhere(mesh: Any) -> NamedSharding:
+    """The sharding of arrays that all devices of a mesh have."""
+    return NamedSharding(mesh, PartitionSpec())
 
 
 def mesh_of(shardings: Any) -> Any:

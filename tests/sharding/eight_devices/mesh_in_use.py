@@ -1,0 +1,50 @@
+"""A mesh of several devices in use: what no argument places is on all of them."""
+import numpy as np
+import pytest
+
+import numjet as nj
+import numjet.numpy as jnp
+from numjet.sharding import Mesh, NamedSharding as NS, PartitionSpec as P
+
+D = np.array(nj.devices())
+M = Mesh(D.reshape(4, 2), ("x", "y"))
+W = np.arange(8, dtype=np.float32)
+
+
+@pytest.mark.parametrize("make", [
+    lambda: jnp.arange(3), lambda: jnp.ones(2), lambda: jnp.asarray(W), lambda: jnp.array([1.0, 2.0]), lambda: jnp.float32(3),
+    lambda: nj.device_put(W), lambda: nj.random.key(0), lambda: nj.random.normal(nj.random.key(0), (4,)),
+    lambda: nj.jit(lambda: jnp.ones(3))(), lambda: nj.jit(lambda x: x + 1)(W), lambda: nj.vmap(jnp.sin)(W),
+    lambda: nj.grad(lambda x: (x ** 2).sum())(W), lambda: nj.lax.scan(lambda c, x: (c + x, c), 0.0, W)[1]])
+def test_new_arrays_and_results_are_on_all_devices(make):
+    before = make()
+    with nj.set_mesh(M):
+        made = make()
+    assert made.sharding == NS(M, P()) and made.committed and before.devices() == {D[0]} and not before.committed
+    assert (jnp.asarray(nj.random.key_data(made) if jnp.issubdtype(made.dtype, nj.dtypes.prng_key) else made).shape
+            == (nj.random.key_data(before) if jnp.issubdtype(before.dtype, nj.dtypes.prng_key) else before).shape)
+
+
+def test_values_and_divided_operands_are_as_without_it():
+    x, there = jnp.asarray(W), nj.device_put(W, NS(M, P("x")))
+    with nj.set_mesh(M):
+        assert jnp.sum(x).tolist() == 28 and (jnp.sin(x) == jnp.sin(W)).all()
+        assert (there + x).sharding.spec == P("x") and (there + W == 2 * W).all()
+    assert jnp.sin(x).devices() == {D[0]}, "as soon as it is not in use"
+
+
+@pytest.mark.parametrize("place", [D[0], D[3], NS(Mesh(D[:4], ("x",)), P("x"))])
+def test_jitted_calls_on_other_devices_are_refused(place):
+    x = nj.device_put(W, place)
+    with nj.set_mesh(M), pytest.raises(ValueError, match=r"argument a of f with device ids .* and jit's context mesh"):
+        @nj.jit
+        def f(a):
+            return a
+        f(x)
+    with nj.set_mesh(M), pytest.raises(ValueError, match="context mesh"):
+        nj.jit(lambda a: a, out_shardings=NS(Mesh(D[:2], ("x",)), P()))(W)
+
+
+def test_a_mesh_of_one_device_changes_no_device():
+    with nj.set_mesh(Mesh(D[:1], ("x",))):
+        assert jnp.ones(2).devices() == {D[0]} and nj.jit(lambda x: x + 1)(nj.device_put(W, D[2])).devices() == {D[2]}
