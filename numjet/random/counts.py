@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from numjet.control.loops.scan import scan
-from numjet.control.loops.while_loop import while_loop
 from numjet.foundation import dtypes
 from numjet.lax.elementwise import arithmetic, compare, convert, special, transcendental
 from numjet.lax.indexing.gather import index_take
@@ -50,7 +49,7 @@ def _rejection(pair: Words, wanted: Any, dtype: np.dtype, propose: Callable[[Any
         return rest, compare.select(accepted, value, out), done | accepted
 
     start = (pair, create.full(shape, dtype.type(-1)), broadcast_to(~samplers.anywhere(wanted), shape))
-    return while_loop(lambda s: samplers.anywhere(~s[2]), draw, start)[1]
+    return samplers.draw_while(lambda s: samplers.anywhere(~s[2]), draw, start)[1]
 
 
 # -------------------------------------------------------------------------------------------- Poisson
@@ -64,7 +63,7 @@ def _poisson_counting(pair: Words, lam: Any) -> Any:
         return rest, count, product + _log(samplers.unit(here, lam.shape, lam.dtype))
 
     zero = create.full_like(lam, 0)
-    return while_loop(lambda s: samplers.anywhere(s[2] > -lam), draw, (pair, zero, zero))[1] - 1
+    return samplers.draw_while(lambda s: samplers.anywhere(s[2] > -lam), draw, (pair, zero, zero), lam)[1] - 1
 
 
 def _poisson_rejection(pair: Words, lam: Any, wanted: Any) -> Any:
@@ -140,7 +139,7 @@ def _binomial_counting(pair: Words, n: Any, p: Any) -> Any:
         return rest, count, waited + arithmetic.ceil(_log(samplers.unit(here, n.shape, n.dtype)) / log_q)
 
     zero = create.full_like(n, 0)
-    return while_loop(lambda s: samplers.anywhere(s[2] <= n), draw, (pair, zero, zero))[1] - 1
+    return samplers.draw_while(lambda s: samplers.anywhere(s[2] <= n), draw, (pair, zero, zero), n, p)[1] - 1
 
 
 def _binomial_rejection(pair: Words, n: Any, p: Any, wanted: Any) -> Any:

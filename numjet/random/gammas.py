@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from numjet.control.custom.custom_jvp import custom_jvp
-from numjet.control.loops.while_loop import while_loop
 from numjet.foundation import dtypes, tree
 from numjet.lax.elementwise import arithmetic, bits, compare, convert, special, transcendental
 from numjet.lax.reduction.reduce import reduce_max, reduce_sum
@@ -47,7 +46,7 @@ def _positive_cube_root(pair: Words, c: Any, drawn: np.dtype) -> tuple[Any, Any]
         return _keep(v <= 0, (rest, fresh, 1 + fresh * c), state)
 
     start = (pair, create.full(target, dtype.type(0)), create.full(target, dtype.type(-1)))
-    return while_loop(lambda s: samplers.anywhere(s[2] <= 0), draw, start)[1:]
+    return samplers.draw_while(lambda s: samplers.anywhere(s[2] <= 0), draw, start, c)[1:]
 
 
 def _squeeze(pair: Words, d: Any, drawn: np.dtype) -> Any:
@@ -64,7 +63,7 @@ def _squeeze(pair: Words, d: Any, drawn: np.dtype) -> Any:
         return _keep(refused, (rest, again, v), state)
 
     start = (pair, create.full(target, np.bool_(True)), create.full(target, dtype.type(1)))
-    return while_loop(lambda s: samplers.anywhere(s[1]), draw, start)[2]
+    return samplers.draw_while(lambda s: samplers.anywhere(s[1]), draw, start, d)[2]
 
 
 def _raw(pair: Words, a: Any, log: bool, drawn: np.dtype) -> Any:

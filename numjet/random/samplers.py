@@ -5,13 +5,17 @@ Every function takes a pair of words and the shape and dtype of the result. Word
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from numjet.foundation import dtypes
+from numjet.control.loops.while_loop import while_loop
+from numjet.core.trace import aval_of
+from numjet.foundation import dtypes, tree
 from numjet.lax.elementwise import compare, convert, special, transcendental
 from numjet.lax.reduction.reduce import reduce_or
+from numjet.lax.shape import create
 from numjet.numpy.core.promotion import broadcast_to
 from numjet.random.key_bits import Shape, Words, float_bits, random_bits, unit_interval
 
@@ -19,6 +23,15 @@ from numjet.random.key_bits import Shape, Words, float_bits, random_bits, unit_i
 def anywhere(mask: Any) -> Any:
     """Whether a mask holds for one element at least: the condition of rejection loops."""
     return reduce_or(mask, range(mask.ndim))
+
+
+def draw_while(again: Callable[[Any], Any], draw: Callable[[Any], Any], start: Any, *given: Any) -> Any:
+    """The state of a rejection loop at its end. Inside of shard_map, all of it varies over the axes over which the key, or what
+    `draw` reads (given), varies: loops carry values of the same types."""
+    leaves, structure = tree.tree_flatten(start)
+    for other in (*leaves, *given):
+        leaves = [create.varying_like(x, aval_of(other)) for x in leaves]
+    return while_loop(again, draw, tree.tree_unflatten(structure, leaves))
 
 
 def unit(pair: Words, target: Shape, dtype: np.dtype) -> Any:

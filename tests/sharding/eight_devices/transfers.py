@@ -97,6 +97,15 @@ def test_new_arrays_are_divided_as_structs_say_and_as_arrays_of_their_shape():
     assert jnp.zeros_like(put("x"), shape=(3,)).shape == (3,)
 
 
+@pytest.mark.parametrize("draw", [
+    lambda k: nj.random.gamma(k, 2.0), lambda k: nj.random.beta(k, 1.0, 2.0), lambda k: nj.random.poisson(k, 30.0),
+    lambda k: nj.random.poisson(k, 2.0), lambda k: nj.random.binomial(k, 40.0, 0.4), lambda k: nj.random.binomial(k, 4.0, 0.4)])
+def test_samples_of_rejection_loops_are_drawn_inside_of_shard_map(draw):
+    keys = nj.random.split(nj.random.key(0), 4)
+    parts = nj.shard_map(nj.vmap(draw), mesh=FIRST, in_specs=P("x"), out_specs=P("x"))
+    np.testing.assert_allclose(parts(keys), nj.vmap(draw)(keys), rtol=1e-5)
+
+
 def test_errors_name_arguments_as_functions_do():
     with pytest.raises(ValueError, match=r"argument x\[0\] of .* and argument x\[1\] of"):
         nj.jit(lambda *x: x)(nj.device_put(W, D[0]), nj.device_put(W, D[1]))
