@@ -140,3 +140,11 @@ def test_colour_of_programs_is_refused():
     with pytest.raises(ValueError, match="jax_pprint_use_color: not supported, it can only be False"):
         nj.config.update("jax_pprint_use_color", True)
     nj.config.update("jax_pprint_use_color", False)
+
+
+@pytest.mark.parametrize("make", [jnp.ones, jnp.zeros, jnp.empty, lambda shape: jnp.full(shape, 2.0)])
+def test_arrays_of_one_number_transfer_it(make):
+    with nj.transfer_guard("disallow"), pytest.raises(nj.errors.JaxRuntimeError, match="Disallowed host-to-device transfer"):
+        make(3)
+    with nj.transfer_guard("disallow"):
+        assert nj.jit(lambda: make(3))().shape == (3,)

@@ -42,14 +42,18 @@ class HostFunction:
     def __call__(self, *operands: np.ndarray) -> list[np.ndarray]:
         try:
             with set_trace(EVAL):
-                args, kwargs = self._arguments(operands)
-                return self.accept(self.fun(*args, **kwargs))
+                return self.accept(self.evaluate(operands))
         except JaxRuntimeError:
             raise
         except Exception as error:
             events.log_error(f"jax.{self.kind.replace('debug.', 'debug_')} failed", error)
             text = f"{type(error).__name__}: {error}"
             raise JaxRuntimeError(f"{self.kind} of {self.where()} failed: {text}") from error
+
+    def evaluate(self, operands: Sequence[np.ndarray]) -> Any:
+        """What the user's function returns."""
+        args, kwargs = self._arguments(operands)
+        return self.fun(*args, **kwargs)
 
     def accept(self, result: Any) -> list[np.ndarray]:
         """The results as NumPy arrays; JaxRuntimeError when they are not of the promised types."""

@@ -8,6 +8,7 @@ import numpy as np
 
 from numjet import _native
 from numjet.api.jit_when_eager import jit_when_eager
+from numjet.core import transfers
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import Literal
 from numjet.core.trace import EVAL, Tracer, aval_of, current_trace
@@ -52,11 +53,18 @@ def _filled(name: str, shape: Any, value: Any, dtype: Any, device: Any, out_shar
                         f"when you meant `jax.numpy.{name}(({shape}, {dtype}))`?")
     wanted = dtypes.check_user_dtype(float if dtype is None else dtype, name)
     target = _shape_of(name, shape)
+    _check_transfer(ShapedArray((), wanted))
     if wanted in _NUMBERS and _by_numpy():
         filled = _repeated(target, np.asarray(value).astype(wanted)[()], wanted, False)
     else:
         filled = create.full(target, np.asarray(value).astype(wanted)[()])
     return to_device(name, filled, device, out_sharding)
+
+
+def _check_transfer(number: ShapedArray) -> None:
+    """Asks the transfer guards about the number in a new array."""
+    if current_trace() is EVAL:
+        transfers.check_number(number, CPU)
 
 
 def _by_numpy() -> bool:
@@ -116,6 +124,8 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None, 
 
 
 def _spread(name: str, value: Any, target: tuple[int, ...]) -> Any:
+    if type(value) is Literal:
+        _check_transfer(value.aval)
     if type(value) is Literal and value.aval.dtype in _NUMBERS and _by_numpy():
         return _repeated(target, value.val, value.aval.dtype, value.aval.weak_type)
     if value.aval.shape == target:
