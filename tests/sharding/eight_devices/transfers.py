@@ -98,8 +98,7 @@ def test_new_arrays_are_divided_as_structs_say_and_as_arrays_of_their_shape():
 
 
 @pytest.mark.parametrize("draw", [
-    lambda k: nj.random.gamma(k, 2.0), lambda k: nj.random.beta(k, 1.0, 2.0), lambda k: nj.random.poisson(k, 30.0),
-    lambda k: nj.random.poisson(k, 2.0), lambda k: nj.random.binomial(k, 40.0, 0.4), lambda k: nj.random.binomial(k, 4.0, 0.4)])
+    lambda k: nj.random.gamma(k, 2.0), lambda k: nj.random.poisson(k, 30.0), lambda k: nj.random.binomial(k, 4.0, 0.4)])
 def test_samples_of_rejection_loops_are_drawn_inside_of_shard_map(draw):
     keys = nj.random.split(nj.random.key(0), 4)
     parts = nj.shard_map(nj.vmap(draw), mesh=FIRST, in_specs=P("x"), out_specs=P("x"))
