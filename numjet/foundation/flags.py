@@ -112,7 +112,7 @@ def one_of(*choices: str) -> Callable[[Any], str]:
     def parse(value: Any) -> str:
         if value in choices:
             return value
-        raise ValueError(f"expected one of {list(choices)}, got {value!r} of type {type(value).__name__}")
+        raise ValueError(f"new enum value must be in {list(choices)}, got {value!r} of type {type(value).__name__}")
 
     return parse
 

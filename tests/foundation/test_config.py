@@ -324,7 +324,7 @@ def test_a_program_of_abseil_sets_flags_before_it_runs():
 def test_a_value_on_the_command_line_that_a_flag_does_not_accept():
     program = "from numjet.foundation.config import config; config.parse_flags_with_absl()"
     done = subprocess.run([sys.executable, "-c", program, "--jax_numpy_rank_promotion=maybe"], capture_output=True, text=True)
-    assert "ValueError: flag jax_numpy_rank_promotion: expected one of ['allow', 'warn', 'raise']" in done.stderr
+    assert "ValueError: flag jax_numpy_rank_promotion: new enum value must be in ['allow', 'warn', 'raise']" in done.stderr
 
 
 def test_the_environment_is_read_again_on_demand(monkeypatch):
