@@ -11,36 +11,28 @@ from __future__ import annotations
 
 import functools
 import math
-import opcode
 import struct
 import sys
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from numjet import _native
-from numjet.api import pure_names
-from numjet.core.op import overridden
-from numjet.core.trace import Tracer
+from numjet.api import library_state, pure_names
+from numjet.api.bytecode import codes, facts
+from numjet.core.trace import EVAL, current_trace
 from numjet.foundation import disk_cache, dtypes, source
 from numjet.foundation.lazy_import import Facade, own_names
 from numjet.foundation.tree import Partial
 
 _MOST_ITEMS = 5000         # functions, values and constants: more would take longer to read than to trace
 _MOST_BYTES = 1 << 22      # of arrays
-_OPS = opcode.opmap
-_LOAD_GLOBAL, _STORE_DEREF, _EXTENDED = _OPS["LOAD_GLOBAL"], _OPS["STORE_DEREF"], _OPS["EXTENDED_ARG"]
-_ATTRIBUTES = {_OPS[name]: shift for name, shift in (("LOAD_ATTR", int(sys.version_info >= (3, 12))), ("LOAD_METHOD", 0))
-               if name in _OPS}
-# Why code is refused that holds one of these instructions. Others that are not listed are refused without a reason.
-_REFUSED = {_OPS[name]: why for name, why in (
-    ("STORE_GLOBAL", "writes a global variable"), ("DELETE_GLOBAL", "deletes a global variable"),
-    ("IMPORT_NAME", "imports a module"), ("LOAD_BUILD_CLASS", "defines a class"),
-    ("STORE_ATTR", "writes an attribute"), ("DELETE_ATTR", "deletes an attribute")) if name in _OPS}
+_SINGLE = frozenset((type(None), bool, type(Ellipsis), type(NotImplemented)))   # of each value there is one object
 _NUMBERS = frozenset((type(None), bool, int, float, complex, str, bytes, type(Ellipsis), type(NotImplemented)))
-_OWN_ATTRIBUTES = frozenset(("__wrapped__", "__signature__", "_jit_options", "trace", "lower", "eval_shape", "clear_cache"))
+_OWN_ATTRIBUTES = frozenset(("__wrapped__", "__signature__", "_jit_options", "_jit_state", "trace", "lower", "eval_shape",
+                             "clear_cache"))
 _BUILTINS = sys.modules["builtins"]
 
 
@@ -48,36 +40,40 @@ class Unproven(Exception):
     """Why nothing says that a function is the same as before."""
 
 
-def fingerprint(fun: Any, *values: Any) -> str:
-    """Text for a function and values that shape its program. Raises Unproven."""
-    if overridden:
-        raise Unproven("a user's rule stands in place of one of numjet's")
-    reader = _Reader()
-    reader.add(sorted(np.geterr().items()), sorted(np.get_printoptions().items(), key=str))
+def fingerprint(fun: Any, *values: Any, traces: Iterable[Any] = (), is_first: bool = True) -> str:
+    """Text for a function and values that shape its program. traces: those that were made of the function before. is_first:
+    look at the libraries, too, which no trace of a proven function changes. Raises Unproven."""
+    if is_first and current_trace() is EVAL and (changed := library_state.changed()) is not None:
+        raise Unproven(changed)
     try:
-        _check_methods()
-        reader.value(fun, "the function")
-        for value in values:
-            reader.value(value, "a static argument")
+        reader = _Reader({})
+        reader.check_traces(fun, "the function", traces)
+        return reader.text(fun, values)
     except RecursionError:
         raise Unproven("it holds values in values in values, too deep to be looked at") from None
-    return "\n".join(reader.parts)
 
 
-def _check_methods() -> None:
-    """Refuses arrays to which somebody gave methods."""
-    for kind in (_native.Array, Tracer):
-        for name, value in vars(kind).items():
-            if type(value) is types.FunctionType and not source.is_own(value.__code__):
-                raise Unproven(f"somebody replaced the method {name} of arrays")
+def digest(text: str) -> str:
+    """A short name of a fingerprint."""
+    return str(disk_cache.blake2.blake2b(text.encode(), digest_size=24).hexdigest())
 
 
 class _Reader:
-    def __init__(self) -> None:
+    def __init__(self, digests: dict[Any, str | None]) -> None:
         self.parts: list[str] = []
         self.seen: dict[int, int] = {}
         self.alive: list[Any] = []   # what `seen` knows by identity
+        self.owners: dict[int, int] = {}   # of memory
         self.bytes = 0
+        self.digests = digests   # of jitted functions; None while one is made
+
+    def text(self, fun: Any, values: Iterable[Any]) -> str:
+        """The fingerprint."""
+        self.parts.extend(library_state.settings())
+        self.value(fun, "the function")
+        for value in values:
+            self.value(value, "a static argument")
+        return "\n".join(self.parts)
 
     def add(self, *parts: Any) -> None:
         if len(self.parts) > _MOST_ITEMS:
@@ -98,14 +94,17 @@ class _Reader:
     def value(self, x: Any, where: str) -> None:
         """Writes a value down, or what it stands for."""
         kind = type(x)
-        if kind in _NUMBERS:
+        if kind in _SINGLE:
             self.add(_constant(x))
+        elif kind in _NUMBERS:
+            if not self.known(x):
+                self.add(_constant(x))
         elif kind is tuple:
+            if self.known(x):
+                return
             self.add("tuple", len(x))
             for k, item in enumerate(x):
                 self.value(item, f"{where}[{k}]")
-        elif kind is frozenset:
-            self.add("frozenset", sorted(map(_constant, x)))
         elif kind is slice:
             self.value((x.start, x.stop, x.step), where)
         elif kind is np.ndarray or kind is _native.Array or isinstance(x, np.generic):
@@ -128,28 +127,40 @@ class _Reader:
             value, more = np.asarray(x), type(x).__name__
             if isinstance(x, np.generic) and type(x) is not value.dtype.type:
                 raise Unproven(f"{where} is of a class derived from NumPy's numbers")
-            layout = value.strides, value.flags.writeable
+            layout = value.strides, value.flags.num, *self.place(value)
         if not dtypes.is_array_dtype(value.dtype):
             raise Unproven(f"{where} is an array of {value.dtype}")
         self.bytes += value.nbytes
         if self.bytes > _MOST_BYTES:
             raise Unproven(f"{where} is a large array")
-        digest = disk_cache.blake2.blake2b(np.ascontiguousarray(value).tobytes(), digest_size=24)
+        content = disk_cache.blake2.blake2b(np.ascontiguousarray(value).tobytes(), digest_size=24)
         self.dtype(value.dtype, where)
-        self.add("array", value.shape, *layout, more, digest.hexdigest())
+        self.add("array", value.shape, *layout, more, content.hexdigest())
+
+    def place(self, x: np.ndarray) -> tuple[int, int]:
+        """Whose memory an array is part of, and where it begins there: writes into one array show in others of that memory."""
+        owner: Any = x
+        while type(owner) is np.ndarray and owner.base is not None:
+            owner = owner.base
+        address = x.__array_interface__["data"][0]
+        if id(owner) not in self.owners:
+            self.owners[id(owner)] = address
+            self.alive.append(owner)
+        return list(self.owners).index(id(owner)), address - self.owners[id(owner)]
 
     def dtype(self, x: np.dtype, where: str) -> None:
         if x.metadata is not None or (x.isbuiltin != 1 and not (x.isbuiltin == 0 and x.byteorder in "<>") and x.isbuiltin != 2):
             raise Unproven(f"{where} is a dtype with fields or data of its own")
         if not dtypes.is_array_dtype(x) and x.isbuiltin != 1:
             raise Unproven(f"{where} is a dtype of another library")
-        self.add("dtype", x.name, x.str)
+        self.add("dtype", x.str, x.char, x.name if x.isbuiltin == 2 else "")
 
     def callable(self, x: Any, where: str) -> None:
         kind = type(x)
         if kind is types.FunctionType:
             self.function(x, where)
         elif kind is _native.EagerFunction:
+            self.check_plain(x, where)
             self.callable(x.__wrapped__, where)
         elif kind is _native.JitFunction:
             if not self.known(x):
@@ -163,7 +174,7 @@ class _Reader:
             self.numpy(x, "numpy" if isinstance(x, np.ufunc) else x.__module__, where)
         elif isinstance(x, type):
             self.type(x, where)
-        elif _top(kind) == "numjet":
+        elif _top(kind) == "numjet" and _resolved(kind.__module__, kind.__qualname__) is kind:
             self.own_object(x, where)
         else:
             raise Unproven(f"{where} is of type {kind.__qualname__}, which may change")
@@ -180,14 +191,15 @@ class _Reader:
 
     # -- what has a name in a library
     def builtin(self, x: Any, where: str) -> None:
-        owner = x.__self__
-        if owner is _native:
+        owner: Any = x.__self__
+        if owner is _native and hasattr(_native, x.__name__):
             self.add("native", x.__name__)
         elif owner is _BUILTINS:
             if x.__name__ not in pure_names.BUILTINS:
                 raise Unproven(f"{where} calls {x.__name__}")
             self.add("builtin", x.__name__)
-        elif isinstance(owner, types.ModuleType) and owner.__name__ in pure_names.MODULES:
+        elif isinstance(owner, types.ModuleType) and owner.__name__ in pure_names.MODULES \
+                and x.__name__ not in pure_names.MODULES_EXCEPT:
             self.add("function", owner.__name__, x.__name__)
         elif isinstance(owner, types.ModuleType) and owner.__name__.startswith("numpy."):
             self.numpy(x, x.__module__, where)
@@ -201,7 +213,13 @@ class _Reader:
             raise Unproven(f"{where} is not what NumPy has under the name {name}")
         if not isinstance(x, np.ufunc) and name not in pure_names.NUMPY.get(str(module), ()):
             raise Unproven(f"{where} is a function of which nothing is known")
+        if not isinstance(x, np.ufunc | type):
+            self.check_plain(x, where)
         self.add("numpy", module, name)
+
+    def check_plain(self, x: Any, where: str) -> None:
+        if not library_state.is_plain(x):
+            raise Unproven(f"{where} is a function to which somebody gave attributes")
 
     def type(self, x: type, where: str) -> None:
         top, name = _top(x), x.__name__
@@ -219,14 +237,15 @@ class _Reader:
                 pass
             elif name not in pure_names.NUMPY.get(x.__module__, ()):
                 raise Unproven(f"{where} is a class of which nothing is known")
-        elif top not in ("numjet", "ml_dtypes") and x.__module__ not in pure_names.MODULES:
+        elif top not in ("numjet", "ml_dtypes") and (x.__module__ not in pure_names.MODULES
+                                                     or name in pure_names.MODULES_EXCEPT):
             raise Unproven(f"{where} is a class of another library or program")
         self.add("class", x.__module__, x.__qualname__)
 
     def own_object(self, x: Any, where: str) -> None:
         """An object that numjet made and named, such as the ufunc `jnp.add` or the operation `lax.add_p`, or one that holds
         numbers only, such as `jnp.r_`."""
-        if hasattr(x, "__dict__") and all(type(value) in _NUMBERS for value in vars(x).values()) and not _slots(type(x)):
+        if hasattr(x, "__dict__") and all(type(value) in _NUMBERS for value in vars(x).values()) and not _holds_more(type(x)):
             self.add("own", type(x).__module__, type(x).__qualname__)
             for attribute, value in vars(x).items():
                 self.add(attribute, _constant(value))
@@ -249,12 +268,31 @@ class _Reader:
         for name, option in sorted(x._jit_options.items()):
             self.add(name)
             self.value(option if not isinstance(option, list) else tuple(option), f"an option of {where}")
+        state = getattr(x, "_jit_state", None)
+        if state is not None:
+            self.check_traces(state.fun, where, state.traces.values())
         self.value(x.__wrapped__, where)
+
+    def check_traces(self, fun: Any, where: str, traces: Iterable[Any]) -> None:
+        """Refuses a function of which there are traces that may differ from what tracing it now would give: they are used
+        again for arguments of their types."""
+        for traced in traces:
+            static = () if traced.described is None else traced.described.static
+            if traced.proof is None or traced.proof != self.proof(fun, tuple(value for _, value in static), traced.proof):
+                raise Unproven(f"{where} was traced before, and nothing proves that it is the same now")
+
+    def proof(self, fun: Any, static: tuple[Any, ...], within: str) -> str:
+        """The digest of a function's fingerprint; `within` while it is made."""
+        key = id(fun), tuple(map(id, static))
+        if key not in self.digests:
+            self.digests[key] = None
+            self.digests[key] = digest(_Reader(self.digests).text(fun, static))
+        return self.digests[key] or within
 
     def function(self, f: Any, where: str) -> None:
         if self.known(f):
             return
-        if source.is_own(f.__code__):
+        if source.is_own(f.__code__) and _is_vars(f.__globals__.get("__name__"), f.__globals__):
             self.own_function(f, where)
             return
         library = f.__globals__.get("__name__")
@@ -273,12 +311,15 @@ class _Reader:
         self.add("function", repr(f.__name__))
         self.code(f.__code__, where)
         self.captured(f, where)
-        for inner in _codes(f.__code__):
+        for inner in codes(f.__code__):
             self.globals(inner, f)
+        for inner in codes(f.__code__):
+            self.attributes(facts(inner).attributes, where)
 
     def own_function(self, f: Any, where: str) -> None:
         """A function of numjet's: by its name, where it is what its module has under that name; else with what it captured."""
         module, name, code = str(f.__module__), f.__qualname__, f.__code__
+        self.check_plain(f, where)
         if f.__name__ in pure_names.OWN_EXCEPT:
             raise Unproven(f"{where} tells of what may differ in another process")
         numbers = [_constant(default) for default in f.__defaults__ or () if type(default) in _NUMBERS]
@@ -321,21 +362,20 @@ class _Reader:
 
     def check(self, code: types.CodeType, where: str) -> None:
         """Refuses code that does more than compute, or sees what a fingerprint does not hold."""
-        if hidden := pure_names.OWN_EXCEPT.intersection(code.co_names):
-            raise Unproven(f"{where} reads '{min(hidden)}', which may differ in another process")
-        for unknown in set(code.co_code[::2]) - pure_names.INSTRUCTIONS:
-            raise Unproven(f"{where} {_REFUSED.get(unknown, f'holds the instruction {opcode.opname[unknown]}')}")
-        if any(name in code.co_freevars for name in _stored(code)):
-            raise Unproven(f"{where} writes a variable of the function around it")
-        for name in _attributes_read(code):
-            special = name.startswith("__") and name.endswith("__")
-            if name in pure_names.REVEALING or (special and name not in pure_names.SPECIAL):
-                raise Unproven(f"{where} reads '{name}', which shows what may change")
+        refused = facts(code).refused
+        if refused is not None:
+            raise Unproven(f"{where} {refused}")
+
+    def attributes(self, names: Iterable[str], where: str) -> None:
+        """Refuses attributes of which nothing is known."""
+        for name in names:
+            if name not in pure_names.ATTRIBUTES and name not in pure_names.SPECIAL:
+                raise Unproven(f"{where} reads the attribute '{name}', which may show what changes")
 
     def globals(self, code: types.CodeType, f: Any) -> None:
         """The globals that a code object reads, and what it reads of modules among them."""
         scope, builtins = f.__globals__, f.__builtins__
-        for name, attributes in sorted(_globals_read(code)):
+        for name, attributes in facts(code).globals:
             where = f"'{name}', which '{code.co_name}' reads,"
             self.add("global", repr(name), attributes)
             found = scope.get(name, builtins.get(name, _ABSENT))
@@ -343,6 +383,7 @@ class _Reader:
                 self.module(found, attributes, where)
             elif found is not _ABSENT:
                 self.value(found, where)
+                self.attributes(attributes, where)
 
     # -- modules
     def module(self, module: types.ModuleType, attributes: tuple[str, ...], where: str) -> None:
@@ -361,6 +402,8 @@ class _Reader:
             found = getattr(module, first, _ABSENT)   # which may import it
         else:
             found = own_names(module).get(first, _ABSENT)
+        if name in pure_names.MODULES and first in pure_names.MODULES_EXCEPT:
+            raise Unproven(f"{where} reads '{first}', which reads attributes by their names")
         self.add("module", name if known else "", first)
         if found is _ABSENT:
             raise Unproven(f"{where} has no attribute {first} yet")
@@ -368,6 +411,7 @@ class _Reader:
             self.module(found, rest, f"{where} {first}")
         else:
             self.value(found, f"{where} {first}")
+            self.attributes(rest, where)
 
 
 _ABSENT = object()
@@ -393,9 +437,10 @@ def _resolved(module: str | None, name: str) -> Any:
     return found
 
 
-def _slots(kind: type) -> bool:
-    """Whether objects of a class hold more than their dictionary."""
-    return any(set(vars(one).get("__slots__", ())) - {"__dict__", "__weakref__"} for one in kind.__mro__)
+def _holds_more(kind: type) -> bool:
+    """Whether objects of a class hold more than their dictionary: in slots, or as one of Python's types that is a base."""
+    return any(set(vars(one).get("__slots__", ())) - {"__dict__", "__weakref__"} or _top(one) != "numjet"
+               for one in kind.__mro__ if one is not object)
 
 
 def _dunder(x: Any) -> set[str]:
@@ -418,59 +463,3 @@ def _constant(x: Any) -> str:
     if type(x) not in _NUMBERS:
         raise Unproven(f"a {type(x).__name__} is among its constants")
     return f"{type(x).__name__}:{x!r}"
-
-
-def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
-    """A code object and those of the functions within it."""
-    yield code
-    for c in code.co_consts:
-        if isinstance(c, types.CodeType):
-            yield from _codes(c)
-
-
-def _argument(code: bytes, at: int) -> int:
-    """The argument of the instruction at a position, with the prefixes in front of it."""
-    value, shift = code[at + 1], 8
-    while at >= 2 and code[at - 2] == _EXTENDED:
-        at -= 2
-        value |= code[at + 1] << shift
-        shift += 8
-    return value
-
-
-def _positions(code: types.CodeType, operation: int) -> Iterator[int]:
-    """Where an instruction stands in a code object. What the interpreter keeps behind instructions is 0 in `co_code`."""
-    at, text = -1, code.co_code[::2]
-    while (at := text.find(operation, at + 1)) >= 0:
-        yield 2 * at
-
-
-def _stored(code: types.CodeType) -> Iterator[str]:
-    """The names of the cells that a code object writes."""
-    names: Callable[[int], str] = code._varname_from_oparg  # type: ignore[attr-defined]
-    for at in _positions(code, _STORE_DEREF):
-        yield names(_argument(code.co_code, at))
-
-
-def _attributes_read(code: types.CodeType) -> Iterator[str]:
-    for operation, shift in _ATTRIBUTES.items():
-        for at in _positions(code, operation):
-            yield code.co_names[_argument(code.co_code, at) >> shift]
-
-
-def _globals_read(code: types.CodeType) -> set[tuple[str, tuple[str, ...]]]:
-    """The globals that a code object reads, and the chain of attributes that it reads of each at once."""
-    found, text = set(), code.co_code
-    for at in _positions(code, _LOAD_GLOBAL):
-        name = code.co_names[_argument(text, at) >> 1]
-        attributes, at = [], at + 2
-        while at < len(text):
-            if text[at] == 0 or text[at] == _EXTENDED:
-                at += 2
-            elif text[at] in _ATTRIBUTES:
-                attributes.append(code.co_names[_argument(text, at) >> _ATTRIBUTES[text[at]]])
-                at += 2
-            else:
-                break
-        found.add((name, tuple(attributes)))
-    return found

@@ -93,6 +93,7 @@ class Traced(Fields):
         self._key_use: Any = None
         self.key: Any = None  # of this, in its cache
         self.described: cache_misses.Key | None = None
+        self.proof: str | None = None   # the digest of the function's fingerprint while it was traced, if it had one
 
     def key_use(self) -> Any:
         """What the program does to random keys, for jax_debug_key_reuse. KeyReuseError if it uses one twice."""
@@ -242,8 +243,8 @@ class Jitted:
         return [f for i, f in enumerate(flags) if i not in positions]
 
     # -- tracing
-    def trace(self, call: Call) -> Traced:
-        """The program for these avals, static values and settings: cached, or traced now."""
+    def trace(self, call: Call, proof: str | None = None) -> Traced:
+        """The program for these avals, static values and settings: cached, or traced now. proof: of the function, if known."""
         refs = tuple((i, ref.aval) for i, ref in call.refs)
         if refs and current_trace() is not EVAL:  # rules may use the references after the call: trace with those themselves
             return self._trace_now(call, tuple(call.given_refs))
@@ -257,7 +258,9 @@ class Jitted:
         check_tracing(self.fun, "jit")
         epoch = _native.config_epoch()
         names = path_names(self.fun, call.args, call.kwargs, call.static_nums) if refs else ()
+        proof = proof or stored_calls.proof(self.fun, call.static)
         traced = self._trace_now(call, aliases_of(call.refs, names))
+        traced.proof = stored_calls.confirmed(proof, self.fun, call.static)
         traced.refs.check_closure(call.given_refs, [names[i] for i, _ in refs], where(self.fun))
         if traced.refs.lasting and not any(isinstance(c, Tracer) for c in traced.consts):
             if epoch == _native.config_epoch():  # else flags changed while it was made
@@ -319,13 +322,12 @@ class Jitted:
             return above[0], None
         call = self.take_apart(args, kwargs)
         plain = self.named is None and not labels_in_use
-        stored_as = stored_calls.key(self.fun, self.name, self.options, call) if plain else None
-        stored = stored_calls.find(stored_as, call, self.donated(call), self.name) if stored_as is not None else None
-        if stored is not None:
+        key = stored_calls.key(self.fun, self.name, self.options, call, self.traces.values()) if plain else None
+        if key is not None and (stored := stored_calls.find(key.name, call, self.donated(call), self.name)) is not None:
             return self._run_stored(stored, call)
         with _native.rare_collections:
             try:
-                traced = self.trace(call)
+                traced = self.trace(call, None if key is None else key.proof)
             except hooks.ResultAbove:
                 return hooks.call_above(self.below, args, kwargs, True)[0], None
             if current_trace() is not EVAL or any(isinstance(x, Tracer) for x in (*call.leaves, *traced.consts)):
@@ -342,10 +344,8 @@ class Jitted:
             key_reuse.mark_results(traced.key_use(), values, outs)
         if traced.trimming is not None:
             return tree_unflatten(traced.out_tree, traced.trimming.trimmed(outs)), None
-        if stored_as is not None and traced.refs.lasting:
-            now = stored_calls.key(self.fun, self.name, self.options, call)
-            if now == stored_as:   # tracing changed nothing that the function reads
-                stored_calls.keep(stored_as, executable, kept, traced.out_tree)
+        if key is not None and traced.proof == key.proof and traced.refs.lasting:
+            stored_calls.keep(key.name, executable, kept, traced.out_tree)
         native = executable.native
         labels = self._labels(traced, values, device, outs)
         if labels is not None:
@@ -741,7 +741,7 @@ def _jitted(fun: Callable[..., Any], options: dict[str, Any]) -> Any:
     known = signature(fun)
     if known is not None:
         jitted.__signature__ = known
-    jitted._jit_options = options
+    jitted._jit_options, jitted._jit_state = options, state
     return _add_stages(jitted, state)
 
 

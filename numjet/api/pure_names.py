@@ -49,6 +49,9 @@ NUMPY = {
 # Modules of which every function and class may be read.
 MODULES = frozenset(("math", "_math", "cmath", "operator", "_operator", "functools", "_functools", "itertools"))
 
+# But for these, which read attributes by their names.
+MODULES_EXCEPT = frozenset(("attrgetter", "methodcaller"))
+
 # Packages of numjet whose functions depend on their arguments and on flags only, and names in them that do not.
 OWN_PACKAGES = tuple(f"numjet.{name}" for name in """
     numpy lax nn random scipy image ops control transforms ad tree tree_util flatten_util dtypes typing custom_batching
@@ -61,18 +64,36 @@ OWN_EXCEPT = frozenset("""
     load loadtxt genfromtxt fromfile save savez savetxt config devices local_devices device_count local_device_count
     default_backend process_index process_count process_indices live_arrays memory_stats print_environment_info clear_caches
     multihost_utils distributed process_id deserialize explain profile visualize make_mesh get_default_device start_trace
-    start_server profiler registry
+    start_server profiler registry print_saved_residuals
+    register_pytree_node register_pytree_with_keys register_static register_dataclass register_pytree_node_class
+    register_pytree_with_keys_class
 """.split())
 
-# Special attributes that say of an object what its fingerprint says; and plain ones by which code sees what is not in it.
+# Attributes that code may read of what it computes with: numbers, texts, containers, arrays, types, results of libraries. Each
+# says what the fingerprint of the object holds, or computes it. Not among them: what shows memory shared with others (`base`),
+# state of the process (`devices`), or other attributes by their names (`format`, as in "{0.__globals__}"); what writes files;
+# and methods of sets, whose order depends on hashes.
+ATTRIBUTES = frozenset("""
+    add append as_integer_ratio bit_count bit_length capitalize casefold center clear conjugate copy count decode
+    denominator encode endswith expandtabs extend find from_bytes fromhex fromkeys get hex imag index indices insert
+    is_integer isalnum isalpha isascii isdecimal isdigit isidentifier islower isnumeric isprintable isspace istitle isupper
+    items join keys ljust lower lstrip maketrans numerator partition pop popitem real remove removeprefix removesuffix replace
+    reverse rfind rindex rjust rpartition rsplit rstrip setdefault sort split splitlines start startswith step stop strip
+    swapcase title to_bytes translate update upper values zfill
+    T all any argmax argmin argpartition argsort astype at aval byteswap choose clip compress conj cumprod cumsum diagonal dot
+    dtype fill flags flat flatten item itemsize mT max mean min nbytes ndim nonzero prod ptp put ravel repeat reshape round
+    searchsorted set shape size squeeze std strides sum swapaxes take tobytes tolist trace transpose var view weak_type
+    multiply divide power apply mul subtract c_contiguous f_contiguous writeable owndata aligned num char kind name
+    newbyteorder byteorder isnative type str reduce accumulate reduceat outer at
+    eps epsneg tiny bits smallest_normal resolution nmant nexp precision smallest_subnormal
+    U S Vh Q R L P eigenvalues eigenvectors sign logabsdet inverse_indices inverse counts
+    func args keywords num_leaves unflatten flatten_up_to num_nodes send throw close
+""".split())
+# Special attributes that say of an object what its fingerprint says.
 SPECIAL = frozenset(f"__{name}__" for name in """
-    name class len getitem contains iter next call enter exit init abs add sub mul truediv floordiv mod pow matmul neg pos
+    name len getitem contains iter next call enter exit init abs add sub mul truediv floordiv mod pow matmul neg pos
     invert and or xor lshift rshift radd rsub rmul rtruediv rfloordiv rmod rpow rmatmul rand ror rxor eq ne lt le gt ge bool
     int float index array
-""".split())
-REVEALING = frozenset("""
-    gi_frame cr_frame ag_frame tb_frame tb_next f_globals f_locals f_builtins f_back cell_contents func_globals mro ctypes
-    gi_code
 """.split())
 
 # Instructions that compute with local values, call functions, or read globals and captured variables. Not among them: those

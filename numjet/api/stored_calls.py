@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from numjet import _native
-from numjet.api.fingerprint import Unproven, fingerprint
+from numjet.api.fingerprint import Unproven, digest, fingerprint
 from numjet.core.aval import ShapedArray
 from numjet.core.named_axes import scope as named_scope
 from numjet.core.trace import EVAL, current_trace
@@ -39,8 +39,31 @@ class Found(Record):
     out_tree: PyTreeDef
 
 
-def key(fun: Any, name: str, options: dict[str, Any], call: Any) -> str | None:
-    """The name of a call on disk; None where nothing is looked up or kept."""
+class Key(Record):
+    """The name of a call on disk, and the digest of the function's fingerprint with the static arguments."""
+
+    name: str
+    proof: str
+
+
+def confirmed(before: str | None, fun: Any, static: Sequence[tuple[Any, Any]]) -> str | None:
+    """The digest from before a function was traced, if the trace changed nothing that the function reads."""
+    return before if before is not None and before == proof(fun, static, is_first=False) else None
+
+
+def proof(fun: Any, static: Sequence[tuple[Any, Any]], is_first: bool = True) -> str | None:
+    """The digest of a function's fingerprint with static arguments; None where nothing is kept, or proven. is_first: before it
+    is traced."""
+    if not stored_programs.allowed():
+        return None
+    try:
+        return digest(fingerprint(fun, *(value for _, value in static), is_first=is_first))
+    except Unproven:
+        return None
+
+
+def key(fun: Any, name: str, options: dict[str, Any], call: Any, traces: Sequence[Any]) -> Key | None:
+    """Where a call is on disk; None where nothing is looked up or kept."""
     if not stored_programs.allowed() or not fast_paths_allowed() or current_trace() is not EVAL:
         return None
     if default_elsewhere() or processes.count > 1:
@@ -52,14 +75,14 @@ def key(fun: Any, name: str, options: dict[str, Any], call: Any) -> str | None:
     try:
         if not all(map(_is_plain, call.leaves)):
             raise Unproven("an argument is on another device, or of a type of its own")
-        text = fingerprint(fun, *(value for _, value in call.static))
+        text = fingerprint(fun, *(value for _, value in call.static), traces=traces)
         types = json.dumps([_spec(call.in_tree), list(map(_shape, call.avals)), [which for which, _ in call.static],
                             [repr(options[option]) for option in _SHAPING]])
     except Unproven as why:
         reason = str(why)
         events.miss("stored call", lambda: f"{name}: traced, as nothing proves that another process traced the same: {reason}")
         return None
-    return disk_cache.key(text, "call", name, types, *stored_programs.surroundings())
+    return Key(disk_cache.key(text, "call", name, types, *stored_programs.surroundings()), digest(text))
 
 
 def _is_plain(leaf: Any) -> bool:

@@ -99,18 +99,13 @@ def keep(name: str, program: Any, began: float) -> None:
 def _machine() -> tuple[str, ...]:
     """The versions of all that makes programs, and the processor."""
     version = str(sys.modules["numjet"].__version__)
-    return version, _sources(), np.__version__, sys.version, _llvm(), _native.cpu_identity(), str(_native.caches(""))
+    return version, _sources(), np.__version__, sys.version, _libraries(), _native.cpu_identity(), str(_native.caches(""))
 
 
 def _sources() -> str:
-    """What tells one state of numjet's files from another: of an installed package the native core, which is replaced with
-    it; of a checkout all files, which may change at any time."""
-    if not (_PACKAGE.parent / "pyproject.toml").exists():
-        return _stamp(Path(_native.__file__)) + _stamp(_PACKAGE / "__init__.py")
-    digest = disk_cache.blake2.blake2b(digest_size=16)
-    for stamp in sorted(_stamps(_PACKAGE)):
-        digest.update(stamp.encode())
-    return str(digest.hexdigest())
+    """What tells one state of numjet's files from another. Those of a checkout, and installed ones, too, may be edited."""
+    text = "\n".join(sorted(_stamps(_PACKAGE)))
+    return str(disk_cache.blake2.blake2b(text.encode(), digest_size=16).hexdigest())
 
 
 def _stamps(folder: Path | str) -> list[str]:
@@ -125,15 +120,20 @@ def _stamps(folder: Path | str) -> list[str]:
     return found
 
 
-def _stamp(path: Path) -> str:
-    status = path.stat()
-    return f"{path} {status.st_size} {status.st_mtime_ns} "
+# Libraries that traces and programs depend on, with a file that changes with the version.
+_LIBRARIES = (("llvmlite", "_version.py"), ("ml_dtypes", "__init__.py"), ("opt_einsum", "__init__.py"), ("scipy", "version.py"))
 
 
-def _llvm() -> str:
-    """Which llvmlite would compile here; it is not imported to be asked."""
+def _libraries() -> str:
+    """Which libraries would be used here; they are not imported to be asked."""
+    return "".join(_stamp(name, file) for name, file in _LIBRARIES)
+
+
+def _stamp(library: str, file: str) -> str:
     for folder in sys.path:
-        path = Path(folder or ".") / "llvmlite" / "_version.py"
-        if path.exists():
-            return _stamp(path)
-    return "none"
+        try:
+            status = os.stat(os.path.join(folder or ".", library, file))
+        except OSError:
+            continue
+        return f"{folder} {library} {status.st_size} {status.st_mtime_ns} "
+    return f"no {library} "

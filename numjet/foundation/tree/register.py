@@ -3,6 +3,7 @@
 A type is registered once. Registration is not inherited: a subclass of a node type is a leaf unless it is registered, too.
 """
 
+import sys
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
@@ -27,10 +28,12 @@ class PyTreeRegistry:
                       to_iterable_with_keys: Callable[[T], tuple[Iterable[tuple[Any, Any]], Any]] | None = None) -> None:
         """Registers a class; see `register_pytree_node`."""
         _native.pytree_register_node(nodetype, to_iterable, from_iterable, to_iterable_with_keys)
+        _note(nodetype)
 
     def register_dataclass_node(self, nodetype: type, data_fields: Sequence[str], meta_fields: Sequence[str]) -> None:
         """Registers a class that is rebuilt by keyword arguments; see `register_dataclass`."""
         _native.pytree_register_dataclass(nodetype, data_fields, meta_fields)
+        _note(nodetype)
 
     def is_node(self, nodetype: type) -> bool:
         """Whether instances of exactly this type are nodes, not leaves."""
@@ -56,6 +59,13 @@ class PyTreeRegistry:
 
 
 default_registry = PyTreeRegistry()
+_LIBRARIES = frozenset(("numpy", "ml_dtypes", *sys.stdlib_module_names))
+library_types: list[type] = []   # classes of Python's and NumPy's that somebody else registered
+
+
+def _note(nodetype: type) -> None:
+    if nodetype.__module__.split(".")[0] in _LIBRARIES and nodetype not in (OrderedDict, defaultdict):
+        library_types.append(nodetype)
 
 
 def register_pytree_node(nodetype: type[T], flatten_func: Callable[[T], tuple[Iterable[Any], Any]],
