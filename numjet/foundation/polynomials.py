@@ -127,8 +127,9 @@ class Interpolation:
         """Makes polynomials known that are linear in a variable, too, and in those that it is a quotient of."""
         divided: list[Monomial] = [(v,) for m, _ in variable.dividend.terms for v in m if isinstance(v, Quotient)
                    ] if isinstance(variable, Quotient) else []
-        first = [*_monomials(self.sizes, 1), (variable,)]
-        for more in (divided,) if divided else ([], [(variable, s) for s in self.sizes]):
+        first: list[Monomial] = [*_monomials(self.sizes, 1), (variable,)]
+        products: list[Monomial] = [(variable, s) for s in self.sizes]
+        for more in [divided] if divided else [[], products]:
             if len(first) + len(more) < len(self.points):   # else nothing is left that has to agree
                 self._bases.append(_Basis([*first, *more], self.points))
 
