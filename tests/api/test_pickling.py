@@ -123,3 +123,14 @@ def test_arrays_of_64_bits_are_narrowed_where_they_are_not_enabled():
     with nj.enable_x64(False):
         y = pickle.loads(data)
     assert (y.dtype, y.aval.dtype, y.tolist()) == (np.float32, np.float32, [1.0, 2.0])
+
+
+def test_functions_that_close_over_references_are_not_serialized():
+    ref = nj.new_ref(0)
+
+    @nj.jit
+    def add(x):
+        ref[...] += x
+
+    with pytest.raises(ValueError, match="can't serialize with a closed-over mutable array ref: add closes over 1"):
+        serialize_executable.serialize(add.lower(1).compile())

@@ -23,7 +23,8 @@ _MAGIC = b"\x93numjetE"
 def serialize(compiled: aot.Compiled) -> tuple[bytes, PyTreeDef, PyTreeDef]:
     """A compiled function as bytes, with the structures of its arguments and result: what `deserialize_and_load` takes.
 
-    The structures can be pickled. TypeError for what is not compiled; ValueError for programs that call Python.
+    The structures can be pickled. TypeError for what is not compiled; ValueError for programs that call Python or
+    close over mutable references.
 
     >>> import numjet as nj
     >>> from numjet.experimental import serialize_executable
@@ -34,6 +35,9 @@ def serialize(compiled: aot.Compiled) -> tuple[bytes, PyTreeDef, PyTreeDef]:
     if not isinstance(compiled, aot.Compiled):
         raise TypeError(f"serialize takes what jit(f).lower(...).compile() returns, got {compiled!r}")
     call, w = compiled.signature, Writer()
+    if call.refs.touched:
+        raise ValueError(f"can't serialize with a closed-over mutable array ref: {call.fun_name} closes over "
+                         f"{len(call.refs.touched)} of this process. Pass its value as an argument, and return the new one.")
     w.text(call.device.platform)
     w.text(call.fun_name)
     for avals in (arrays_only(call.in_avals), arrays_only(call.out_avals)):
