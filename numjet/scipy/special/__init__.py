@@ -60,6 +60,7 @@ from numjet.scipy.special.modified_bessel import (
     h1vp as h1vp, h2vp as h2vp, iv as iv, ive as ive, ivp as ivp, jvp as jvp, kn as kn, kv as kv, kve as kve, kvp as kvp,
     yvp as yvp,
 )
+from numjet.scipy.special.parabolic import pbdv as pbdv, pbvv as pbvv, pbwa as pbwa
 from numjet.scipy.special.polynomials import (
     eval_chebyc as eval_chebyc, eval_chebys as eval_chebys, eval_jacobi as eval_jacobi, eval_sh_chebyt as eval_sh_chebyt,
     eval_sh_chebyu as eval_sh_chebyu, eval_sh_jacobi as eval_sh_jacobi, eval_sh_legendre as eval_sh_legendre,
