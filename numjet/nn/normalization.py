@@ -11,7 +11,7 @@ from numjet.control.custom.custom_jvp import custom_jvp
 from numjet.foundation import dtypes
 from numjet.foundation.config import config
 from numjet.lax.elementwise import arithmetic, bits, transcendental
-from numjet.numpy.core.promotion import promote_args_inexact
+from numjet.numpy.core.promotion import as_dtype, promote_args_inexact
 from numjet.numpy.reduction.reductions import split_names
 
 Axis = int | str | tuple[int | str, ...] | None
@@ -37,7 +37,7 @@ def _scaled_sum(a: Any, axis: Axis, b: Any, where: Any) -> tuple[Any, Any]:
     if where is not None:
         a = jnp.where(where, a, -np.inf)  # what is left out must not overflow, or its derivative is NaN
     top = _finite_top(a, axis, where)
-    terms = jnp.exp(a - top)
+    terms = jnp.exp(a - as_dtype(top, a.dtype))
     if b is not None:
         terms = b * terms
     return jnp.sum(terms, axis=axis, keepdims=True, where=where), top
@@ -65,10 +65,10 @@ def logsumexp(a: Any, axis: Axis = None, b: Any = None, keepdims: bool = False, 
         sign = jnp.sign(total)
         total = abs(total)
     if where is None:
-        out = jnp.log(total) + top
+        out = jnp.log(total) + as_dtype(top, total.dtype)
     else:  # the logarithm of an empty sum has no derivative, not NaN
         some = _any(jnp.broadcast_to(where, a.shape), axis)
-        out = jnp.where(some, jnp.log(jnp.where(some, total, 1)) + top, -np.inf)
+        out = jnp.where(some, jnp.log(jnp.where(some, total, 1)) + as_dtype(top, total.dtype), -np.inf)
     if not keepdims:
         out, sign = _dropped(out, a.ndim, axis), sign if sign is None else _dropped(sign, a.ndim, axis)
     return (out, sign) if return_sign else out

@@ -52,9 +52,9 @@ def map_coordinates(input: Any, coordinates: Sequence[Any], order: int, mode: st
     [5.0, 12.0]
     """
     x = array_arg("map_coordinates", input)
-    where = tuple(array_arg("map_coordinates", c, 1) for c in coordinates)
-    if len(where) != x.ndim:
-        raise ValueError(f"coordinates must be a sequence of length input.ndim, but {len(where)} != {x.ndim}")
+    if len(coordinates) != x.ndim:
+        raise ValueError(f"coordinates must be a sequence of length input.ndim, but {len(coordinates)} != {x.ndim}")
+    where = tuple(jnp.asarray(c) for c in coordinates)
     if mode not in _INSIDE:
         raise NotImplementedError(f"jax.scipy.ndimage.map_coordinates does not yet support mode {mode}. Currently supported "
                                   f"modes are {set(_INSIDE)}.")

@@ -106,6 +106,18 @@ def test_logsumexp():
     assert float(nn.logsumexp(jnp.zeros(0))) == -INF
 
 
+def test_logsumexp_of_complex_numbers_under_strict_promotion():
+    x, b = np.array([1 + 2j, 3 - 1j], np.complex64), np.array([1, 2 - 1j], np.complex64)
+    total = np.sum(b * np.exp(x))
+    with nj.numpy_dtype_promotion("strict"):
+        np.testing.assert_allclose(nn.logsumexp(x, b=b), np.log(total), rtol=1e-6)
+        np.testing.assert_allclose(nn.logsumexp(x, where=np.array([True, False])), x[0], rtol=1e-6)
+        value, sign = nn.logsumexp(x, b=b, return_sign=True)
+    assert value.dtype == np.float32 and sign.dtype == np.complex64
+    np.testing.assert_allclose(sign * np.exp(value), total, rtol=1e-6)
+
+
+
 def test_logsumexp_derivatives_are_softmax():
     x = jnp.array([0.3, -INF, 2.0])
     for grad in (nj.jacfwd(nn.logsumexp), nj.jacrev(nn.logsumexp)):

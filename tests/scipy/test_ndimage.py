@@ -48,6 +48,9 @@ def test_errors():
     x = jnp.ones((2, 2))
     with pytest.raises(ValueError, match=r"length input.ndim, but 1 != 2"):
         map_coordinates(x, [x], 1)
+    with pytest.raises(ValueError, match=r"length input.ndim, but 3 != 2"):
+        map_coordinates(x, [[x], [x], [x]], 1)
+    assert map_coordinates(x, [[0, 1.0], [0.5, 1]], 1).tolist() == [1, 1]
     with pytest.raises(NotImplementedError, match="does not yet support mode odd"):
         map_coordinates(x, [x, x], 1, "odd")
     with pytest.raises(NotImplementedError, match="requires order<=1"):
