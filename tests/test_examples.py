@@ -7,9 +7,12 @@ import re
 
 import pytest
 
+import numjet as nj
+
 OPTIONS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL
 PACKAGES = ("numpy", "scipy", "random", "nn", "image", "experimental", "example_libraries", "api",
             "tools", "testing", "ops", "flatten_util", "dlpack", "core.trace", "foundation.dtypes")
+STRICT = ("scipy", "nn", "image", "experimental", "ops")
 
 
 def modules(package):
@@ -34,11 +37,14 @@ def _is_lent(x, module):
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_examples_in_docstrings(package):
+    """Those of libraries under strict promotion: what their code combines has equal dtypes and ranks, whatever users allow."""
     report = []
-    for module in modules(package):
-        for name, text in examples(module).items():
-            test = doctest.DocTestParser().get_doctest(text, dict(vars(module)), f"{module.__name__}.{name}", None, None)
-            doctest.DocTestRunner(optionflags=OPTIONS).run(test, out=report.append)
+    promotion = ("strict", "raise") if package in STRICT else ("standard", "allow")
+    with nj.numpy_dtype_promotion(promotion[0]), nj.numpy_rank_promotion(promotion[1]):
+        for module in modules(package):
+            for name, text in examples(module).items():
+                test = doctest.DocTestParser().get_doctest(text, dict(vars(module)), f"{module.__name__}.{name}", None, None)
+                doctest.DocTestRunner(optionflags=OPTIONS).run(test, out=report.append)
     assert not report, "".join(report)
 
 

@@ -233,8 +233,19 @@ def test_eigenvalues():
                                                        RNG.normal(size=(40, 3)).astype(np.float32))
     np.testing.assert_allclose(values, np.linspace(-3, 5, 40)[:-4:-1], rtol=1e-4)
     np.testing.assert_allclose(matrix @ vectors, vectors * values, atol=1e-3)
-    with pytest.raises(ValueError, match="search dim"):
-        sparse.linalg.lobpcg_standard(jnp.eye(4), jnp.ones((4, 1)))
+    ones = jnp.ones((40, 1))
+    for matrix, start, message in [
+            (jnp.eye(4), jnp.ones((4, 1)), "search dim"), (jnp.eye(40), ones[:, :0], "search dim > 0"),
+            (jnp.eye(40)[:20], ones, r"A must be \(40, 40\)"), (jnp.eye(40, dtype=np.float16), ones, "must have same dtypes"),
+            (lambda x: x.astype(np.float16), ones, "must have same dtypes")]:
+        with pytest.raises(ValueError, match=message):
+            sparse.linalg.lobpcg_standard(matrix, start)
+
+
+def test_lobpcg_under_strict_promotion():
+    with nj.numpy_rank_promotion("raise"), nj.numpy_dtype_promotion("strict"):
+        values, _, _ = sparse.linalg.lobpcg_standard(jnp.diag(jnp.arange(20.0)), jnp.eye(20)[:, :2] + 0.1)
+    np.testing.assert_allclose(values, [19, 18], rtol=1e-5)
 
 
 def test_convolution():

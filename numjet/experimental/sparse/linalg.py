@@ -9,6 +9,7 @@ import numpy as np
 
 import numjet.numpy as jnp
 from numjet import lax
+from numjet.api.stages import eval_shape
 from numjet.control.custom.solve import custom_linear_solve
 from numjet.control.host.callback import pure_callback
 from numjet.core.aval import ShapedArray
@@ -89,11 +90,11 @@ def _dot(a: Any, b: Any) -> Any:
 def _orthonormal(u: Any) -> Any:
     """An orthonormal basis of the columns, with zeros in place of those that depend on others (SVQB: Stathopoulos and Wu
     2002)."""
-    norms = jnp.sqrt(jnp.sum(jnp.abs(u) ** 2, 0))
+    norms = jnp.sqrt(jnp.sum(jnp.abs(u) ** 2, 0, keepdims=True))
     u = u / jnp.where(norms == 0, 1, norms).astype(u.dtype)
     w, v = jnp.linalg.eigh(_dot(u.T.conj(), u))
     keep = w > 10 * u.shape[0] * jnp.finfo(u.dtype).eps * jnp.max(w, initial=0)
-    return _dot(u, v) * jnp.where(keep, 1 / jnp.sqrt(jnp.where(keep, w, 1)), 0).astype(u.dtype)
+    return _dot(u, v) * jnp.where(keep, 1 / jnp.sqrt(jnp.where(keep, w, 1)), 0)[None].astype(u.dtype)
 
 
 def _orthonormal_to(u: Any, basis: Any) -> Any:
@@ -144,7 +145,7 @@ def lobpcg_standard(A: Any, X: Any, m: int = 100, tol: Any = None) -> tuple[Any,
         raise ValueError(f"must have search dim > 0, got {k}")
     if k * 5 >= n:
         raise ValueError(f"expected search dim * 5 < matrix dim (got {k * 5}, {n})")
-    apply = A if callable(A) else _checked_matrix(A, X)
+    apply = _checked_products(A, X) if callable(A) else _checked_matrix(A, X)
     eps = jnp.finfo(X.dtype).eps if tol is None else tol
     start = _orthonormal(X)
     values, coefficients = _top(apply(start), start, k)
@@ -155,17 +156,27 @@ def lobpcg_standard(A: Any, X: Any, m: int = 100, tol: Any = None) -> tuple[Any,
     return end.values, end.vectors, end.i
 
 
+def _checked_products(A: Callable[[Any], Any], X: Any) -> Callable[[Any], Any]:
+    found = eval_shape(A, X)
+    if found.shape != X.shape or found.dtype != X.dtype:
+        raise ValueError(f"lobpcg_standard: A(X), X must have the same shape, and A, X must have same dtypes; got "
+                         f"{found.shape} {found.dtype} and {X.shape} {X.dtype}")
+    return A
+
+
 def _checked_matrix(A: Any, X: Any) -> Callable[[Any], Any]:
-    if A.shape != (X.shape[0],) * 2 or A.dtype != X.dtype:
-        raise ValueError(f"lobpcg_standard: A must be [n, n] with the dtype of X, got A: {A.shape} {A.dtype}, "
-                         f"X: {X.shape} {X.dtype}")
+    n = X.shape[0]
+    if A.shape != (n, n):
+        raise ValueError(f"lobpcg_standard: A must be {(n, n)} matrix with X of shape {X.shape}, got {A.shape}")
+    if A.dtype != X.dtype:
+        raise ValueError(f"lobpcg_standard: A, X must have same dtypes, got {A.dtype} and {X.dtype}")
     return lambda x: A @ x
 
 
 def _step(apply: Callable[[Any], Any], eps: Any, s: _State) -> _State:
     """The best vectors among the old ones, their residuals and the last step."""
     n, k = s.vectors.shape
-    residual = s.products - s.vectors * s.values.astype(s.vectors.dtype)
+    residual = s.products - s.vectors * s.values[None].astype(s.vectors.dtype)
     residual = _orthonormal_to(residual, s.vectors)
     basis = jnp.concatenate([s.vectors, residual], 1)
     basis = jnp.concatenate([basis, _orthonormal_to(s.directions, basis)], 1)
@@ -174,6 +185,6 @@ def _step(apply: Callable[[Any], Any], eps: Any, s: _State) -> _State:
     products = apply(vectors)
     values, rotation = _top(products, vectors, k)
     vectors, products = _dot(vectors, rotation), _dot(products, rotation)
-    error = jnp.linalg.norm(products - vectors * values.astype(vectors.dtype), axis=0)
+    error = jnp.linalg.norm(products - vectors * values[None].astype(vectors.dtype), axis=0)
     scale = 10 * n * (jnp.abs(values) + jnp.linalg.norm(products, axis=0))
     return _State(vectors, products, _dot(basis[:, k:], coefficients[k:]), values, s.i + 1, error <= eps * scale)

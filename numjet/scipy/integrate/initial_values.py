@@ -241,7 +241,8 @@ def _all_steps(p: _Problem, s: _State) -> tuple[_State, _Record]:
         moved = new.t > s.t
         put = lambda array, x: array.at[record.count].set(jnp.where(moved, x, array[record.count]))
         return new, _Record(put(record.starts, new.last_t), put(record.ends, new.t), put(record.lengths, new.length),
-                            put(record.quartics, new.quartic), put(record.values, new.y), record.count + moved)
+                            put(record.quartics, new.quartic), put(record.values, new.y),
+                            jnp.where(moved, record.count + 1, record.count))
     empty = jnp.full(most, jnp.inf, s.t.dtype)
     quartics, values = jnp.zeros((most, *s.quartic.shape), s.y.dtype), jnp.zeros((most, s.y.size), s.y.dtype)
     none = _Record(empty, empty, jnp.ones_like(empty), quartics, values, 0)
@@ -379,5 +380,5 @@ def _result(p: _Problem, start: _State, t_eval: Any, dense_output: bool, sign: A
         times, places = cut(times), cut(places)
     t_events, y_events = (times, places) if p.terminal else (None, None)
     stages, jacobians = p.method.evaluations * s.steps, p.method.jacobians * s.steps
-    calls = stages + 1 + (p.options["first_step"] is None)
+    calls = stages + 1 + int(p.options["first_step"] is None)
     return OdeResult(t, y, sol, t_events, y_events, calls, jacobians, jacobians, s.status, s.status >= 0)

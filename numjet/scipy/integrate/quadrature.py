@@ -114,7 +114,7 @@ def _adapted(fun: Function, a: Any, b: Any, epsabs: Any, epsrel: Any, limit: int
 def _on_intervals(fun: Function, a: Any, b: Any, s: _State) -> Any:
     """The rule on the intervals that were found; unused ones have no length."""
     values = vmap(lambda left, right: _at_nodes(fun, a, b, left, right))(s.left, s.right)
-    return jnp.sum(jnp.asarray(WEIGHTS, a.dtype) * values)
+    return jnp.sum(jnp.asarray(WEIGHTS, a.dtype)[None] * values)
 
 
 def quad(func: Callable[..., Any], a: Any, b: Any, args: Any = (), full_output: bool = False, epsabs: Any = 1.49e-8,

@@ -64,7 +64,7 @@ def _step(fun: Callable[[Any], Any], s: _State, factors: tuple[float, ...], boun
     vertex, of_vertex = jnp.where(use_second, second, reflected), jnp.where(use_second, of_second, value)
 
     def shrunk() -> tuple[Any, Any]:
-        simplex = project(s.simplex[0] + shrinkage * (s.simplex - s.simplex[0]), bounds)
+        simplex = project(s.simplex[:1] + shrinkage * (s.simplex - s.simplex[:1]), bounds)
         return simplex, jnp.concatenate([s.values[:1], vmap(fun)(simplex[1:])])
 
     def replaced() -> tuple[Any, Any]:

@@ -165,7 +165,8 @@ def levenberg_marquardt(fun: Function, x0: Any, problem: Any, x_scale: Any, ftol
         jacobian = keep(jacobian, s.jacobian)
         scale = jnp.maximum(s.scale, columns(jacobian)) if x_scale is None else s.scale
         new = State(keep(x, s.x), keep(scaled, s.value), jacobian, keep(cost, s.cost), damping,
-                    jnp.where(better, 2, 2 * s.growth), scale, s.evaluations + 1, s.jacobians + better, s.steps + 1, s.status)
+                    jnp.where(better, 2, 2 * s.growth), scale, s.evaluations + 1, keep(s.jacobians + 1, s.jacobians),
+                    s.steps + 1, s.status)
         status = _status(reduction, s.cost, jnp.where(equal, 1, gain), _norm(p), s.x, slope(new), ftol, xtol, gtol)
         return new._replace(status=status)
     start = State(x0, scaled, jacobian, problem.cost(value), damping, jnp.asarray(2, x0.dtype), scale, 1, 1, 0, 0)

@@ -45,7 +45,7 @@ def _newton(s: _State) -> Any:
 
 def _dogleg(s: _State) -> Any:
     """Powell's path, in scaled variables: to the minimum along the gradient, then to Newton's point, within the region."""
-    jacobian = s.jacobian / s.scale
+    jacobian = s.jacobian / s.scale[None]
     gradient = _product(jacobian.T, s.value)
     image = _product(jacobian, gradient)
     square, curvature = jnp.sum(gradient * gradient), jnp.sum(image * image)

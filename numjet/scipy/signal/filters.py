@@ -58,7 +58,7 @@ def _filtered(b: Any, a: Any, x: Any, state: Any) -> tuple[Any, Any]:
     def step(state: Any, x: Any) -> tuple[Any, Any]:
         y = b[0] * x + state[0]
         shifted = jnp.concatenate([state[1:], jnp.zeros_like(state[:1])])
-        return shifted + ahead * x - back * y, y
+        return shifted + ahead * x[None] - back * y[None], y
     last, ys = scan(step, state, x)
     return ys, last
 
@@ -217,7 +217,7 @@ def sosfiltfilt(sos: Any, x: Any, axis: int = -1, padtype: str | None = "odd", p
     zeros = 0 if isinstance(sos, Tracer) else min(int((sos[:, 2] == 0).sum()), int((sos[:, 5] == 0).sum()))
     extended, n = _extended("sosfiltfilt", jnp.moveaxis(x, at, 0), padtype, padlen, 3 * (2 * sos.shape[0] + 1 - zeros))
     states = sosfilt_zi(sos)
-    scaled = lambda first: states.reshape(sos.shape[0], 2, *[1] * (x.ndim - 1)) * first
+    scaled = lambda first: states.reshape(sos.shape[0], 2, *[1] * (x.ndim - 1)) * first[None]
     y, _ = sosfilt(sos, extended, 0, scaled(extended[:1]))
     y, _ = sosfilt(sos, y[::-1], 0, scaled(y[-1:]))
     return jnp.moveaxis(y[::-1][n:y.shape[0] - n], 0, at)

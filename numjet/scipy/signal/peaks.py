@@ -81,7 +81,7 @@ def _widths(x: Any, prominences: Any, left: Any, right: Any, rel_height: Any) ->
         at = fori_loop(0, n - 1, step, place)
         low = jnp.take(x, at)
         step_up = jnp.take(x, jnp.minimum(at + 1, n - 1)) - low
-        return at + jnp.where(low < height, (height - low) / jnp.where(step_up == 0, 1, step_up), 0)
+        return at.astype(height.dtype) + jnp.where(low < height, (height - low) / jnp.where(step_up == 0, 1, step_up), 0)
     ends = side(x, left)
     height = jnp.flip(height)
     others = n - 1 - jnp.flip(side(jnp.flip(x), jnp.flip(n - 1 - right)))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import numjet.numpy as jnp
+from numjet import lax
 from numjet.lax import conv_general_dilated
 from numjet.lax.axes import as_axis
 from numjet.lax.contraction.precision import Precision
@@ -45,7 +46,8 @@ def hilbert(x: Any, N: int | None = None, axis: int = -1) -> Any:
     if size % 2 == 0:
         factor[size // 2] = 1
     x = seg.widened(x)
-    out = jnp.fft.ifft(jnp.fft.fft(x, size) * jnp.asarray(factor, x.dtype))
+    spectrum = jnp.fft.fft(x, size)
+    out = jnp.fft.ifft(spectrum * jnp.asarray(factor.reshape(*[1] * (x.ndim - 1), -1), spectrum.dtype))
     return jnp.moveaxis(out, -1, at)
 
 
@@ -224,8 +226,9 @@ def freqz(b: Any, a: Any = 1, worN: Any = 512, whole: bool = False, fs: float = 
         w = jnp.asarray(np.linspace(0, last, count, endpoint=include_nyquist and not whole), real)
     else:
         w = jnp.asarray(worN, real) * (2 * np.pi / fs)
-    turn = jnp.exp(-1j * w)
-    return w * (fs / (2 * np.pi)), jnp.polyval(jnp.flip(b), turn) / jnp.polyval(jnp.flip(a), turn)
+    turn = lax.complex(jnp.cos(w), -jnp.sin(w))
+    above, below = (jnp.polyval(jnp.flip(c).astype(turn.dtype), turn) for c in (b, a))
+    return w * (fs / (2 * np.pi)), above / below
 
 
 def sosfreqz(sos: Any, worN: Any = 512, whole: bool = False, fs: float = 2 * np.pi) -> tuple[Any, Any]:

@@ -115,7 +115,7 @@ def _miller_j(mu: Any, x: Any) -> Pair:
         even = 2 * (mu + 2 * k - 1) / x * odd - here
         tiny = 1e-10 if x.dtype.itemsize == 4 else 1e-100
         by = jnp.where(jnp.abs(even) > 1 / tiny, tiny, 1)
-        following = jnp.where(k > 1, weight * k / (mu + k - 1 + (k == 1)), weight)
+        following = jnp.where(k > 1, weight * k / (mu + k - 1 + jnp.astype(k == 1, x.dtype)), weight)
         return odd * by, even * by, following, total * by
 
     zero = jnp.zeros_like(x)

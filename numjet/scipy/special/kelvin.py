@@ -46,11 +46,16 @@ def _asymptotic(order: int, z: Any) -> Any:
     return total
 
 
+def _along_last(values: np.ndarray, x: Any) -> np.ndarray:
+    """A vector in the dtype of x, with axes to broadcast with it along its last axis."""
+    return values.astype(x.dtype).reshape(*[1] * (x.ndim - 1), -1)
+
+
 def _of_first_kind(order: int, x: Any) -> Any:
     """I[order](z) for x >= 0."""
     small = jnp.minimum(x, _FAR)[..., None] * math.sqrt(0.5)
-    terms = _hyperbolic(order, small * _COSINES.astype(x.dtype)) * (_COSINES**order / _NODES).astype(x.dtype)
-    near = jnp.sum(terms, axis=-1)
+    values = _hyperbolic(order, small * _along_last(_COSINES, small))
+    near = jnp.sum(values * _along_last(_COSINES**order / _NODES, values), axis=-1)
     y = jnp.maximum(x, _FAR)
     part, root = y * math.sqrt(0.5), jnp.sqrt(2 * math.pi * y)
     far = _phased(jnp.exp(part) / root, part - math.pi / 8) * _asymptotic(order, lax.complex(part, part))
@@ -62,12 +67,12 @@ def _of_second_kind(order: int, x: Any) -> Any:
     part = jnp.maximum(x, 1)[..., None] * math.sqrt(0.5)
     reach = 1 + 40 / part   # where exp(-part cosh t) is negligible
     end = jnp.log(reach + jnp.sqrt((reach - 1) * (reach + 1)))
-    t = end * np.linspace(0, 1, _STEPS, dtype=x.dtype)
+    t = end * _along_last(np.linspace(0, 1, _STEPS), end)
     weights = np.full(_STEPS, 1 / (_STEPS - 1))
     weights[0] /= 2
     rest = 2 * jnp.sinh(t / 2)**2   # cosh t - 1 without cancellation
     terms = _phased(jnp.exp(-part * rest) * (1 + rest if order else 1), -part * (rest + 1))
-    return jnp.sum(terms * (end * weights.astype(x.dtype)), axis=-1)
+    return jnp.sum(terms * jnp.astype(end * _along_last(weights, end), terms.dtype), axis=-1)
 
 
 def _small_second_kind(order: int, x: Any) -> tuple[Any, Any]:

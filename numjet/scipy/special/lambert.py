@@ -79,7 +79,7 @@ def lambertw(z: Any, k: Any = 0, tol: float = 1e-8) -> Any:
     branch = jnp.asarray(k)
     if not jnp.issubdtype(branch.dtype, jnp.integer):
         raise TypeError(f"lambertw: k must be integers, got {branch.dtype}")
-    wide = z.astype(jnp.promote_types(np.float32 if z.dtype.itemsize == 2 else z.dtype, np.complex64))
+    wide = z.astype(np.promote_types(np.float32 if z.dtype.itemsize == 2 else z.dtype, np.complex64))
     wide, branch = jnp.broadcast_arrays(wide, branch)
     return _lambertw(wide, branch)
 

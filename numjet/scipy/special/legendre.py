@@ -62,27 +62,29 @@ def _tables(degree: int, z: Any, normalized: bool) -> tuple[Any, Any]:
     sine = jnp.sqrt((1 - z) * (1 + z))
     orders = np.arange(degree + 1)
     # s^m T[m, m] / s^min(m, 2): a running product in which the first two powers of s are missing.
-    powers = jnp.where((orders > 2)[:, None], sine, jnp.ones_like(sine))
+    powers = jnp.where((orders > 2)[:, None], sine[None], jnp.ones_like(sine)[None])
     start = jnp.cumprod(_diagonal(degree, normalized).astype(dtype)[:, None] * powers, axis=0)
     lowest = [jnp.ones_like(sine), sine, sine * sine]
     low = jnp.stack([lowest[min(k, 2)] for k in range(degree + 1)])
     a, b = (c.astype(dtype)[:, :, None] for c in _coefficients(degree, normalized))
 
+    along = z[None]
+
     def step(state: tuple[Any, Any, Any, Any], row: tuple[Any, Any, Any]) -> tuple[Any, Any]:
         before, now, slope_before, slope = state
         a, b, start = row
-        value = a * z * now - b * before + start
-        rise = a * (z * slope + low * now) - b * slope_before
+        value = a * along * now - b * before + start
+        rise = a * (along * slope + low * now) - b * slope_before
         return (now, value, slope, rise), (value, rise)
 
     zero = jnp.zeros_like(start)
-    begin = start * np.eye(degree + 1, dtype=dtype)[:, :, None]
+    begin = start[None] * np.eye(degree + 1, dtype=dtype)[:, :, None]
     values, slopes = lax.scan(step, (zero, zero, zero, zero), (a, b, begin))[1]
     values, slopes = jnp.swapaxes(values, 0, 1), jnp.swapaxes(slopes, 0, 1)
     # m x s^(m-2) T; s^-1 is missing where m = 1.
-    turn = orders.astype(dtype)[:, None, None] * z * values
+    turn = orders.astype(dtype)[:, None, None] * along[None] * values
     if degree:
-        turn = jnp.concatenate([turn[:1], (turn[1] / sine)[None], turn[2:]])
+        turn = jnp.concatenate([turn[:1], (turn[1] / sine[None])[None], turn[2:]])
     below = orders[None, :, None] < orders[:, None, None]
     return jnp.where(below, 0, values * low[:, None]), jnp.where(below, 0, slopes - turn)
 

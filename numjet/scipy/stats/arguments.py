@@ -21,7 +21,7 @@ def float_args(name: str, *args: Any) -> list[Any]:
 
     TypeError for complex arguments of distributions whose formulas compare their values.
 
-    >>> [x.weak_type for x in (*float_args("norm.pdf", 1, 2.0), *float_args("norm.pdf", jnp.array([1]), 2.0))]
+    >>> [x.weak_type for x in (*float_args("norm.pdf", 1, 2.0), *float_args("norm.pdf", jnp.array([1]), 2))]
     [True, True, False, False]
     """
     found = promote_args_inexact(name, *args)

@@ -213,7 +213,7 @@ def _triples(A: Any, v0: Any, options: Any) -> tuple[Any, Any, Any]:
     normal = LinearOperator((B.shape[1],) * 2, lambda v: B.rmatvec(B.matvec(v)), dtype=op.dtype)
     squares, right = eigsh(normal, k, which, v0, ncv, maxiter, tol)
     s = jnp.sqrt(jnp.maximum(squares, 0))
-    left = B.matmat(right) / jnp.where(s == 0, 1, s).astype(right.dtype)
+    left = B.matmat(right) / jnp.where(s == 0, 1, s)[None].astype(right.dtype)
     return (left, s, jnp.conj(right.T)) if tall else (right, s, jnp.conj(left.T))
 
 

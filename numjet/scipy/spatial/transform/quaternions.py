@@ -149,7 +149,7 @@ def check_sequence(seq: str) -> None:
 def from_euler(seq: str, angles: Any) -> Any:
     """Turns by angles[..., k] about the axes of seq: upper case about the turned axes, lower case about fixed ones."""
     axes = [jnp.asarray(_EYE[_AXES[axis]], angles.dtype) for axis in seq.lower()]
-    turns = [from_rotvec(angles[..., k:k + 1] * axis) for k, axis in enumerate(axes)]
+    turns = [from_rotvec(angles[..., k:k + 1] * axis.reshape(*[1] * (angles.ndim - 1), 3)) for k, axis in enumerate(axes)]
     out = turns[0]
     for turn in turns[1:]:
         out = compose(out, turn) if seq.isupper() else compose(turn, out)
