@@ -20,6 +20,7 @@ from types import ModuleType
 from numjet import _native
 from numjet.as_jax.finder import AliasFinder, is_aliased
 from numjet.as_jax.installed import InstalledPackages
+from numjet.core.trace import Array, Tracer
 from numjet.foundation import locks
 from numjet.foundation.config import config
 
@@ -38,11 +39,20 @@ def install() -> InstalledPackages:
         packages.modules[name] = sys.modules.pop(name)
     locks.importer = packages.import_module
     _native.JitFunction.__qualname__ = "PjitFunction"  # the name by which libraries know compiled functions
+    _place_classes()
     config.update("numjet_numpy_dispatch", False)  # programs for JAX write into what np.zeros_like(x) gives
     if config.index_checks == "eager":
         config.update("numjet_index_checks", "off")  # programs for JAX may rely on indices being clipped
     sys.meta_path.insert(0, finder)
     return packages
+
+
+def _place_classes() -> None:
+    """Puts the classes of arrays into JAX's packages: libraries for several packages of arrays choose functions by the first
+    part of `type(x).__module__`."""
+    Array.__module__ = "jaxlib._jax"
+    for kind in Tracer.__subclasses__():
+        kind.__module__ = "jax._src.core"
 
 
 _packages = install()

@@ -456,3 +456,16 @@ def test_random_keys_are_constants_of_programs_on_several_devices(run_as_jax):
         assert whole._addressable_device_assignment == tuple(jax.devices())
         assert SingleDeviceSharding(jax.devices()[1])._addressable_device_assignment == (jax.devices()[1],)
     """)
+
+
+def test_arrays_and_tracers_are_of_packages_that_libraries_dispatch_on(run_as_jax):
+    run_as_jax("""
+    import pickle
+    import jax, jax.numpy as jnp
+    from jaxlib._jax import ArrayImpl
+    x, seen = jnp.ones(2), []
+    package = lambda x: (seen.append(type(x).__module__.split(".")[0]), x.sum())[1]
+    package(x), jax.jit(package)(x), jax.grad(package)(x), jax.vmap(package)(jnp.ones((2, 2)))
+    assert seen == ["jaxlib", "jax", "jax", "jax"] and type(x) is ArrayImpl and isinstance(x, jax.Array)
+    assert pickle.loads(pickle.dumps(type(x))) is ArrayImpl and pickle.loads(pickle.dumps(x)).tolist() == [1, 1]
+    """)

@@ -5,7 +5,7 @@ Other names are those of the installed jaxlib, if there is one.
 from typing import Any
 
 from numjet._native import JitFunction as PjitFunction  # noqa: F401
-from numjet.core.trace import ArrayBase as Array, ArrayBase as ArrayImpl  # noqa: F401
+from numjet.core.trace import Array as ArrayImpl, ArrayBase as Array  # noqa: F401
 from numjet.foundation import locks
 from numjet.foundation.errors import JaxRuntimeError as JaxRuntimeError
 from numjet.foundation.tree import PyTreeDef as PyTreeDef
