@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from numjet.control.branches.cond import cond
 from numjet.control.loops.scan import scan
 from numjet.control.loops.while_loop import fori_loop
 from numjet.foundation import dtypes
@@ -57,7 +58,9 @@ def expm(A: Any, *, upper_triangular: bool = False, max_squarings: int = 16) -> 
     out = _pade(mul_p.bind(A, _broadcast(as_dtype(2.0 ** -tall(count), A.dtype), A.shape)), coefficients, upper_triangular)
 
     def square(x: Any, step: Any) -> tuple[Any, None]:
-        return where(tall(step < count), matmul(x, x), x), None
+        wanted = step < count
+        squared = lambda x: where(tall(wanted), matmul(x, x), x)
+        return cond(reductions.any(wanted), squared, lambda x: x, x), None
     out, _ = scan(square, out, arange(max_squarings, dtype=count.dtype))
     return where(tall(count > max_squarings), np.nan, out)
 
