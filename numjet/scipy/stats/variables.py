@@ -121,7 +121,7 @@ def shape_of(size: Any) -> tuple[int, ...]:
     >>> shape_of(3), shape_of((2, 3))
     ((3,), (2, 3))
     """
-    return (size,) if isinstance(size, (int, np.integer)) else tuple(size)
+    return (int(size),) if isinstance(size, (int, np.integer)) else tuple(size)
 
 
 EULER = 0.57721566490153286061
