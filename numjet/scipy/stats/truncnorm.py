@@ -58,8 +58,9 @@ def logpdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     -1.443
     """
     z, a, b, _, scale = standard("truncnorm.logpdf", x, a, b, loc, scale)
-    outside, invalid = (z < a) | (z > b), ~(a < b) | jnp.isnan(z)
-    a, b = jnp.where(invalid, -1.0, a), jnp.where(invalid, 1.0, b)
+    outside, empty = (z < a) | (z > b), ~(a < b)
+    invalid = empty | jnp.isnan(z)
+    a, b = jnp.where(empty, -1.0, a), jnp.where(empty, 1.0, b)     # of their own shape: one mass for all z
     z = jnp.where(outside, 0.0, z)
     out = -0.5 * (jnp.square(z) + LOG_2PI) - jnp.log(scale) - _log_mass(a, b)
     return jnp.where(invalid, jnp.nan, jnp.where(outside, -jnp.inf, out))
