@@ -111,7 +111,7 @@ def vectorize(pyfunc: Callable[..., Any], *, excluded: Collection[int | str] = f
 def _without_nones(fn: Callable[..., Any], args: list[Any], inputs: list[Dims] | None,
                    signature: str | None) -> tuple[Callable[..., Any], list[Any], list[Dims]]:
     """The function of the arguments other than None, these arguments, and the names of their axes."""
-    dims = [()] * len(args) if inputs is None else inputs
+    dims: list[Dims] = [()] * len(args) if inputs is None else inputs
     nones = {i for i, x in enumerate(args) if x is None}
     if not nones or len(dims) != len(args):
         return fn, args, dims
