@@ -104,9 +104,9 @@ _ABSTRACT_CLASSES = frozenset(
      np.flexible, np.character, extended, prng_key)
 )
 
-# The default dtypes of Python scalars, before narrowing to 32 bits.
 _OBJECTS: dict[DType, DType] = {dtype: dtype for dtype in ALL}
 _FIRST_OF_OTHERS = 256    # dtype.num of dtypes that other packages register
+# The default dtypes of Python scalars, before narrowing to 32 bits.
 PYTHON_SCALARS: dict[type, DType] = {bool: bool_, int: int64, float: float64, complex: complex128}
 
 NARROW: dict[DType, DType] = {int64: int32, uint64: uint32, float64: float32, complex128: complex64}
