@@ -17,6 +17,7 @@ from numjet.scipy import special
 FUNCTIONS: dict[str, tuple[Callable, tuple[float, ...], float, float]] = {
     "exp1": (mpmath.e1, (0.01, 0.9, 1.3, 1.6, 40.0), 4, 3),
     "expi": (mpmath.ei, (0.01, 0.35, 0.39, 5.0, 8.5, 22.0, 80.0), 4, 3),
+    "erfi": (mpmath.erfi, (-9.49, -5.0, -0.5, 0.5, 5.0, 9.49), 6, 10),
     "i0": (lambda x: mpmath.besseli(0, x), (-8.0, 0.0, 8.0, 40.0), 6, 6),
     "i1": (lambda x: mpmath.besseli(1, x), (-8.0, 0.0, 8.0, 40.0), 6, 12),   # SciPy, outside of jit, is 10.4 off
     "i0e": (lambda x: mpmath.besseli(0, x) * mpmath.exp(-abs(x)), (-8.0, 0.0, 8.0, 80.0), 5, 5),

@@ -11,7 +11,7 @@ from numjet.api.jit_when_eager import jit_when_eager
 from numjet.control.custom.custom_jvp import custom_jvp
 from numjet.lax.elementwise import special
 from numjet.scipy.special.elliptic import ellipkm1
-from numjet.scipy.special.error_functions import _exp_square, dawsn
+from numjet.scipy.special.error_functions import dawsn, square_in_parts
 from numjet.scipy.special.exponential_integrals import exp1, expi
 from numjet.scipy.special.fixed_orders import cos_sin_pi, wide
 from numjet.scipy.special.gamma_family import betaln, comb, floats, gammasgn
@@ -366,7 +366,9 @@ def stirling2(N: Any, K: Any, *, exact: bool = False) -> Any:
 @custom_jvp
 def _erfi(x: Any) -> Any:
     size = jnp.minimum(jnp.abs(x), 40.0)
-    out = 2 / math.sqrt(math.pi) * dawsn(size) * _exp_square(size)
+    head, rest = square_in_parts(size)
+    root = jnp.exp(0.5 * head)  # twice, as exp(x^2) may overflow where the product does not
+    out = 2 / math.sqrt(math.pi) * dawsn(size) * jnp.exp(rest) * root * root
     return jnp.where(x < 0, -out, jnp.where(x == 0, x, out)) + 0 * x
 
 

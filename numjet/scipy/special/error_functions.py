@@ -85,10 +85,15 @@ def wofz(z: Any) -> Any:
 
 # -------------------------------------------------------------------------------------------- on the axes
 
-def _exp_square(x: Any) -> Any:
-    """exp(x^2), with the square in two parts, of which the first is exact."""
+def square_in_parts(x: Any) -> tuple[Any, Any]:
+    """x^2 as a sum, whose first part is exact."""
     head = jnp.round(x * 16) / 16
-    return jnp.exp(head * head) * jnp.exp((x - head) * (x + head))
+    return head * head, (x - head) * (x + head)
+
+
+def _exp_square(x: Any) -> Any:
+    head, rest = square_in_parts(x)
+    return jnp.exp(head) * jnp.exp(rest)
 
 
 @custom_jvp
