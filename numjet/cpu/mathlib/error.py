@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from numjet.cpu.ir.nodes import Expr
 from numjet.cpu.mathlib.exponential import exp_parts
-from numjet.cpu.mathlib.helpers import FLOAT64, Calc, Poly, Power
+from numjet.cpu.mathlib.helpers import Calc, Poly, Power
 from numjet.cpu.mathlib.logarithm import log_positive
 
 _SMALL_OF, _SMALL_WEIGHT = "erf(sqrt(u)) / sqrt(u) - 1", "sqrt(u) / erf(sqrt(u))"
@@ -23,20 +23,20 @@ ERFC_ROOT_64 = Poly((0.9999998412062249, -0.14104598029180393, -0.06963618084277
                      4.1643271740128764e-11, -1.7565020945262044e-12, 3.5066323304004616e-14),
                     _ROOT_OF, _ROOT_WEIGHT, 1.245, 5.95, 60.3, "float64")
 
-# (1 + 2 x) exp(x*x) erfc(x) in u = (x - k) / (x + k), hence x = k (1 + u) / (1 - u); k = 3 and 3.5
-_SCALED_3 = "exp((3*(1+u)/(1-u))**2) * erfc(3*(1+u)/(1-u)) * (1 + 6*(1+u)/(1-u))"
-_SCALED_35 = "exp((3.5*(1+u)/(1-u))**2) * erfc(3.5*(1+u)/(1-u)) * (1 + 7*(1+u)/(1-u))"
-ERFC_32 = Poly((1.253008058982594, -0.13562111255810558, -0.04756238773747984, 0.1296454042631799, -0.11927156882742547,
-                0.0683061136607871, -0.023787925436840083, 0.002528893221972367, 0.0019500383169734957,
-                -0.0007401791136805451, -0.00018129153662137983, 3.580492564083712e-05),
-               _SCALED_3, f"1 / ({_SCALED_3})", -1.0, 0.5488, 30.5, "float64")
+# (1 + 2 x) exp(x*x) erfc(x) in u = (x - k) / (x + k), hence x = k (1 + u) / (1 - u); k = 2.5 and 3.5
+_SCALED_32 = "exp((2.5*(1+u)/(1-u))**2) * erfc(2.5*(1+u)/(1-u)) * (1 + 5*(1+u)/(1-u))"
+_SCALED_64 = "exp((3.5*(1+u)/(1-u))**2) * erfc(3.5*(1+u)/(1-u)) * (1 + 7*(1+u)/(1-u))"
+ERFC_MIDDLE_32 = 1.2648382186889648    # a float32 near the value at u = 0; what is left is small
+ERFC_32 = Poly((-3.7974790e-08, -0.1223567, -0.09902417, 0.15762788, -0.102973975, 0.03277682, 0.0009809831, -0.00441833,
+                0.00034186742, 0.00061158149, 7.8365586e-05),
+               f"{_SCALED_32} - mpf({ERFC_MIDDLE_32})", f"1 / ({_SCALED_32})", -1.0, 0.6094, 27.2, "float32")
 ERFC_64 = Poly((1.2423492448711544, -0.1400091801376193, -0.010555596332215695, 0.09751909515324117,
                 -0.11508959816034862, 0.0879831538254828, -0.04882332582412831, 0.01909933093252591,
                 -0.004215019955396798, -0.00030226779153692384, 0.0005643847745271112, -0.00012151286618602906,
                 -4.278392219639211e-05, 2.42623690739952e-05, 2.333504638978741e-06, -3.817310797053458e-06,
                 -5.455317160064187e-08, 6.038139292097802e-07, 4.835048812853583e-09, -9.558160699939825e-08,
                 -8.377959237768947e-09, 1.1169504127248912e-08, 2.7160582935325657e-09),
-               _SCALED_35, f"1 / ({_SCALED_35})", -1.0, 0.7727, 55.0, "float64")
+               _SCALED_64, f"1 / ({_SCALED_64})", -1.0, 0.7727, 55.0, "float64")
 
 _TAIL_OF = "ratio((1/(u + 0.244) - 0.5)**2) * (u + 0.244)"
 # erf_inv(x) / x in w = -log(1 - x*x), in float32 around a place where it is close to a float32; for large w in
@@ -80,30 +80,28 @@ def erf(c: Calc, x: Expr) -> Expr:
     return c.copysign(c.select(c.test("lt", a, 1.25), c.fma(a, small, a), large), x)
 
 
-def _erfc_parts(c: Calc, a: Expr, table: Poly, k: float) -> tuple[Expr, Power]:
-    """erfc(a) = p * 2**n for a >= 0, float64.
+def _erfc_parts(c: Calc, a: Expr) -> tuple[Expr, Power]:
+    """erfc(a) = p * 2**n for a >= 0, by exp(-a*a), whose argument needs the rounding error of the square, too.
 
     M. Shepherd and J. Laframboise, "Chebyshev approximation of (1 + 2x) exp(x^2) erfc x", Math. Comp. 36, 1981.
     """
-    square = c.mul(a, a)
-    p, power = exp_parts(c, c.neg(square))
-    # exp(-a*a) needs the rounding error of the square, too
-    p = c.fnma(p, c.fms(a, a, square), p)
-    scaled = c.careful_poly(table, c.div(c.sub(a, k), c.add(a, k)))
-    return c.mul(p, c.div(scaled, c.fma(a, 2.0, 1.0))), power
+    square, divisor = c.mul(a, a), c.fma(a, 2.0, 1.0)
+    missed = c.fms(a, a, square)
+    if c.single:
+        p, power = exp_parts(c, c.neg(square), rest=c.neg(missed))
+        scaled = c.add(c.horner(ERFC_32.terms, c.div(c.sub(a, 2.5), c.add(a, 2.5))), ERFC_MIDDLE_32)
+    else:
+        p, power = exp_parts(c, c.neg(square))
+        p = c.fnma(p, missed, p)
+        scaled = c.careful_poly(ERFC_64, c.div(c.sub(a, 3.5), c.add(a, 3.5)))
+    return c.mul(p, c.div(scaled, divisor)), power
 
 
 def erfc(c: Calc, x: Expr) -> Expr:
-    """1 - erf(x) without cancellation; float64 takes it literally up to 1/2, where that is more accurate."""
-    if c.single:
-        w = c.wide
-        y = c.e.convert(x, FLOAT64)
-        p, power = _erfc_parts(w, w.at_most(w.abs(y), 10.3), ERFC_32, 3.0)
-        return c.e.convert(_mirrored(w, y, w.times_pow2(p, power)), c.dtype)
-    a = c.at_most(c.abs(x), 27.3)
-    large = c.scaled(*_erfc_parts(c, a, ERFC_64, 3.5), True)
-    small = c.sub(1.0, c.fma(a, c.poly(ERF_64, c.mul(a, a)), a))
-    return _mirrored(c, x, c.select(c.test("lt", a, 0.5), small, large))
+    """1 - erf(x) without cancellation: literally for small x, where that is more accurate."""
+    a = c.at_most(c.abs(x), 10.3 if c.single else 27.3)
+    small = c.sub(1.0, c.fma(a, c.poly(ERF_32 if c.single else ERF_64, c.mul(a, a)), a))
+    return _mirrored(c, x, c.select(c.test("lt", a, 0.75 if c.single else 0.5), small, c.scaled(*_erfc_parts(c, a), True)))
 
 
 def _mirrored(c: Calc, x: Expr, value: Expr) -> Expr:

@@ -57,10 +57,11 @@ def _expm1_near(c: Calc, r: Expr, table: Poly) -> Expr:
     return c.fma(c.mul(r, r), terms, r)
 
 
-def exp_parts(c: Calc, x: Expr, short: bool = False) -> tuple[Expr, Power]:
-    """exp(x) = p * 2**n with p between 0.7 and 2. |x| must be below 2**20. short: float64 has half a unit more error."""
+def exp_parts(c: Calc, x: Expr, short: bool = False, rest: Expr | None = None) -> tuple[Expr, Power]:
+    """exp(x + rest) = p * 2**n with p between 0.7 and 2, for a rest of a few units in x's last place. |x| must be below 2**20.
+    short: float64 has half a unit more error."""
     power, r, index = _reduced(c, x)
-    r = c.fma(power.number, -_ln2(c)[1], r)
+    r = c.fma(power.number, -_ln2(c)[1], r if rest is None else c.add(r, rest))
     tail = _expm1_near(c, r, EXP_32 if c.single else EXP_64)
     if c.single:
         return c.add(tail, 1.0), power
