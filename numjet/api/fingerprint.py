@@ -51,6 +51,8 @@ def fingerprint(fun: Any, *values: Any, traces: Iterable[Any] = (), is_first: bo
         return reader.text(fun, values)
     except RecursionError:
         raise Unproven("it holds values in values in values, too deep to be looked at") from None
+    except (TypeError, AttributeError, ValueError, LookupError) as error:   # of a user's class that is looked at
+        raise Unproven(f"looking at it raises {type(error).__name__}: {error}") from error
 
 
 def digest(text: str) -> str:

@@ -165,6 +165,7 @@ class Jitted:
         self.native: Callable[[], Any] = lambda: None  # the function that calls this one, if it lives
         self.traces = self._traces()
         self.rotations = self.traces.rotations
+        self._below: Jitted | None = None
 
     def _traces(self) -> Memo[Traced]:
         """The cache of the function's traces: one for all that `jit` returns for it with the same options, as in a loop that
@@ -353,10 +354,10 @@ class Jitted:
             outs = native.label(outs)
         return tree_unflatten(traced.out_tree, outs), _entry(native, kept, donated, call, traced.out_tree, len(outs))
 
-    @functools.cached_property
+    @property
     def below(self) -> Callable[[Any, Any], Any]:
         """The result of a call with arrays in the place of values above them."""
-        jitted = Jitted(hooks.raised_above(self.fun), self.options)
+        jitted = self._below = self._below or Jitted(hooks.raised_above(self.fun), self.options)
         return lambda args, kwargs: jitted.call(args, kwargs)[0]
 
     def _run_stored(self, stored: stored_calls.Found, call: Call) -> tuple[Any, Any]:

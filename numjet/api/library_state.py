@@ -69,7 +69,8 @@ def _filter(action: str, message: Any, category: Any, module: Any, line: int) ->
 
 def is_plain(function: Any) -> bool:
     """Whether a function has no attributes but those that Python and numjet give it."""
-    return all(name in _ATTRIBUTES or (name.startswith("__") and name.endswith("__")) for name in vars(function))
+    return all(name in _ATTRIBUTES or (name.startswith("__") and name.endswith("__"))
+               for name in getattr(function, "__dict__", ()))
 
 
 _ATTRIBUTES = frozenset(("runs_programs", "loops", "ufunc", "moves_nothing"))

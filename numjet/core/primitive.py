@@ -86,6 +86,7 @@ class Primitive:
     scope: str | None = None
     varying: Any = None
     places: Any = None
+    moves: bool = False
     take_consts: Any = None
     whole: Any = None
 

@@ -425,7 +425,7 @@ def _table() -> dict[str, Callable[..., Sequence[Parts]]]:
             (_gathered, "all_gather reduce_scatter"), (_exchanged, "all_to_all"),
             (_nothing, "rng_bit_generator rng_uniform after_all axis_index bind_size check check_sizes dce_sink debug_callback "
                        "debug_print dim_as_value iota platform_index"),
-            (_callback, "ffi_call io_callback pure_callback")):
+            (_callback, "buffer_callback ffi_call io_callback pure_callback")):
         found.update(dict.fromkeys(names.split(), rule))
     return found
 

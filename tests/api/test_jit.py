@@ -321,7 +321,7 @@ def test_compiler_options(call, caplog):
 
 def test_compiler_options_of_inner_functions_are_refused():
     f = nj.jit(lambda x: x, compiler_options={"xla_embed_ir_in_executable": True})
-    with pytest.raises(ValueError, match="`compiler_options` can only be passed to top-level `jax.jit`"):
+    with pytest.raises(ValueError, match=r"`compiler_options` can only be passed to top-level `jax\.jit`"):
         nj.jit(f)(1.0)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import numjet as nj
+from numjet.api import library_state
 from numjet.foundation import events
 from numjet.foundation.config import config
 
@@ -320,7 +321,8 @@ def run(source: str, change: str = "", restore: str = "") -> tuple[int, Any]:
 
 
 @pytest.fixture
-def cache(tmp_path):
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setattr(library_state, "library_types", [])   # what other tests registered
     before = config.read("numjet_cache")
     config.update("numjet_cache", str(tmp_path / "cache"))
     yield

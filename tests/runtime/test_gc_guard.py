@@ -28,5 +28,5 @@ def test_arrays_in_cycles_are_logged(caplog, level, make, count):
 
 
 def test_what_is_refused():
-    with pytest.raises(ValueError, match=r"expected one of \['allow', 'log'\], got 'fatal'"):
+    with pytest.raises(ValueError, match=r"new enum value must be in \['allow', 'log'\], got 'fatal'"):
         nj.config.update("jax_array_garbage_collection_guard", "fatal")

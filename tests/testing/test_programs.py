@@ -18,6 +18,7 @@ NEVER = {
     "custom_lin": "stands between linearization and transposition only",
     "ffi_call": "calls a function in C by its address, which a program as text does not have",
     "check": "stands in functions that checkify takes, and nowhere in what is compiled",
+    "buffer_callback": "calls a Python function with the memory of its operands and results",
     "dce_sink": "keeps a value that nothing reads, and has no result",
     "pvary": "stands in functions of shards only",
     "sharding_constraint": "places a value on the devices of a mesh",

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 import numjet.numpy as jnp
+from numjet import lax
 from numjet.control.loops.while_loop import fori_loop
 from numjet.lax.elementwise import special
 from numjet.scipy.special.complex_gamma import loggamma
@@ -147,7 +148,8 @@ def _v_values(v: Any, x: Any) -> Pair:
 
 def _w_values(a: Any, x: Any) -> Pair:
     parameter, place = _finite(a, x)
-    log = 0.5 * (loggamma(0.25 + 0.5j * parameter) - loggamma(0.75 + 0.5j * parameter)).real
+    quarter, three = (lax.complex(jnp.full_like(parameter, real), 0.5 * parameter) for real in (0.25, 0.75))
+    log = 0.5 * (loggamma(quarter) - loggamma(three)).real
     return _known(_continued(parameter, place, -1, (2 ** -0.75 * jnp.exp(log), -(2 ** -0.25) * jnp.exp(-log))), a, x)
 
 

@@ -84,7 +84,7 @@ def test_flag_for_one_tier(two_tiers):
             f(values(33)), f(values(33))
             tiers.finish()
         assert grown["codegen"] == 1 and "compile.first_tier" not in grown
-        with pytest.raises(ValueError, match=r"expected one of \['auto', 'one'\], got 'two'"):
+        with pytest.raises(ValueError, match=r"new enum value must be in \['auto', 'one'\], got 'two'"):
             config.update("numjet_tiers", "two")
     finally:
         config.update("numjet_tiers", "auto")
