@@ -145,6 +145,7 @@ def test_numpys_own_error_handler_is_called_by_every_process(cache):
 SAME = {
     "keys in order":
         "def f(x):\n    d = {'a': x, 'b': x * 2}\n    return sum([d[k] for k in d.keys()]) + len(sorted(d.keys()))",
+    "builtin functions of NumPy": "def f(x): return x + np.arange(6., dtype='f') * float(np.dot(2.0, 3.0))",
     "constant set": "def f(x): return x * (2 if 'a' in {'a', 'b'} else 3)",
     "inner function that was called": "h = nj.jit(lambda x: x * 2)\nh(np.arange(6, dtype='f'))\ndef f(x): return h(x) + 1",
     "inner functions below a derivative":
