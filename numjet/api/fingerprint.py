@@ -65,7 +65,7 @@ class _Reader:
         self.parts: list[str] = []
         self.seen: dict[int, int] = {}
         self.alive: list[Any] = []   # what `seen` knows by identity
-        self.owners: dict[int, int] = {}   # of memory
+        self.owners: dict[int, tuple[int, int]] = {}   # of memory: in which order they came, and their addresses
         self.bytes = 0
         self.digests = digests   # of jitted functions; None while one is made
 
@@ -146,9 +146,10 @@ class _Reader:
             owner = owner.base
         address = x.__array_interface__["data"][0]
         if id(owner) not in self.owners:
-            self.owners[id(owner)] = address
+            self.owners[id(owner)] = len(self.owners), address
             self.alive.append(owner)
-        return list(self.owners).index(id(owner)), address - self.owners[id(owner)]
+        order, begin = self.owners[id(owner)]
+        return order, address - begin
 
     def dtype(self, x: np.dtype, where: str) -> None:
         if x.metadata is not None or (x.isbuiltin != 1 and not (x.isbuiltin == 0 and x.byteorder in "<>") and x.isbuiltin != 2):
