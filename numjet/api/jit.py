@@ -322,8 +322,8 @@ class Jitted:
         if hooks.types_above and (above := hooks.call_above(self.below, args, kwargs)) is not None:
             return above[0], None
         call = self.take_apart(args, kwargs)
-        plain = self.named is None and not labels_in_use
-        key = stored_calls.key(self.fun, self.name, self.options, call, self.traces.values()) if plain else None
+        known = self.traces.values()
+        key = stored_calls.key(self.fun, self.name, self.options, call, known) if self.named is None else None
         if key is not None and (stored := stored_calls.find(key.name, call, self.donated(call), self.name)) is not None:
             return self._run_stored(stored, call)
         with _native.rare_collections:
@@ -345,10 +345,10 @@ class Jitted:
             key_reuse.mark_results(traced.key_use(), values, outs)
         if traced.trimming is not None:
             return tree_unflatten(traced.out_tree, traced.trimming.trimmed(outs)), None
-        if key is not None and traced.proof == key.proof and traced.refs.lasting:
-            stored_calls.keep(key.name, executable, kept, traced.out_tree)
         native = executable.native
         labels = self._labels(traced, values, device, outs)
+        if key is not None and labels is None and traced.proof == key.proof and traced.refs.lasting:
+            stored_calls.keep(key.name, executable, kept, traced.out_tree)
         if labels is not None:
             native = one_device.Labelling(native, labels)
             outs = native.label(outs)

@@ -28,8 +28,6 @@ def cache(tmp_path, monkeypatch):
     """An empty cache, which is switched on."""
     before = config.read("numjet_cache")
     config.update("numjet_cache", str(tmp_path / "cache"))
-    # Another test may have shown shardings of arrays on one device.
-    monkeypatch.setattr(importlib.import_module("numjet.api.jit"), "labels_in_use", [])
     # Another test may have put a rule of its own in place of one of numjet's.
     monkeypatch.setattr(importlib.import_module("numjet.api.library_state"), "overridden", {})
     # Another test may have registered one of Python's classes as a pytree.
@@ -109,6 +107,16 @@ def test_what_changed_is_traced(cache, name):
 def test_platforms_that_were_listed_change_nothing(cache, monkeypatch):
     monkeypatch.setattr(importlib.import_module("numjet.runtime.device"), "other_platforms", {"xla_cpu"})
     assert run(PLAIN, X)[0] == FRESH and run(PLAIN, X)[0] == STORED
+
+
+def test_shardings_of_other_arrays_change_nothing(cache):
+    label = nj.NamedSharding(nj.make_mesh((1,), ("x",)), nj.P("x"))
+    labelled = nj.device_put(X, label)
+    assert run(PLAIN, X)[0] == FRESH
+    assert run(PLAIN, X)[0] == STORED
+    for _ in range(2):
+        counts, out = run(PLAIN, labelled)
+        assert counts[0] == 1 and out.sharding == label
 
 
 def test_types_of_arguments_and_flags_are_part_of_the_key(cache):

@@ -322,7 +322,10 @@ def run(source: str, change: str = "", restore: str = "") -> tuple[int, Any]:
 
 @pytest.fixture
 def cache(tmp_path, monkeypatch):
-    monkeypatch.setattr(library_state, "library_types", [])   # what other tests registered
+    monkeypatch.setattr(library_state, "library_types", [])   # what other tests registered, and put in place of rules
+    for rule in list(library_state.overridden):
+        monkeypatch.delitem(library_state.overridden, rule)
+    assert library_state.changed() is None, "another test left the libraries changed"
     before = config.read("numjet_cache")
     config.update("numjet_cache", str(tmp_path / "cache"))
     yield
