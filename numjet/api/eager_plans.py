@@ -82,6 +82,11 @@ def taped(fun: F, arrays: Iterable[str], numbers: bool = False) -> F:
     return made  # type: ignore[return-value]
 
 
+def tape_of(fun: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
+    """A function from arrays to a list of arrays that keeps nothing but its arguments, with tapes for its calls."""
+    return _native.EagerFunction(fun, _Recorder(fun, (), (), False), (), ())
+
+
 class _Unsuited(Exception):
     """A call that has no tape."""
 

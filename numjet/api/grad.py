@@ -17,6 +17,7 @@ from numjet.api.arguments import (
     flatten_result,
     path_names,
 )
+from numjet.api.eager_gradients import backward, linearize_at
 from numjet.api.ref_arguments import joined, split_off
 from numjet.api.vmap import vmap
 from numjet.core import hooks
@@ -45,7 +46,7 @@ from numjet.lax.tangent import instantiate, zeros_like_aval
 from numjet.lax.templates import call
 from numjet.runtime.dispatch import as_array
 from numjet.transforms.jvp import jvp_flat
-from numjet.transforms.linearize import Linear, linearize_flat
+from numjet.transforms.linearize import Linear
 from numjet.transforms.transpose import backward_pass
 
 wanted_cotangents = lazy_import.Module("numjet.api.wanted_cotangents")
@@ -112,7 +113,7 @@ def value_and_grad(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, ha
                 return [_scalar(out)]
             value, found = _with_aux(out)
             return [_scalar(value), *aux.take_apart(found)]
-        outs, linear = linearize_flat(flat, leaves, debug=debug_info("grad", fun, args, kwargs), wanted=1)
+        outs, linear = linearize_at(flat, leaves, debug=debug_info("grad", fun, args, kwargs), wanted=1)
         _check_output(aval_of(outs[0]), holomorphic)
         one = aval_of(outs[0])
         seed = Literal(np.ones((), one.dtype)[()], one)
@@ -187,9 +188,8 @@ def _check_output(aval: ShapedArray, holomorphic: bool) -> None:
 def pull_back(linear: Linear, cts: Sequence[Any]) -> list[Any]:
     """Cotangents (or Zero) of the primals, from cotangents of the results with nonzero tangents, in order."""
     chosen = [ct for ct, nz in zip(cts, linear.out_nonzero, strict=True) if nz]
-    args = [Undefined(v.aval) for v in linear.jaxpr.invars]
     with source.transformed("transpose"):
-        found = iter(backward_pass(linear.jaxpr, linear.consts, args, chosen))
+        found = iter(backward(linear.jaxpr, linear.consts, chosen))
     return [_as_weak(next(found), aval) if nz else Zero(aval.to_tangent_aval())
             for nz, aval in zip(linear.in_nonzero, linear.in_avals, strict=True)]
 
@@ -215,7 +215,7 @@ def _linear_at(kind: Callable[..., Any], what: str, fun: Callable[..., Any], pri
     flat = (lambda *xs: inner(*joined(xs, refs))) if refs else inner
     count = (lambda: out_tree[0].num_leaves) if has_aux else None
     # Users look at residuals, so scalars are among them.
-    outs, linear = linearize_flat(flat, leaves, debug=debug_info(what, fun, primals, {}), wanted=count, inlines=False)
+    outs, linear = linearize_at(flat, leaves, debug=debug_info(what, fun, primals, {}), wanted=count, inlines=False)
     n = out_tree[0].num_leaves
     made = kind(linear.replace(consts=[]), in_tree, out_tree[0], [aval_of(o) for o in outs[:n]], function_name(fun),
                 [i for i, _ in refs])

@@ -71,8 +71,8 @@ def _jvp_slot(rule: Callable[..., Any], primitive: Primitive, primals: Sequence[
     return outs, [_tangent(primitive, o, t) for o, t in zip(outs, outs_t, strict=True)]
 
 
-def _own_jvp(op: Op) -> Callable[..., Any]:
-    return lambda primals, tangents, **params: apply_jvp(op, primals, tangents, op.known_params(params))
+def _own_jvp(op: Op, rule: Any, primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[Any, Any]:
+    return apply_jvp(op, primals, tangents, op.known_params(params), rule)
 
 
 primitive_jvps = RuleTable("ad.primitive_jvps", "jvp", _jvp_slot, _own_jvp)
@@ -140,8 +140,8 @@ def _check_cotangent(primitive: Primitive, k: int, ct: Any, operand: ShapedArray
                         f"operand {k} of type {want.str_short()}")
 
 
-def _own_transpose(op: Op) -> Callable[..., Any]:
-    return lambda ct, *args, **params: apply_transpose(op, ct, args, op.known_params(params))
+def _own_transpose(op: Op, rule: Any, ct: Any, *args: Any, **params: Any) -> Sequence[Any]:
+    return apply_transpose(op, ct, args, op.known_params(params), rule)
 
 
 primitive_transposes = RuleTable("ad.primitive_transposes", "transpose", _transpose_slot, _own_transpose)

@@ -7,7 +7,6 @@ None.
 """
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, NoReturn
 
@@ -74,15 +73,11 @@ def _fancy(rule: Callable[..., Any], primitive: Primitive, size: int, vals: Sequ
     return _checked(primitive, rule(AxisData(axis_name, size), values(vals), tuple(dims), **params))
 
 
-def _own_batch(op: Op) -> Callable[..., Any]:
-    return functools.partial(_call_own, op)
-
-
-def _call_own(op: Op, args: Sequence[Any], dims: Sequence[int | None], **params: Any) -> tuple[Any, Any]:
+def _own_batch(op: Op, rule: Any, args: Sequence[Any], dims: Sequence[int | None], **params: Any) -> tuple[Any, Any]:
     sizes = {aval_of(a).shape[d] for a, d in zip(args, dims, strict=True) if d is not None}
     if len(sizes) != 1:
         raise ValueError(f"operands of '{op.name}' must have one batch size, got {sorted(sizes)}")
-    return apply_batch(op, sizes.pop(), args, dims, op.known_params(params))
+    return apply_batch(op, sizes.pop(), args, dims, op.known_params(params), rule=rule)
 
 
 primitive_batchers = RuleTable("batching.primitive_batchers", "batch", _plain, _own_batch, every_batch=False)

@@ -28,6 +28,19 @@ class UsersRule:
         return self.adapter(self.rule, self.primitive, *args, **kwargs)
 
 
+class OwnRule:
+    """The rule of one of numjet's own operations, in JAX's form: `apply(op, rule, ...)`, with what its slot held when it was
+    read. So a user's rule that takes its place may call it."""
+
+    __slots__ = ("apply", "op", "slot", "rule")
+
+    def __init__(self, apply: Rule, op: Op, slot: str):
+        self.apply, self.op, self.slot, self.rule = apply, op, slot, getattr(op, slot)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.apply(self.op, self.rule, *args, **kwargs)
+
+
 def checked_primitive(primitive: Any, what: str) -> Primitive:
     """The primitive; TypeError for anything else."""
     if not isinstance(primitive, Primitive):
@@ -50,15 +63,20 @@ def values(args: Sequence[Any]) -> tuple[Any, ...]:
 
 
 class RuleTable(MutableMapping[Any, Rule]):
-    """A table of rules that fill one slot. read(primitive): the rule of one of numjet's own operations, in JAX's form."""
+    """A table of rules that fill one slot. apply(op, rule, ...): what a rule of one of numjet's own operations gives, in JAX's
+    form."""
 
-    def __init__(self, name: str, slot: str, adapter: Rule, read: Callable[[Op], Rule] | None = None, **flags: Any):
-        self._name, self._slot, self._adapter, self._read, self._flags = name, slot, adapter, read, flags
+    def __init__(self, name: str, slot: str, adapter: Rule, apply: Rule | None = None, **flags: Any):
+        self._name, self._slot, self._adapter, self._apply, self._flags = name, slot, adapter, apply, flags
         self._replaced: dict[tuple[Op, str], Any] = {}  # what users' rules stand in place of
 
     def __setitem__(self, primitive: Any, rule: Rule | None) -> None:
-        """Fills the slot. None: the primitive has no rule."""
+        """Fills the slot. None: the primitive has no rule. The rule of an operation of numjet's own is put back."""
         found = checked_primitive(primitive, self._name)
+        if type(rule) is OwnRule and rule.op is found and rule.slot == self._slot:
+            if self._holds(found):
+                del self[found]
+            return
         if rule is None and not isinstance(found, Op):
             found.__dict__.pop(self._slot, None)
             return
@@ -75,8 +93,8 @@ class RuleTable(MutableMapping[Any, Rule]):
         if isinstance(primitive, Primitive):
             if self._holds(primitive):
                 return getattr(primitive, self._slot).rule
-            if isinstance(primitive, Op) and self._read is not None and not isinstance(getattr(primitive, self._slot), Missing):
-                return self._read(primitive)
+            if isinstance(primitive, Op) and self._apply is not None and self._is_filled(primitive):
+                return OwnRule(self._apply, primitive, self._slot)
         raise KeyError(primitive)
 
     def _holds(self, primitive: Primitive) -> bool:
@@ -94,10 +112,13 @@ class RuleTable(MutableMapping[Any, Rule]):
         if isinstance(primitive, Op):
             clear_caches()
 
+    def _is_filled(self, op: Op) -> bool:
+        return not isinstance(getattr(op, self._slot), Missing)
+
     def __iter__(self) -> Iterator[Any]:
         """numjet's own operations that have a rule; users' primitives are not listed, but found."""
-        if self._read is not None:
-            yield from (op for op in all_ops().values() if not isinstance(getattr(op, self._slot), Missing))
+        if self._apply is not None:
+            yield from filter(self._is_filled, all_ops().values())
 
     def __len__(self) -> int:
         return sum(1 for _ in self)

@@ -87,9 +87,10 @@ def _apply_typed(op: Op, primals: Sequence[Any], tangents: Sequence[Any], params
         return apply_jvp(op, primals, tangents, params)
 
 
-def apply_jvp(op: Op, primals: Sequence[Any], tangents: Sequence[Any], params: dict[str, Any]) -> tuple[Any, Any]:
-    """Result and tangent of one operation, by the rule or marker in its jvp slot."""
-    rule = op.jvp
+def apply_jvp(op: Op, primals: Sequence[Any], tangents: Sequence[Any], params: dict[str, Any],
+              rule: Any = None) -> tuple[Any, Any]:
+    """Result and tangent of one operation, by a rule or marker: by default the one in its jvp slot."""
+    rule = op.jvp if rule is None else rule
     if type(rule) is PerArg:
         return _per_arg(op, rule, primals, tangents, params)
     if rule is LINEAR:

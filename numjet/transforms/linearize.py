@@ -61,24 +61,25 @@ class Linear(Record):
 
 def linearize_flat(fun: Callable[..., Sequence[Any]], primals: Sequence[Any], nonzeros: Sequence[bool] | None = None,
                    debug: DebugInfo | None = None, wanted: int | Callable[[], int] | None = None, inlines: bool = True,
-                   ) -> tuple[list[Any], Linear]:
+                   trace: Callable[[PartialTrace], JVPTrace] = JVPTrace) -> tuple[list[Any], Linear]:
     """Results of `fun` at flat primals (under the current trace) and its tangent program.
 
     nonzeros: primals with respect to which to linearize (default: those of inexact dtype).
     wanted: how many of the results, from the first, get tangents (default: all; a function is asked after the run).
     inlines: known scalar arrays become literals of the tangent program, else constants as others.
+    trace: what applies the rules of derivatives.
     """
     unknown = StageTrace(debug, partial=True, inlines=inlines)
     avals = [aval_of(p).to_tangent_aval() for p in primals]
     flags = [a.dtype.names is None for a in avals] if nonzeros is None else list(nonzeros)
     tangents = [unknown.new_input(a) if f else Zero(a) for a, f in zip(avals, flags, strict=True)]
-    trace = JVPTrace(PartialTrace(current_trace(), unknown))
+    above = trace(PartialTrace(current_trace(), unknown))
     with source.transformed("jvp"):
-        outs, outs_t = run_jvp(trace, fun, primals, tangents, debug)
+        outs, outs_t = run_jvp(above, fun, primals, tangents, debug)
     outs_t = outs_t[:wanted() if callable(wanted) else wanted]
     out_nonzero = [type(t) is not Zero for t in outs_t]
     jaxpr, consts = unknown.finish([t for t in outs_t if type(t) is not Zero])
-    unknown.valid = trace.parent.valid = False
+    unknown.valid = above.parent.valid = False
     if config.check_tracer_leaks:
         del tangents, outs_t
         leaks.check(unknown, debug)

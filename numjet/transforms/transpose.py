@@ -111,12 +111,14 @@ def _apply(eqn: JaxprEqn, cts: list[Any], args: list[Any]) -> Sequence[Any]:
     return apply_transpose(eqn.primitive, zeros, args, eqn.params)
 
 
-def apply_transpose(op: Op, ct: Any, args: Sequence[Any], params: dict[str, Any]) -> Sequence[Any]:
-    """A cotangent per operand of one operation, None where there is none; ct: that of its result, or of all in a list."""
-    if isinstance(op.transpose, Missing):
+def apply_transpose(op: Op, ct: Any, args: Sequence[Any], params: dict[str, Any], rule: Any = None) -> Sequence[Any]:
+    """A cotangent per operand of one operation, None where there is none; ct: that of its result, or of all in a list. rule: by
+    default the one in its slot."""
+    rule = op.transpose if rule is None else rule
+    if isinstance(rule, Missing):
         raise NotImplementedError(f"Transpose rule (for reverse-mode differentiation) for '{op.name}' "
-                                  f"not implemented: {op.transpose.why}")
-    out = op.transpose(ct, *args, **params)
+                                  f"not implemented: {rule.why}")
+    out = rule(ct, *args, **params)
     return out if isinstance(out, (list, tuple)) else (out,)
 
 

@@ -148,13 +148,14 @@ class BatchTrace(Trace):
 
 
 def apply_batch(op: Op, size: int, vals: Sequence[Any], dims: Sequence[int | None], params: dict[str, Any],
-                axis_name: Any = None) -> Any:
-    """(results, dims) of one operation on batched operands."""
-    if isinstance(op.batch, Missing):
-        raise NotImplementedError(f"Batching rule for '{op.name}' not implemented: {op.batch.why}")
+                axis_name: Any = None, rule: Any = None) -> Any:
+    """(results, dims) of one operation on batched operands. rule: by default the one in its slot."""
+    rule = op.batch if rule is None else rule
+    if isinstance(rule, Missing):
+        raise NotImplementedError(f"Batching rule for '{op.name}' not implemented: {rule.why}")
     if op.programs:
-        return op.batch(size, vals, dims, axis_name=axis_name, **params)
-    return op.batch(size, vals, dims, **params)
+        return rule(size, vals, dims, axis_name=axis_name, **params)
+    return rule(size, vals, dims, **params)
 
 
 def batch_flat(fun: Callable[..., Sequence[Any]], size: int, args: Sequence[Any], dims: Sequence[int | None],

@@ -15,7 +15,7 @@ import numjet as nj
 import numjet.numpy as jnp
 from numjet import lax
 from numjet.core.aval import ShapedArray
-from numjet.core.op import Op
+from numjet.core.op import Op, overridden
 from numjet.core.primitive import Primitive
 from numjet.interpreters import ad, batching, mlir, partial_eval, xla
 
@@ -188,6 +188,22 @@ def test_own_operations_take_rules_of_derivatives_and_batches() -> None:
     finally:
         del ad.primitive_jvps[lax.tan_p], batching.primitive_batchers[lax.tan_p]
     assert float(nj.grad(f)(0.5)) == before and float(nj.vmap(f)(jnp.zeros(2))[0]) == 0
+
+
+def test_rules_of_users_may_call_those_that_they_replace() -> None:
+    tables = ad.primitive_jvps, batching.primitive_batchers
+    own = [table[lax.tan_p] for table in tables]
+    f = lambda x: lax.tan_p.bind(x)
+    before = float(nj.grad(f)(0.5))
+    try:
+        tables[0][lax.tan_p] = lambda *args: [x * 2 for x in own[0](*args)]
+        tables[1][lax.tan_p] = lambda args, dims: (own[1](args, dims)[0] * 3, dims[0])
+        assert float(nj.grad(f)(0.5)) == 2 * before
+        assert nj.vmap(f)(jnp.ones(2)).tolist() == pytest.approx([3 * np.tan(1)] * 2)
+    finally:
+        for table, rule in zip(tables, own, strict=True):
+            table[lax.tan_p] = rule
+    assert float(nj.grad(f)(0.5)) == before and not overridden
 
 
 def test_own_operations_keep_what_the_compiler_knows() -> None:
