@@ -108,7 +108,8 @@ FUNCTIONS = [
     lambda x: jnp.sum(nj.vmap(lambda v: v * nj.grad(jnp.cos)(v))(x)), lambda x: jnp.max(jnp.sort(x)),
     lambda x: jnp.linalg.norm(x), lambda x: nj.grad(lambda y: jnp.sum(y ** 3))(x)[1],
     lambda x: jnp.sum(nj.nn.softmax(x)[:2]), lambda x: jnp.sum(x.at[1].set(2.0) * x),
-    lambda x: jnp.prod(jnp.concatenate([x, x * 2])), lambda x: x[0], lambda x: jnp.float32(0) * jnp.sum(nj.lax.stop_gradient(x))]
+    lambda x: jnp.prod(jnp.concatenate([x, x * 2])), lambda x: x[0],
+    lambda x: jnp.float32(0) * jnp.sum(nj.lax.stop_gradient(x))]
 WITH_PROGRAMS = [lambda x: jnp.sum(nj.jit(jnp.sin)(x) * x),
                  lambda x: jnp.sin(nj.lax.scan(lambda c, v: (c * v, c), 1.0, x)[0])]
 
