@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from numjet.api.jit_when_eager import jit_when_eager
 from numjet.foundation import dtypes
 from numjet.lax.axes import as_axis
 from numjet.lax.reduction import cumulative
@@ -58,6 +59,7 @@ def without_nan(name: str, a: Any, value: Any) -> Any:
     return choose_by(name, isnan(a), literal(value, a.dtype), a) if dtypes.issubdtype(a.dtype, np.inexact) else a
 
 
+@jit_when_eager("axis", "dtype", "out", small=False)
 def nancumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
     """As `cumsum`, with NaN counted as 0.
 
@@ -69,6 +71,7 @@ def nancumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = No
     return cumsum(without_nan("nancumsum", a, 0.0), axis, dtype)
 
 
+@jit_when_eager("axis", "dtype", "out", small=False)
 def nancumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
     """As `cumprod`, with NaN counted as 1.
 

@@ -30,6 +30,7 @@ def _inexact(a: Any) -> bool:
     return dtypes.issubdtype(a.dtype, np.inexact)
 
 
+@jit_when_eager("axis", "dtype", "out", "keepdims", small=False)
 def nansum(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
            where: Any = None) -> Any:
     """As `sum`, with NaN counted as 0.
@@ -42,6 +43,7 @@ def nansum(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepd
     return reductions.sum(without_nan("nansum", a, 0), axis, dtype, None, keepdims, initial, where)
 
 
+@jit_when_eager("axis", "dtype", "out", "keepdims", small=False)
 def nanprod(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
             where: Any = None) -> Any:
     """As `prod`, with NaN counted as 1.
@@ -67,6 +69,7 @@ def _extreme(name: str, a: Any, axis: Axis, out: None, keepdims: bool, initial: 
     return choose_by(name, nothing, literal(float("nan"), result.dtype), result)
 
 
+@jit_when_eager("axis", "out", "keepdims", small=False)
 def nanmax(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None) -> Any:
     """As `max`, without NaN; NaN where there is nothing else.
 
@@ -77,6 +80,7 @@ def nanmax(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, 
     return _extreme("nanmax", a, axis, out, keepdims, initial, where, reductions.max, reductions.lowest)
 
 
+@jit_when_eager("axis", "out", "keepdims", small=False)
 def nanmin(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None) -> Any:
     """As `min`, without NaN; NaN where there is nothing else.
 
