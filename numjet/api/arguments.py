@@ -118,8 +118,10 @@ def path_names(fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, A
         if k not in skip:
             name = names[k] if k < len(names) else f"{rest}[{k - len(names)}]"
             found += [name + keystr(path) for path, _ in tree_flatten_with_path(arg)[0]]
+    more = next((p.name for p in sig.parameters.values() if p.kind is p.VAR_KEYWORD), "kwargs") if sig else "kwargs"
     for key in sorted(kwargs):
-        found += [key + keystr(path) for path, _ in tree_flatten_with_path(kwargs[key])[0]]
+        key_name = key if sig and key in sig.parameters else f"{more}[{key!r}]"
+        found += [key_name + keystr(path) for path, _ in tree_flatten_with_path(kwargs[key])[0]]
     return tuple(found)
 
 

@@ -11,7 +11,7 @@ from numjet.core.aval import ShapedArray
 from numjet.core.refs import KINDS, Ref, is_local, read, write
 from numjet.core.snapshots import frozen
 from numjet.core.trace import Tracer, aval_of, is_array_like
-from numjet.foundation import dtypes, source
+from numjet.foundation import dtypes, source, tree
 from numjet.lax.elementwise.convert import convert_element_type_p
 from numjet.lax.indexing.index_slices import Slice
 from numjet.lax.tangent import zeros_like_aval
@@ -149,7 +149,7 @@ def set(ref: Ref | _Part, idx: Any, value: Any) -> None:
     swap(ref, idx, value, "ref_set")
 
 
-def addupdate(ref: Ref, idx: Any, x: Any) -> None:
+def addupdate(ref: Ref | _Part, idx: Any, x: Any) -> None:
     """Adds to a part of a reference: `ref[idx] += x`, in which an element that the index names twice gets both terms.
 
     >>> import numjet as nj, numjet.numpy as jnp
@@ -158,6 +158,8 @@ def addupdate(ref: Ref, idx: Any, x: Any) -> None:
     >>> ref[...].tolist()
     [2.0, 0.0]
     """
+    if isinstance(ref, _Part):
+        return addupdate(ref.of, ref.idx, x if _is_all(idx) else zeros_like_aval(aval_of(ref[...])).at[idx].add(x))
     _check_ref("addupdate", ref)
     old = get(ref, idx)
     x = _fitting(ref, x, aval_of(old).shape, "addupdate")
@@ -242,7 +244,10 @@ def _typed(value: Any, aval: ShapedArray) -> Any:
 
 
 class _Part:
-    """The part of a reference that an index names: `ref.at[1:][0] = x`."""
+    """The part of a reference that an index names: `ref.at[1:][0] = x`.
+
+    A pytree of the reference and the arrays of its index, so it is an argument wherever the reference is one.
+    """
 
     __slots__ = ("idx", "of")
 
@@ -279,6 +284,44 @@ class _At:
         return _Part(self.of, idx)
 
 
+class _Fixed:
+    """What is known of a part while it is traced: the shape of the reference, and its index without the arrays."""
+
+    __slots__ = ("entries", "is_tuple", "key", "shape")
+
+    def __init__(self, shape: Any, entries: list[Any], is_tuple: bool):
+        self.shape, self.entries, self.is_tuple = shape, entries, is_tuple
+        self.key = (shape, is_tuple, tuple((e.start, e.stop, e.step) if isinstance(e, slice) else e for e in entries))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Fixed) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+
+_MOVING = "an array of the index"
+
+
+def _flat_part(part: _Part) -> tuple[tuple[Any, list[Any]], _Fixed]:
+    entries = list(part.idx) if isinstance(part.idx, tuple) else [part.idx]
+    moving = [not (e is None or e is Ellipsis or isinstance(e, (int, np.generic, slice))) for e in entries]
+    fixed = [_MOVING if m else e for m, e in zip(moving, entries, strict=True)]
+    arrays = [e for m, e in zip(moving, entries, strict=True) if m]
+    return (part.of, arrays), _Fixed(getattr(part.of, "shape", None), fixed, isinstance(part.idx, tuple))
+
+
+def _part_of(fixed: _Fixed, kids: Any) -> _Part:
+    of, arrays = kids
+    if isinstance(of, (Ref, _Part)) and of.shape != fixed.shape:
+        raise TypeError(f"TransformedRefs are not allowed here: the part ref.at[...] of a reference of shape {fixed.shape} "
+                        "can't be split along an axis, by vmap or as scan's xs. Pass the reference and index it inside.")
+    rest = iter(arrays)
+    entries = [next(rest) if e is _MOVING else e for e in fixed.entries]
+    return _Part(of, tuple(entries) if fixed.is_tuple else entries[0])
+
+
+tree.register_pytree_node(_Part, _flat_part, _part_of)
 hooks.set_methods({
     "__getitem__": get, "__setitem__": set, "at": property(_At),
     "addupdate": lambda self, x, idx=None: addupdate(self, idx, x),

@@ -27,6 +27,7 @@ class DebugInfo(Record):
     file: str | None = None
     line: int = 0
     arg_names: tuple[str, ...] = ()
+    hint: str = ""  # what to do about arguments whose values Python needs
 
     func_name = property(lambda self: self.name)
     traced_for = property(lambda self: self.kind)
@@ -273,8 +274,10 @@ def _explain_arguments(debug: DebugInfo | None, indices: list[int]) -> str:
     names = [debug.arg_names[i] if i < len(debug.arg_names) else f"#{i}" for i in indices]
     if not names:
         return head
-    what = "argument " + names[0] if len(names) == 1 else "arguments " + ", ".join(names)
-    return f"{head} This concrete value was not available in Python because it depends on the value of the {what}."
+    what = f"value of the argument {names[0]}" if len(names) == 1 else (
+        f"values of the arguments {', '.join(names[:-1])} and {names[-1]}")
+    hint = debug.hint and f" {debug.hint}"
+    return f"{head} This concrete value was not available in Python because it depends on the {what}.{hint}"
 
 
 def trace_to_jaxpr(fun: Callable[..., Sequence[Any]], avals: Sequence[ShapedArray],

@@ -335,5 +335,6 @@ def is_array_like(x: Any) -> bool:
 
 def escaped(tracer: Tracer) -> Exception:
     """The error for a tracer used outside the function that made it."""
-    frame = tracer.made_at()
-    return errors.UnexpectedTracerError(tracer, source.on_line(frame) if frame is not None else "")
+    frame, debug = tracer.made_at(), getattr(tracer._trace, "debug", None)
+    return errors.UnexpectedTracerError(tracer, source.on_line(frame) if frame is not None else "",
+                                        f"{debug.where()} traced for {debug.kind}" if debug is not None else "")

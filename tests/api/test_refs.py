@@ -112,6 +112,41 @@ def test_made_inside(compiled):
     assert nj.vmap(nj.grad(compiled(f)))(jnp.arange(3.0)).tolist() == [0, 2, 4]
 
 
+@pytest.mark.parametrize("hand", [
+    lambda f, part: nj.jit(f)(part), lambda f, part: nj.checkpoint(f)(part),
+    lambda f, part: lax.cond(True, f, lambda p: None, part),
+    lambda f, part: nj.jit(lambda pair: f(pair["part"]))({"part": part})], ids=["jit", "checkpoint", "cond", "in a dict"])
+@pytest.mark.parametrize("idx", [slice(1, 3), (Ellipsis, 1), np.array([2, 0])], ids=["slice", "tuple", "array"])
+def test_a_part_is_an_argument(hand, idx):
+    def double(part):
+        part[...] = part[...] * 2
+
+    r, want = ref(), np.array([1.0, 2.0, 3.0])
+    hand(double, r.at[idx])
+    want[idx] *= 2
+    assert r[...].tolist() == want.tolist()
+
+
+def test_an_index_of_a_part_may_be_traced():
+    r = ref()
+    nj.jit(lambda r, i: nj.jit(lambda part: swap(part, ..., 7.0))(r.at[i]))(r, 2)
+    assert r[...].tolist() == [1, 2, 7]
+
+
+def test_addupdate_of_a_part_counts_elements_named_twice():
+    r = ref()
+    addupdate(r.at[jnp.array([0, 0])], slice(0, 2), jnp.array([10.0, 20.0]))
+    addupdate(r.at[1:].at[0], ..., 5.0)
+    assert r[...].tolist() == [31, 7, 3]
+
+
+@pytest.mark.parametrize("split", [lambda part: nj.vmap(lambda p: p[...])(part),
+                                   lambda part: lax.scan(lambda c, p: (c, p[...]), 0.0, part)], ids=["vmap", "scan"])
+def test_a_part_is_not_split(split):
+    with pytest.raises(TypeError, match="TransformedRefs are not allowed"):
+        split(ref([[1.0, 2.0], [3.0, 4.0]]).at[0])
+
+
 def test_one_trace_serves_all_references():
     traced = []
 

@@ -184,7 +184,7 @@ def checkpoint(fun: Callable[..., Any], *, prevent_cse: Any = True, policy: Call
 
 def _called(fun: Callable[..., Any], operands: Sequence[Any], prevent_cse: Any, policy: Any) -> Any:
     leaves, in_tree = tree.tree_flatten(tuple(operands))
-    body = trace_body(fun, in_tree, [aval_of(x) for x in leaves], "checkpoint", captures=True)
+    body = trace_body(fun, in_tree, [aval_of(x) for x in leaves], "checkpoint / remat", captures=True)
     held: Any = prevent_cse
     if isinstance(prevent_cse, (tuple, list)):
         args, kwargs = map(tree.tree_structure, operands[-2:])
@@ -202,7 +202,12 @@ def _packed(fun: Callable[..., Any]) -> Callable[..., Any]:
         return fun(*args, **kwargs)
 
     call.__name__ = function_name(fun)
+    call.packed, call.hint = True, _HINT  # type: ignore[attr-defined]
     return cached_with(fun, call)
+
+
+_HINT = ("Consider using the `static_argnums` parameter for `jax.remat` or `jax.checkpoint`: the values of arguments that it "
+         "names are known while the function is traced.")
 
 
 def _with_static(
@@ -218,6 +223,7 @@ def _with_static(
         return fun(*[at[i] if i in at else next(rest) for i in range(count)], **dict(fixed), **more)
 
     call.__name__ = function_name(fun)
+    call.hint = _HINT  # type: ignore[attr-defined]
     return cached_with(fun, call)
 
 
