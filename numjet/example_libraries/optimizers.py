@@ -90,9 +90,9 @@ class Optimizer(NamedTuple):
     params_fn: Callable[[Any], Any]
 
 
-def _check(what: str, got: Any, expected: Any) -> None:
+def _check(what: str, expected: Any, got: Any, kinds: tuple[str, str]) -> None:
     if got != expected:
-        raise TypeError(f"optimizer {what} had a structure different from that expected: got {got}, expected {expected}")
+        raise TypeError(f"optimizer update function {what}: {kinds[0]} {expected} and {kinds[1]} {got}.")
 
 
 def optimizer(opt_maker: Callable[..., tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]],
@@ -120,11 +120,12 @@ def optimizer(opt_maker: Callable[..., tuple[Callable[..., Any], Callable[..., A
         def tree_update(i: Any, grads: Any, state: OptimizerState) -> OptimizerState:
             packed, structure, subtrees = state
             leaves, got = tree.tree_flatten(grads)
-            _check("update function was passed a gradient tree that", got, structure)
+            _check("was passed a gradient tree that did not match the parameter tree structure with which it was initialized",
+                   structure, got, ("parameter tree", "grad tree"))
             old = [tree.tree_unflatten(t, s) for t, s in zip(subtrees, packed)]
             states, after = unzip2([tree.tree_flatten(update(i, g, s)) for g, s in zip(leaves, old)])
             for one, other in zip(after, subtrees):
-                _check("update function produced an output that", one, other)
+                _check("produced an output structure that did not match its input structure", other, one, ("input", "output"))
             return OptimizerState(tuple(tuple(s) for s in states), structure, subtrees)
 
         def tree_params(state: OptimizerState) -> Any:

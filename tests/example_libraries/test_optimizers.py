@@ -63,7 +63,7 @@ def test_states_are_packed_and_unpacked():
 
 def test_errors():
     opt = optimizers.sgd(0.1)
-    with pytest.raises(TypeError, match="structure different"):
+    with pytest.raises(TypeError, match="gradient tree that did not match the parameter tree"):
         opt.update_fn(0, {"v": 1.0}, opt.init_fn({"w": 1.0}))
     with pytest.raises(ValueError, match="at least one axis"):
         optimizers.sm3(0.1).init_fn(1.0)

@@ -7,7 +7,7 @@ import pytest
 import numjet as nj
 import numjet.numpy as jnp
 from numjet import lax
-from numjet.experimental.jet import jet
+from numjet.experimental.jet import fact, jet, zero_series
 from numjet.experimental.jet.recurrences import RECURRENCES
 from numjet.foundation.config import enable_x64
 
@@ -120,6 +120,16 @@ def test_transformations_of_jets():
     np.testing.assert_allclose(third(0.5), -np.cos(0.5))
     np.testing.assert_allclose(nj.grad(third)(0.5), np.sin(0.5))
     np.testing.assert_allclose(nj.vmap(third)(X), -np.cos(X))
+
+
+def test_an_argument_without_a_curve():
+    f = lambda x, y: jnp.sin(x) * y
+    told = jet(f, (1.0, 2.0), ([1.0, 0.5], [0.0, 0.0]))
+    assert str(jet(f, (1.0, 2.0), ([1.0, 0.5], zero_series))) == str(told)
+    assert jet(f, (1.0, 2.0), (zero_series, zero_series))[1] == []
+    chosen = jet(jnp.where, (np.array([True, False]), np.ones(2), np.zeros(2)), ([np.ones(2)], [np.ones(2)], [np.full(2, 3)]))
+    assert chosen[1][0].tolist() == [1, 3]
+    assert [fact(n) for n in range(5)] == [1, 1, 2, 6, 24]
 
 
 def test_structures_and_scales():

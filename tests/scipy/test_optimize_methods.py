@@ -76,6 +76,18 @@ def test_bounds(method):
         np.testing.assert_allclose(found.x, want.x, atol=1e-3)
 
 
+def test_the_limited_memory_method_by_the_name_of_jax():
+    method, goal = "l-bfgs-experimental-do-not-rely-on-this", np.array([1.0, 2 - 3j, -5j])
+    distance = lambda z, goal: jnp.vdot(z - goal, z - goal).real
+    found = nj.jit(lambda goal: minimize(distance, jnp.zeros(3, complex), (goal,), method=method))(goal)
+    np.testing.assert_allclose(found.x, goal, atol=1e-5)
+    np.testing.assert_allclose(found.jac, 0, atol=1e-5)
+    np.testing.assert_allclose(minimize(rosenbrock, jnp.zeros(3), method=method).x, 1, atol=1e-3)
+    assert minimize(rosenbrock, jnp.zeros(3), method=method, options={"maxiter": 1}).status == 1
+    with pytest.raises(ValueError, match="takes no bounds"):
+        minimize(rosenbrock, jnp.zeros(3), method=method, bounds=[(0, 1)] * 3)
+
+
 def test_derivatives_at_bounds():
     best = nj.jit(lambda p: minimize(lambda x: jnp.sum((x - p[0]) ** 2) + x[0] * x[1], jnp.zeros(2), method="L-BFGS-B", bounds=[
         (None, p[1]), (-9.0, 9.0)], options=TIGHT["L-BFGS-B"]).x)

@@ -3,6 +3,6 @@
 Add a recurrence for an operation to `recurrences`, a rule for one that holds programs to `transformation`.
 """
 
-from numjet.experimental.jet.transformation import jet as jet
+from numjet.experimental.jet.transformation import fact as fact, jet as jet, zero_series as zero_series
 
-__all__ = ["jet"]
+__all__ = ["fact", "jet", "zero_series"]

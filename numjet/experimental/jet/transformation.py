@@ -33,12 +33,32 @@ from numjet.experimental.jet.recurrences import RECURRENCES, Series, cauchy, pow
 from numjet.foundation import dtypes, tree
 from numjet.foundation.util import split_list
 from numjet.lax.tangent import instantiate
+from numjet.scipy.special import factorial as factorials
 from numjet.transforms.dce import dce_jaxpr
 from numjet.transforms.jvp import jvp_flat
 
 Value = Any  # a series (a list), or an array that does not change along the curve
 Rule = Callable[..., Any]
 RULES: dict[Any, Rule] = {}  # (order, values, params) -> a value, or a list of them
+
+
+class ZeroSeries:
+    """The series of an argument that does not change along the curve, of any length."""
+
+    def __repr__(self) -> str:
+        return "zero_series"
+
+
+zero_series = ZeroSeries()
+
+
+def fact(n: Any) -> Any:
+    """n!, by which coefficients of a Taylor series are derivatives: gamma(n + 1).
+
+    >>> fact(3).item()
+    6.0
+    """
+    return factorials(n)
 
 
 def jet(fun: Callable[..., Any], primals: Sequence[Any], series: Sequence[Sequence[Any]], factorial_scaled: bool = True,
@@ -50,7 +70,8 @@ def jet(fun: Callable[..., Any], primals: Sequence[Any], series: Sequence[Sequen
     Args:
       fun: a function of arrays, which returns a pytree of arrays. It may have loops and branches.
       primals: its arguments.
-      series: for each argument the list of its derivatives of order 1, 2, ...: all of one length, in the argument's shape.
+      series: for each argument the list of its derivatives of order 1, 2, ...: all of one length, in the argument's shape;
+        or zero_series. Those of a condition, an array of bools, have no effect.
       factorial_scaled: whether derivatives are given and returned; False: coefficients of the series, which are derivatives
         divided by factorials.
 
@@ -68,7 +89,7 @@ def jet(fun: Callable[..., Any], primals: Sequence[Any], series: Sequence[Sequen
     """
     if len(primals) != len(series):
         raise ValueError(f"jet: expected a list of terms per argument, got {len(series)} for {len(primals)} arguments")
-    orders = {len(terms) for terms in series}
+    orders = {len(terms) for terms in series if terms is not zero_series}
     if len(orders) > 1:
         raise ValueError(f"jet terms have inconsistent lengths for different arguments: {sorted(orders)}")
     order = orders.pop() if orders else 0
@@ -90,6 +111,7 @@ def jet(fun: Callable[..., Any], primals: Sequence[Any], series: Sequence[Sequen
 
 def _curve(i: int, x: Any, terms: Sequence[Any], factorial_scaled: bool) -> Value:
     """An argument as a series."""
+    terms = () if terms is zero_series else terms
     for what, leaf in (("primal value", x), *((f"term {j} of the series", t) for j, t in enumerate(terms))):
         if not tree.tree_structure(leaf) == tree.tree_structure(0):
             raise ValueError(f"jet: {what} at position {i} is not an array: {leaf!r}")
@@ -97,8 +119,8 @@ def _curve(i: int, x: Any, terms: Sequence[Any], factorial_scaled: bool) -> Valu
     coefficients = [jnp.asarray(t) for t in terms]
     if any(t.shape != x.shape for t in coefficients):
         raise ValueError(f"jet: terms of argument {i} must have its shape {x.shape}, got {[t.shape for t in coefficients]}")
-    if not jnp.issubdtype(x.dtype, jnp.inexact):
-        if any(bool((t != 0).any()) for t in coefficients):
+    if not jnp.issubdtype(x.dtype, jnp.inexact) or not terms:
+        if x.dtype != bool and any(bool((t != 0).any()) for t in coefficients):
             raise TypeError(f"jet: argument {i} has dtype {x.dtype}, so its derivatives must be zero; make it a float")
         return x
     return [x, *(scaled(t.astype(x.dtype), 1 / factorial(k) if factorial_scaled else 1)

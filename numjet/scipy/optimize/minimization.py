@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 import numjet.numpy as jnp
+from numjet import lax
 from numjet.api.grad import grad
 from numjet.foundation import dtypes
 from numjet.numpy.core.promotion import array_arg, promote_dtypes_inexact
@@ -16,10 +17,12 @@ from numjet.scipy.optimize.implicit import implicit
 from numjet.scipy.optimize.results import OptimizeResults
 
 _BFGS_OPTIONS = {"maxiter": None, "norm": np.inf, "gtol": 1e-5, "line_search_maxiter": 20}
+_LIMITED = "l-bfgs-experimental-do-not-rely-on-this"  # JAX's name of L-BFGS-B without bounds
 # For each method its options, and which of them `tol` sets.
 _METHODS: dict[str, tuple[Mapping[str, Any], tuple[str, ...]]] = {
     "bfgs": (_BFGS_OPTIONS, ("gtol",)),
     "l-bfgs-b": (projected.OPTIONS, ("ftol", "gtol")),
+    _LIMITED: ({**projected.OPTIONS, "maxiter": None}, ("ftol", "gtol")),
     "nelder-mead": (nelder_mead.OPTIONS, ("xatol", "fatol")),
     "newton-cg": (newton_methods.OPTIONS, ("xtol",)),
     "trust-ncg": (newton_methods.TRUST_OPTIONS, ("gtol",)),
@@ -41,7 +44,8 @@ def minimize(fun: Callable[..., Any], x0: Any, args: tuple[Any, ...] = (), *, me
         'BFGS' (Nocedal and Wright, algorithm 6.1, with a line search for the strong Wolfe conditions): maxiter (200 times the
           size of x0), norm (the order of the gradient's norm, inf), gtol (1e-5), line_search_maxiter (20).
         'L-BFGS-B' (limited memory, within bounds: Bertsekas 1982, Nocedal 1980): maxcor (10), ftol (2.2e-9), gtol (1e-5),
-          maxiter (15000), maxls (20).
+          maxiter (15000), maxls (20). JAX's name 'l-bfgs-experimental-do-not-rely-on-this' is that method without bounds, with
+          maxiter of 200 times the size of x0; x0 may be complex then.
         'Nelder-Mead' (a simplex, without derivatives): maxiter, maxfev (200 times the size of x0), xatol, fatol (1e-4),
           adaptive (False), initial_simplex.
         'Newton-CG' (Nocedal and Wright, algorithm 7.1): xtol (1e-5), maxiter.
@@ -77,6 +81,8 @@ def minimize(fun: Callable[..., Any], x0: Any, args: tuple[Any, ...] = (), *, me
         raise ValueError(f"Method {method} not recognized; expected 'BFGS', 'L-BFGS-B', 'Nelder-Mead', 'Newton-CG', "
                          "'trust-ncg', 'trust-exact' or 'dogleg'")
     start = promote_dtypes_inexact(array_arg("minimize", x0))[0]
+    if name == _LIMITED and start.ndim == 1 and start.dtype in dtypes.COMPLEX:
+        return _of_complex(fun, start, args, method, tol, options)
     if start.ndim != 1 or start.dtype in dtypes.COMPLEX:
         raise ValueError(f"minimize: expected x0 as a vector of real numbers, got {start.dtype.name}{list(start.shape)}")
     start = jnp.astype(start, start.dtype)
@@ -89,10 +95,20 @@ def minimize(fun: Callable[..., Any], x0: Any, args: tuple[Any, ...] = (), *, me
         return jnp.astype(value, start.dtype)
     if bounds is not None and name not in _BOUNDED:
         raise ValueError(f"minimize: method {method!r} takes no bounds; use 'L-BFGS-B' or 'Nelder-Mead'")
-    if name == "bfgs":
+    if name in ("bfgs", _LIMITED):
         chosen["maxiter"] = 200 * start.size if chosen["maxiter"] is None else chosen["maxiter"]
+    if name == "bfgs":
         return bfgs(scalar, start, **chosen)
     return _implicitly(name, scalar, start, _as_bounds(bounds, start), chosen)
+
+
+def _of_complex(fun: Callable[..., Any], x0: Any, args: tuple[Any, ...], *settings: Any) -> OptimizeResults:
+    """Minimization over a complex vector: over its real and imaginary parts."""
+    method, tol, options = settings
+    joined = lambda parts: lax.complex(parts[:x0.size], parts[x0.size:])
+    of_parts = lambda parts, *rest: fun(joined(parts), *rest)
+    found = minimize(of_parts, jnp.concatenate([x0.real, x0.imag]), args, method=method, tol=tol, options=options)
+    return found._replace(x=joined(found.x), jac=grad(lambda x: fun(x, *args))(joined(found.x)))
 
 
 def _options(method: str, given: dict[str, Any], tol: Any) -> dict[str, Any]:
@@ -121,7 +137,7 @@ def _as_bounds(bounds: Any, x0: Any) -> Any:
 def _implicitly(name: str, fun: Callable[[Any], Any], x0: Any, bounds: Any, options: Mapping[str, Any]) -> OptimizeResults:
     """The result of a method of which only the outcome is differentiated."""
     def solve(fun: Callable[[Any], Any], start: Any, bounds: Any) -> tuple[Any, Any]:
-        if name == "l-bfgs-b":
+        if name in ("l-bfgs-b", _LIMITED):
             return projected.lbfgsb(fun, start, bounds, options)
         if name == "nelder-mead":
             return nelder_mead.nelder_mead(fun, start, bounds, options)
