@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from numjet.cpu.ir.nodes import Expr
-from numjet.cpu.mathlib.exponential import exp_parts
+from numjet.cpu.mathlib.exponential import exp_in_parts, exp_parts
 from numjet.cpu.mathlib.helpers import Calc, Poly, Power
 from numjet.cpu.mathlib.logarithm import log_positive
 
@@ -88,20 +88,32 @@ def _erfc_parts(c: Calc, a: Expr) -> tuple[Expr, Power]:
     square, divisor = c.mul(a, a), c.fma(a, 2.0, 1.0)
     missed = c.fms(a, a, square)
     if c.single:
-        p, power = exp_parts(c, c.neg(square), rest=c.neg(missed))
-        scaled = c.add(c.horner(ERFC_32.terms, c.div(c.sub(a, 2.5), c.add(a, 2.5))), ERFC_MIDDLE_32)
-    else:
-        p, power = exp_parts(c, c.neg(square))
-        p = c.fnma(p, missed, p)
-        scaled = c.careful_poly(ERFC_64, c.div(c.sub(a, 3.5), c.add(a, 3.5)))
-    return c.mul(p, c.div(scaled, divisor)), power
+        return _erfc_quotient(c, a, square, missed, divisor)
+    p, power = exp_parts(c, c.neg(square))
+    scaled = c.careful_poly(ERFC_64, c.div(c.sub(a, 3.5), c.add(a, 3.5)))
+    return c.mul(c.fnma(p, missed, p), c.div(scaled, divisor)), power
+
+
+def _erfc_quotient(c: Calc, a: Expr, square: Expr, missed: Expr, divisor: Expr) -> tuple[Expr, Power]:
+    """The same in float32, rounded nearly once: every factor is a sum of two floats, and the quotient gets a correction."""
+    p, p_rest, power = exp_in_parts(c, c.neg(square), c.neg(missed))
+    bend = c.horner(ERFC_32.terms, c.div(c.sub(a, 2.5), c.add(a, 2.5)))
+    scaled = c.add(bend, ERFC_MIDDLE_32)
+    scaled_rest = c.sub(bend, c.sub(scaled, ERFC_MIDDLE_32))
+    top = c.mul(p, scaled)
+    top_rest = c.fma(p, scaled_rest, c.fma(p_rest, scaled, c.fms(p, scaled, top)))
+    divisor_rest = c.fma(a, 2.0, c.sub(1.0, divisor))
+    inverse = c.div(1.0, divisor)
+    quotient = c.mul(top, inverse)
+    left = c.add(c.fnma(quotient, divisor, top), c.fnma(quotient, divisor_rest, top_rest))
+    return c.fma(left, inverse, quotient), power
 
 
 def erfc(c: Calc, x: Expr) -> Expr:
     """1 - erf(x) without cancellation: literally for small x, where that is more accurate."""
     a = c.at_most(c.abs(x), 10.3 if c.single else 27.3)
     small = c.sub(1.0, c.fma(a, c.poly(ERF_32 if c.single else ERF_64, c.mul(a, a)), a))
-    return _mirrored(c, x, c.select(c.test("lt", a, 0.75 if c.single else 0.5), small, c.scaled(*_erfc_parts(c, a), True)))
+    return _mirrored(c, x, c.select(c.test("lt", a, 0.4 if c.single else 0.5), small, c.scaled(*_erfc_parts(c, a), True)))
 
 
 def _mirrored(c: Calc, x: Expr, value: Expr) -> Expr:

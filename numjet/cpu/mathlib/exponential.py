@@ -57,11 +57,22 @@ def _expm1_near(c: Calc, r: Expr, table: Poly) -> Expr:
     return c.fma(c.mul(r, r), terms, r)
 
 
-def exp_parts(c: Calc, x: Expr, short: bool = False, rest: Expr | None = None) -> tuple[Expr, Power]:
-    """exp(x + rest) = p * 2**n with p between 0.7 and 2, for a rest of a few units in x's last place. |x| must be below 2**20.
-    short: float64 has half a unit more error."""
+def exp_in_parts(c: Calc, x: Expr, rest: Expr) -> tuple[Expr, Expr, Power]:
+    """exp(x + rest) = (p + q) * 2**n in float32, with q below the last place of p, for a rest of a few units in x's last
+    place. |x| must be below 2**20."""
+    power, high, _ = _reduced(c, x)     # exact
+    low = c.fma(power.number, -_ln2(c)[1], rest)
+    r = c.add(high, low)
+    r_rest = c.sub(low, c.sub(r, high))
+    p = c.add(r, 1.0)
+    curve = c.mul(c.mul(r, r), c.poly(EXP_32, r))
+    return p, c.add(c.add(c.sub(r, c.sub(p, 1.0)), r_rest), curve), power
+
+
+def exp_parts(c: Calc, x: Expr, short: bool = False) -> tuple[Expr, Power]:
+    """exp(x) = p * 2**n with p between 0.7 and 2. |x| must be below 2**20. short: float64 has half a unit more error."""
     power, r, index = _reduced(c, x)
-    r = c.fma(power.number, -_ln2(c)[1], r if rest is None else c.add(r, rest))
+    r = c.fma(power.number, -_ln2(c)[1], r)
     tail = _expm1_near(c, r, EXP_32 if c.single else EXP_64)
     if c.single:
         return c.add(tail, 1.0), power
