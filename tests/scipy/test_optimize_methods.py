@@ -233,7 +233,7 @@ DATA = 2 * np.exp(-1.3 * TIMES) + 0.5 + 0.1 * np.sin(7 * TIMES)
 
 
 @pytest.mark.parametrize("method,loss", [("lm", "linear"), ("lm", "huber"), ("lm", "cauchy"), ("dogbox", "soft_l1"),
-                                         ("dogbox", "arctan")])
+                                         ("dogbox", "arctan"), ("trf", "linear"), ("trf", "huber")])
 def test_least_squares(method, loss):
     options = {"loss": loss, "f_scale": 0.2, "xtol": 1e-12, "ftol": 1e-12, "gtol": 1e-12}
     want = oracle.least_squares(lambda p: decay(p, DATA, np), np.ones(3), **options)
@@ -250,10 +250,11 @@ def test_least_squares(method, loss):
 def test_least_squares_within_bounds():
     bounds = (np.array([0.0, 1.5, -1.0]), np.array([1.8, np.inf, 1.0]))
     want = oracle.least_squares(lambda p: decay(p, DATA, np), np.array([1.0, 2, 0]), bounds=bounds, xtol=1e-12)
-    found = least_squares(decay, jnp.array([1.0, 2, 0]), bounds=bounds, args=(DATA,), xtol=1e-12, ftol=1e-12)
-    np.testing.assert_allclose(found.x, want.x, atol=1e-6)
-    assert found.active_mask.tolist() == want.active_mask.tolist()
-    np.testing.assert_allclose(found.optimality, 0, atol=1e-7)
+    for method in ("trf", "dogbox"):
+        found = least_squares(decay, jnp.array([1.0, 2, 0]), bounds=bounds, args=(DATA,), xtol=1e-12, ftol=1e-12, method=method)
+        np.testing.assert_allclose(found.x, want.x, atol=1e-6)
+        assert found.active_mask.tolist() == want.active_mask.tolist()
+        np.testing.assert_allclose(found.optimality, 0, atol=1e-7)
     upper = nj.jacfwd(lambda u: least_squares(decay, jnp.array([1.0, 2, 0]), args=(DATA,), bounds=(
         bounds[0], jnp.stack([u, 9.0, 1.0]))).x)(1.8)
     assert found.active_mask[0] == 1
@@ -261,6 +262,17 @@ def test_least_squares_within_bounds():
     scaled = least_squares(decay, jnp.ones(3), args=(DATA,), x_scale="jac")
     np.testing.assert_allclose(scaled.x, least_squares(decay, jnp.ones(3), args=(DATA,)).x, rtol=1e-5)
     assert least_squares(decay, jnp.ones(3), args=(DATA,), max_nfev=2).status == 0
+
+
+@pytest.mark.parametrize("start,bounds", [((-1.2, 1.0), ((-3.0, -3.0), (0.5, 2.0))), ((0.5, -1.0), ((0.5, -1.0), (2.0, 2.0)))])
+def test_reflected_steps_are_those_of_scipy(start, bounds, x64):
+    """Where steps meet bounds, and from a start on them: the same points after the same evaluations; and for a batch."""
+    valley = lambda x, xp=jnp: xp.stack([10 * (x[1] - x[0] ** 2), 1 - x[0]])
+    limits = tuple(map(jnp.array, bounds))
+    found = nj.vmap(lambda x: least_squares(valley, x, bounds=limits, max_nfev=12))(np.array([start] * 2))
+    want = oracle.least_squares(lambda x: valley(x, np), start, bounds=bounds, max_nfev=12)
+    np.testing.assert_allclose(found.x, [want.x] * 2, rtol=1e-4)   # it solves for the damping to 1 % only
+    assert found.njev.tolist() == [want.njev] * 2
 
 
 @pytest.mark.parametrize("call,error,match", [
@@ -279,7 +291,7 @@ def test_least_squares_within_bounds():
     (lambda: newton(jnp.cos, 1.0, x1=2.0, fprime=jnp.sin), ValueError, "secant"),
     (lambda: root(lambda x: x[:1], jnp.ones(2)), TypeError, "as many numbers"),
     (lambda: root(jnp.sin, jnp.ones(2), method="krylov"), ValueError, "not recognized"),
-    (lambda: least_squares(jnp.sin, jnp.ones(2), method="trf"), NotImplementedError, "dogbox"),
+    (lambda: least_squares(jnp.sin, jnp.ones(2), method="newton"), ValueError, "'dogbox'"),
     (lambda: least_squares(jnp.sin, jnp.ones(2), method="lm", bounds=(0, 1)), ValueError, "no bounds"),
     (lambda: least_squares(jnp.sin, jnp.ones(2), loss="l3"), ValueError, "loss must be"),
     (lambda: least_squares(jnp.sin, jnp.ones((2, 2))), ValueError, "vector"),

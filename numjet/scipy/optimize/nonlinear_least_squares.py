@@ -1,4 +1,4 @@
-"""Nonlinear least squares: the methods of Levenberg and Marquardt, and Powell's dogleg within bounds."""
+"""Nonlinear least squares: the methods of Levenberg and Marquardt, Powell's dogleg within bounds, and the public function."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
@@ -15,8 +15,8 @@ from numjet.numpy.core.promotion import array_arg, promote_dtypes_inexact
 from numjet.scipy.linalg.products import exact_product
 from numjet.scipy.optimize.implicit import Function, implicit
 from numjet.scipy.optimize.projected import residual
-
-Loss = Callable[[Any], tuple[Any, Any, Any]] | None
+from numjet.scipy.optimize.residual_problems import LOSSES, Problem, norm, safe, status_of
+from numjet.scipy.optimize.trust_region_reflective import trust_region_reflective
 
 
 class LeastSquaresResult(NamedTuple):
@@ -45,63 +45,6 @@ class LeastSquaresResult(NamedTuple):
     success: Any
 
 
-def _norm(x: Any) -> Any:
-    return jnp.sqrt(jnp.sum(x * x))
-
-
-def _safe(x: Any) -> Any:
-    return jnp.where(x == 0, 1, x)
-
-
-# -------------------------------------------------------------------------------------------- losses
-
-def _soft_l1(z: Any) -> tuple[Any, Any, Any]:
-    t = 1 + z
-    return 2 * (jnp.sqrt(t) - 1), t ** -0.5, -0.5 * t ** -1.5
-
-
-def _huber(z: Any) -> tuple[Any, Any, Any]:
-    inner, root = z <= 1, jnp.sqrt(jnp.maximum(z, 1))
-    return jnp.where(inner, z, 2 * root - 1), jnp.where(inner, 1, 1 / root), jnp.where(inner, 0, -0.5 / root ** 3)
-
-
-def _cauchy(z: Any) -> tuple[Any, Any, Any]:
-    return jnp.log1p(z), 1 / (1 + z), -1 / (1 + z) ** 2
-
-
-def _arctan(z: Any) -> tuple[Any, Any, Any]:
-    t = 1 + z * z
-    return jnp.arctan(z), 1 / t, -2 * z / (t * t)
-
-
-_LOSSES: Mapping[str, Loss] = {"linear": None, "soft_l1": _soft_l1, "huber": _huber, "cauchy": _cauchy, "arctan": _arctan}
-
-
-class _Problem(NamedTuple):
-    """Residuals f, and the cost f^2 / 2 or s^2 / 2 rho((f / s)^2), of which rho and its derivatives are given."""
-
-    fun: Function
-    loss: Loss
-    size: float
-
-    def cost(self, value: Any) -> Any:
-        """Half the sum of the losses of these residuals."""
-        if self.loss is None:
-            return 0.5 * jnp.sum(value * value)
-        return 0.5 * self.size ** 2 * jnp.sum(self.loss((value / self.size) ** 2)[0])
-
-    def linearized(self, x: Any) -> tuple[Any, Any, Any]:
-        """Residuals; residuals and Jacobian, so scaled that Gauss's and Newton's matrix and gradient are those of the cost
-        (B. Triggs et al., "Bundle adjustment" (2000), section 4.3)."""
-        value, jacobian = self.fun(x), jacfwd(self.fun)(x)
-        if self.loss is None:
-            return value, value, jacobian
-        z = (value / self.size) ** 2
-        _, first, second = self.loss(z)
-        weight = jnp.sqrt(jnp.maximum(first + 2 * second * z, jnp.finfo(x.dtype).eps))
-        return value, value * first / weight, jacobian * weight[:, None]
-
-
 # -------------------------------------------------------------------------------------------- Levenberg, Marquardt
 
 class State(NamedTuple):
@@ -128,23 +71,14 @@ def _damped_step(s: State) -> Any:
     return triangular_solve(r, right[:, None], left_side=True, lower=False)[:, 0]
 
 
-def _status(reduction: Any, cost: Any, gain: Any, change: Any, x: Any, slope: Any, ftol: float, xtol: float,
-            gtol: float) -> Any:
-    """Why to end: 1 gtol, 2 ftol, 3 xtol, 4 both; -1 to go on."""
-    by_cost = (reduction <= ftol * cost) & (gain > 0.25) & (reduction >= 0)
-    by_change = change <= xtol * (xtol + _norm(x))
-    reason = jnp.where(by_cost & by_change, 4, jnp.where(by_cost, 2, jnp.where(by_change, 3, -1)))
-    return jnp.where(slope <= gtol, 1, reason)
-
-
 def levenberg_marquardt(fun: Function, x0: Any, problem: Any, x_scale: Any, ftol: float, xtol: float, gtol: float,
                         most: int) -> State:
     """Damped steps; the damping follows H. B. Nielsen, "Damping parameter in Marquardt's method" (1999)."""
-    problem = _Problem(fun, None, 1.0) if problem is None else problem
+    problem = Problem(fun, None, 1.0) if problem is None else problem
     ftol, xtol = (max(t, 2 * float(jnp.finfo(x0.dtype).eps)) for t in (ftol, xtol))
     value, scaled, jacobian = problem.linearized(x0)
     columns = lambda jacobian: jnp.sqrt(jnp.sum(jacobian * jacobian, 0))
-    scale = _safe(columns(jacobian)) if x_scale is None else 1 / x_scale
+    scale = safe(columns(jacobian)) if x_scale is None else 1 / x_scale
     slope = lambda s: jnp.max(abs(exact_product(s.jacobian.T, s.value)), initial=0)
     damping = 1e-3 * jnp.max((columns(jacobian) / scale) ** 2, initial=0)
 
@@ -156,7 +90,7 @@ def levenberg_marquardt(fun: Function, x0: Any, problem: Any, x_scale: Any, ftol
         image = exact_product(s.jacobian, p)
         promised = 0.5 * jnp.sum(image * image) + s.damping * jnp.sum((s.scale * p) ** 2)
         reduction = s.cost - cost
-        gain = jnp.where(jnp.isfinite(cost), reduction / _safe(promised), -1)
+        gain = jnp.where(jnp.isfinite(cost), reduction / safe(promised), -1)
         equal = (abs(reduction) <= 4 * jnp.finfo(x0.dtype).eps * s.cost) & (promised <= 4 * jnp.finfo(x0.dtype).eps * s.cost)
         better = (gain > 0) | equal
         keep = lambda new, old: jnp.where(better, new, old)
@@ -167,7 +101,7 @@ def levenberg_marquardt(fun: Function, x0: Any, problem: Any, x_scale: Any, ftol
         new = State(keep(x, s.x), keep(scaled, s.value), jacobian, keep(cost, s.cost), damping,
                     jnp.where(better, 2, 2 * s.growth), scale, s.evaluations + 1, keep(s.jacobians + 1, s.jacobians),
                     s.steps + 1, s.status)
-        status = _status(reduction, s.cost, jnp.where(equal, 1, gain), _norm(p), s.x, slope(new), ftol, xtol, gtol)
+        status = status_of(reduction, s.cost, jnp.where(equal, 1, gain), norm(p), s.x, slope(new), ftol, xtol, gtol)
         return new._replace(status=status)
     start = State(x0, scaled, jacobian, problem.cost(value), damping, jnp.asarray(2, x0.dtype), scale, 1, 1, 0, 0)
     start = start._replace(status=jnp.where(slope(start) <= gtol, 1, -1))
@@ -193,7 +127,7 @@ class _Box(NamedTuple):
 def _to_edge(x: Any, direction: Any, lower: Any, upper: Any) -> Any:
     """The largest t with x + t direction within the box."""
     room = jnp.where(direction > 0, upper - x, lower - x)
-    return jnp.min(jnp.where(direction == 0, jnp.inf, room / _safe(direction)), initial=jnp.inf)
+    return jnp.min(jnp.where(direction == 0, jnp.inf, room / safe(direction)), initial=jnp.inf)
 
 
 def _dogleg(s: _Box, free: Any, lower: Any, upper: Any) -> Any:
@@ -205,13 +139,13 @@ def _dogleg(s: _Box, free: Any, lower: Any, upper: Any) -> Any:
     newton = jnp.where(free, jnp.linalg.lstsq(jacobian, -s.value)[0], 0)
     inside = ((newton >= lower) & (newton <= upper)).all()
     image = exact_product(jacobian, gradient)
-    best = jnp.sum(gradient * gradient) / _safe(jnp.sum(image * image))
+    best = jnp.sum(gradient * gradient) / safe(jnp.sum(image * image))
     cauchy = -jnp.minimum(best, _to_edge(jnp.zeros_like(s.x), -gradient, lower, upper)) * gradient
     onward = newton - cauchy
     return jnp.where(inside, newton, cauchy + jnp.clip(_to_edge(cauchy, onward, lower, upper), 0, 1) * onward)
 
 
-def _dogbox(problem: _Problem, x0: Any, bounds: Any, x_scale: Any, ftol: float, xtol: float, gtol: float, most: int) -> _Box:
+def _dogbox(problem: Problem, x0: Any, bounds: Any, x_scale: Any, ftol: float, xtol: float, gtol: float, most: int) -> _Box:
     """C. Voglis and I. E. Lagaris, "A rectangular trust region dogleg approach for unconstrained and bound constrained
     nonlinear optimization" (2004)."""
     lower, upper = bounds
@@ -233,7 +167,7 @@ def _dogbox(problem: _Problem, x0: Any, bounds: Any, x_scale: Any, ftol: float, 
         reduction = s.cost - cost
         noise = 4 * eps * s.cost
         equal = (abs(reduction) <= noise) & (promised <= noise)
-        gain = jnp.where(equal, 1, jnp.where(jnp.isfinite(cost), reduction / _safe(promised), -1))
+        gain = jnp.where(equal, 1, jnp.where(jnp.isfinite(cost), reduction / safe(promised), -1))
         better, size = gain > 0, jnp.max(abs(p * s.scale), initial=0)
         radius = jnp.where(gain < 0.25, 0.25 * jnp.minimum(size, s.radius), jnp.where(
             (gain > 0.75) & (size > 0.95 * s.radius), 2 * s.radius, s.radius))
@@ -242,9 +176,9 @@ def _dogbox(problem: _Problem, x0: Any, bounds: Any, x_scale: Any, ftol: float, 
         scale = jnp.maximum(s.scale, columns(jacobian)) if x_scale is None else s.scale
         new = _Box(keep(x, s.x), keep(scaled, s.value), jacobian, keep(cost, s.cost), radius, scale, s.evaluations + 1,
                    s.jacobians + better, s.status)
-        return new._replace(status=_status(reduction, s.cost, gain, _norm(p), s.x, slope(new), ftol, xtol, gtol))
+        return new._replace(status=status_of(reduction, s.cost, gain, norm(p), s.x, slope(new), ftol, xtol, gtol))
     value, scaled, jacobian = problem.linearized(x0)
-    scale = _safe(columns(jacobian)) if x_scale is None else 1 / x_scale
+    scale = safe(columns(jacobian)) if x_scale is None else 1 / x_scale
     radius = jnp.max(abs(x0 * scale), initial=0)
     start = _Box(x0, scaled, jacobian, problem.cost(value), jnp.where(radius == 0, 1, radius), scale, 1, 1, 0)
     start = start._replace(status=jnp.where(slope(start) <= gtol, 1, -1))
@@ -264,8 +198,9 @@ def least_squares(fun: Callable[..., Any], x0: Any, *, bounds: Any = (-np.inf, n
       fun: fun(x, *args, **kwargs), a vector of residuals of a vector. Its Jacobian comes from differentiation.
       x0: first guess, a vector of real numbers, which is moved within the bounds.
       bounds: (lower, upper), each a number or a vector.
-      method: 'lm' (Levenberg-Marquardt, with Nielsen's rule for the damping; no bounds) or 'dogbox' (dogleg in boxes; Voglis,
-        Lagaris 2004). Default: 'dogbox' if there are bounds, else 'lm'. SciPy's 'trf' raises NotImplementedError.
+      method: 'trf' (trust region, reflective: stays inside of the bounds; Branch, Coleman, Li 1999), 'dogbox' (dogleg in boxes;
+        Voglis, Lagaris 2004), or 'lm' (Levenberg-Marquardt, with Nielsen's rule for the damping; no bounds). Default: 'trf' if
+        there are bounds, else 'lm'.
       ftol, xtol, gtol: tolerances of the relative change of the cost and of x, and of the gradient's largest element. The first
         two count as no less than twice the dtype's precision.
       x_scale: sizes of the variables, or 'jac' for those that the Jacobian's columns suggest.
@@ -278,7 +213,7 @@ def least_squares(fun: Callable[..., Any], x0: Any, *, bounds: Any = (-np.inf, n
 
     Raises:
       ValueError: an unknown method or loss, bounds that do not fit or with 'lm', x0 of another kind. TypeError: residuals that
-        are no vector. NotImplementedError: method 'trf'.
+        are no vector.
 
     >>> import numjet.numpy as jnp
     >>> t = jnp.arange(4.0)
@@ -292,8 +227,8 @@ def least_squares(fun: Callable[..., Any], x0: Any, *, bounds: Any = (-np.inf, n
     start = jnp.astype(start, start.dtype)
     limits = _as_bounds(bounds, start)
     method = _method(method, limits)
-    if loss not in _LOSSES:
-        raise ValueError(f"least_squares: loss must be one of {sorted(_LOSSES)}, got {loss!r}")
+    if loss not in LOSSES:
+        raise ValueError(f"least_squares: loss must be one of {sorted(LOSSES)}, got {loss!r}")
     by_jacobian = isinstance(x_scale, str)
     if by_jacobian and x_scale != "jac":
         raise ValueError(f"least_squares: x_scale must be 'jac' or numbers, got {x_scale!r}")
@@ -308,35 +243,43 @@ def least_squares(fun: Callable[..., Any], x0: Any, *, bounds: Any = (-np.inf, n
 
     def solve(fun: Function, x: Any, given: Any) -> tuple[Any, Any]:
         limits, scale = given
-        problem = _Problem(fun, _LOSSES[loss], f_scale)
+        problem = Problem(fun, LOSSES[loss], f_scale)
         if method == "lm":
             s = levenberg_marquardt(fun, x, problem, scale, ftol, xtol, gtol, most)
             return s.x, (s.evaluations, s.jacobians, s.status)
         box = (jnp.full_like(x, -jnp.inf), jnp.full_like(x, jnp.inf)) if limits is None else limits
+        if method == "trf":
+            t = trust_region_reflective(problem, x, box, scale, ftol, xtol, gtol, most)
+            return t.x, (t.evaluations, t.jacobians, t.status)
         b = _dogbox(problem, jnp.clip(x, *box), box, scale, ftol, xtol, gtol, most)
         return b.x, (b.evaluations, b.jacobians, b.status)
 
     def cost(fun: Function, x: Any) -> Any:
-        return _Problem(fun, _LOSSES[loss], f_scale).cost(fun(x))
+        return Problem(fun, LOSSES[loss], f_scale).cost(fun(x))
 
     x, (calls, jacobians, status) = implicit(
         residuals, start, (limits, scale), solve, lambda f, x, given: residual(x, grad(lambda y: cost(f, y))(x), given[0]))
     gradient = grad(lambda y: cost(residuals, y))(x)
-    active = jnp.zeros(x.shape, int) if limits is None else (x >= limits[1]).astype(int) - (x <= limits[0])
+    active = jnp.zeros(x.shape, int) if limits is None else _active(x, limits, xtol if method == "trf" else 0.0)
     return LeastSquaresResult(x, cost(residuals, x), residuals(x), jacfwd(residuals)(x), gradient,
                               jnp.max(abs(residual(x, gradient, limits)), initial=0), active, calls, jacobians, status,
                               status > 0)
 
 
 def _method(method: str | None, limits: Any) -> str:
-    chosen = method or ("lm" if limits is None else "dogbox")
-    if chosen == "trf":
-        raise NotImplementedError("least_squares: method 'trf' is not there; use 'dogbox', or 'lm' without bounds")
-    if chosen not in ("lm", "dogbox"):
-        raise ValueError(f"least_squares: method must be 'lm' or 'dogbox', got {method!r}")
+    chosen = method or ("lm" if limits is None else "trf")
+    if chosen not in ("lm", "dogbox", "trf"):
+        raise ValueError(f"least_squares: method must be 'trf', 'dogbox' or 'lm', got {method!r}")
     if chosen == "lm" and limits is not None:
-        raise ValueError("least_squares: method 'lm' takes no bounds; use 'dogbox'")
+        raise ValueError("least_squares: method 'lm' takes no bounds; use 'trf' or 'dogbox'")
     return chosen
+
+
+def _active(x: Any, limits: Any, tolerance: float) -> Any:
+    """Which variables are at bounds: -1 below, 1 above. A method that stays inside comes near, to a relative tolerance."""
+    near = lambda bound: jnp.isfinite(bound) & (abs(x - bound) <= tolerance * jnp.maximum(1, abs(bound)))
+    first = x - limits[0] <= limits[1] - x
+    return (near(limits[1]) & ~first).astype(int) - (near(limits[0]) & first)
 
 
 def _as_bounds(bounds: Any, x0: Any) -> Any:
