@@ -109,5 +109,5 @@ if _TYPE_CHECKING:
     from numjet.lax.lazy_exports import *  # noqa: F403
 else:
     __getattr__, __dir__ = _lazy_import.names(__name__, "numjet.lax.lazy_exports")
-_later += ["numjet.lax.lazy_exports", "numjet.lax.shape.dimension", "numjet.control.host.foreign_call",
-           "numjet.control.host.buffer_op"]
+_later += ["numjet.lax.lazy_exports", "numjet.lax.elementwise.normal_distribution", "numjet.lax.shape.dimension",
+           "numjet.control.host.foreign_call", "numjet.control.host.buffer_op"]

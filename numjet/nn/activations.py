@@ -12,7 +12,7 @@ from numjet.foundation import dtypes, errors
 from numjet.foundation.dimension import Dimension
 from numjet.foundation.source import user_stacklevel
 from numjet.lax import axes
-from numjet.lax.elementwise import compare, convert, special, transcendental
+from numjet.lax.elementwise import compare, convert, normal_distribution, transcendental
 from numjet.lax.indexing import slicing
 from numjet.lax.shape.rearrange import reshape
 from numjet.numpy.core.concrete import value_of
@@ -263,11 +263,11 @@ def gelu(x: Any, approximate: bool = True) -> Any:
     (0.8412, 0.8413)
     """
     x = strong_array(_inexact("gelu", x))
-    near = jnp.clip(x, -_CERTAIN, _CERTAIN)
     if approximate:
+        near = jnp.clip(x, -_CERTAIN, _CERTAIN)
         inner = math.sqrt(2 / math.pi) * (near + 0.044715 * (near * near * near))
         return x * (0.5 * (1.0 + transcendental.tanh(inner)))
-    return 0.5 * x * special.erfc(-near * math.sqrt(0.5))
+    return x * normal_distribution.ndtr(jnp.clip(x, -_CERTAIN, _CERTAIN))
 
 
 @jit_when_eager()

@@ -8,10 +8,11 @@ import numpy as np
 
 from numjet.core.op import SCALARS, Missing, Op, Samples
 from numjet.core.traits import TRANSCENDENTAL
-from numjet.lax.elementwise import special_rules as rules
+from numjet.lax.elementwise import gamma_slopes, incomplete_beta, incomplete_gamma, special_rules as rules
 from numjet.lax.elementwise.arithmetic import add_p, div_p, mul_p, neg_p, sign_p, square_p, sub_p
 from numjet.lax.elementwise.compare import eq_p, lt_p
 from numjet.lax.elementwise.scipy_functions import by_scipy, scipy_special
+from numjet.lax.elementwise.special_loops import by_numpy, looped, looped_hlo
 from numjet.lax.elementwise.transcendental import exp_p, log1p_p, log_p
 from numjet.lax.operands import BINARY_SHAPES, FLOATS, UNARY_SHAPES, binary, where
 from numjet.lax.templates import FLOAT, elementwise
@@ -26,10 +27,10 @@ def _builder_function(name: str, function: Any, jvp: Any, low: float, high: floa
 
 def _looped_function(name: str, nargs: int, eager: Any, rule: Any, jvp: Any, low: float, high: float,
                      order: int = 1, wrt: Any = None, make: Any = None) -> Op:
-    """A record whose cpu slot is a rule of special_rules with loops, so not one on scalars."""
+    """A record whose cpu slot is a rule with loops (special_loops), so not one on scalars."""
     shapes = BINARY_SHAPES if nargs == 2 else tuple([s] * nargs for s in ((), (3,), (0, 2), (2, 3, 4)))
-    return elementwise(name, nargs=nargs, accepts=FLOAT, eager=eager, jvp=jvp, cpu=rules.looped(rule),
-                       hlo=rules.looped_hlo(rule), elementwise=False,
+    return elementwise(name, nargs=nargs, accepts=FLOAT, eager=eager, jvp=jvp, cpu=looped(rule),
+                       hlo=looped_hlo(rule), elementwise=False,
                        samples=Samples(shapes=shapes, dtypes=FLOATS, low=low, high=high, ulps=256, order=order, wrt=wrt,
                                        make=make))
 
@@ -194,14 +195,20 @@ def zeta(x: Any, q: Any) -> Any:
     return binary(zeta_p, x, q)
 
 
+def _log_gamma_slope(a: Any, x: Any) -> Any:
+    """The logarithm of x^(a - 1) e^-x / Gamma(a), which is -inf at infinity; x^0 is 1 at 0, too."""
+    base = where(eq_p(a, 1.0), 1.0, x)
+    log = sub_p.bind(sub_p.bind(mul_p.bind(sub_p(a, 1.0), log_p.bind(base)), x), lgamma_p.bind(a))
+    return where(eq_p(x, math.inf), -math.inf, log)
+
+
 def _igamma_slope(a: Any, x: Any) -> Any:
-    """The derivative by x: x^(a - 1) e^-x / Gamma(a)."""
-    log = sub_p.bind(sub_p.bind(mul_p.bind(sub_p(a, 1.0), log_p.bind(x)), x), lgamma_p.bind(a))
-    return exp_p.bind(log)
+    """The derivative by x."""
+    return exp_p.bind(_log_gamma_slope(a, x))
 
 
 igamma_p: Op = _looped_function(
-    "igamma", 2, by_scipy("gammainc"), rules.igamma,
+    "igamma", 2, by_scipy("gammainc"), incomplete_gamma.igamma,
     (lambda t, out, a, x: mul_p.bind(t, igamma_grad_a_p.bind(a, x)),
      lambda t, out, a, x: mul_p.bind(t, _igamma_slope(a, x))), 0.3, 6)
 
@@ -216,7 +223,7 @@ def igamma(a: Any, x: Any) -> Any:
 
 
 igammac_p: Op = _looped_function(
-    "igammac", 2, by_scipy("gammaincc"), rules.igammac,
+    "igammac", 2, by_scipy("gammaincc"), incomplete_gamma.igammac,
     (lambda t, out, a, x: neg_p.bind(mul_p.bind(t, igamma_grad_a_p.bind(a, x))),
      lambda t, out, a, x: neg_p.bind(mul_p.bind(t, _igamma_slope(a, x)))), 0.3, 6)
 
@@ -231,7 +238,7 @@ def igammac(a: Any, x: Any) -> Any:
 
 
 igamma_grad_a_p: Op = _looped_function(
-    "igamma_grad_a", 2, rules.by_numpy(rules.igamma_grad_a), rules.igamma_grad_a,
+    "igamma_grad_a", 2, by_numpy(gamma_slopes.igamma_grad_a), gamma_slopes.igamma_grad_a,
     Missing("second derivatives of igamma by its first argument"), 0.3, 6, order=0)
 
 
@@ -245,7 +252,7 @@ def igamma_grad_a(a: Any, x: Any) -> Any:
 
 
 random_gamma_grad_p: Op = _looped_function(
-    "random_gamma_grad", 2, rules.by_numpy(rules.random_gamma_grad), rules.random_gamma_grad,
+    "random_gamma_grad", 2, by_numpy(gamma_slopes.random_gamma_grad), gamma_slopes.random_gamma_grad,
     Missing("second derivatives of gamma samples"), 0.3, 6, order=0)
 
 
@@ -260,22 +267,82 @@ def random_gamma_grad(a: Any, x: Any) -> Any:
     return binary(random_gamma_grad_p, a, x)
 
 
+def _log_igamma_slope(a: Any, x: Any, out: Any, at_0: float, at_infinity: float) -> Any:
+    """The size of the derivative of log(P) or log(Q) by x: the density divided by the function, which may both underflow."""
+    log = sub_p.bind(_log_gamma_slope(a, x), where(eq_p(out, -math.inf), 0.0, out))
+    return where(eq_p(x, 0.0), at_0, where(eq_p(x, math.inf), at_infinity, exp_p.bind(log)))
+
+
+def _slope_of_log_p(a: Any, x: Any, out: Any) -> Any:
+    return _log_igamma_slope(a, x, out, math.inf, 0.0)
+
+
+def _slope_of_log_q(a: Any, x: Any, out: Any) -> Any:
+    return where(eq_p(x, 0.0), _igamma_slope(a, x), _log_igamma_slope(a, x, out, 0.0, 1.0))
+
+
+def _moved(slope: Any, t: Any, a: Any, x: Any, out: Any) -> Any:
+    """The tangent by a: x moves by random_gamma_grad, where the function stays."""
+    inside = where(eq_p(x, 0.0), 0.0, slope(a, x, out))
+    return mul_p.bind(t, mul_p.bind(inside, random_gamma_grad_p.bind(a, x)))
+
+
+log_igamma_p: Op = _looped_function(
+    "log_igamma", 2, by_numpy(incomplete_gamma.log_igamma), incomplete_gamma.log_igamma,
+    (lambda t, out, a, x: neg_p.bind(_moved(_slope_of_log_p, t, a, x, out)),
+     lambda t, out, a, x: mul_p.bind(t, _slope_of_log_p(a, x, out))), 0.3, 6)
+
+
+def log_igamma(a: Any, x: Any) -> Any:
+    """log(igamma(a, x)), also where igamma underflows.
+
+    >>> log_igamma(1.0, 1e-30)
+    Array(-69.07755, dtype=float32, weak_type=True)
+    """
+    return binary(log_igamma_p, a, x)
+
+
+log_igammac_p: Op = _looped_function(
+    "log_igammac", 2, by_numpy(incomplete_gamma.log_igammac), incomplete_gamma.log_igammac,
+    (lambda t, out, a, x: _moved(_slope_of_log_q, t, a, x, out),
+     lambda t, out, a, x: neg_p.bind(mul_p.bind(t, _slope_of_log_q(a, x, out)))), 0.3, 6)
+
+
+def log_igammac(a: Any, x: Any) -> Any:
+    """log(igammac(a, x)), also where igammac underflows.
+
+    >>> log_igammac(1.0, 200.0)
+    Array(-200., dtype=float32, weak_type=True)
+    """
+    return binary(log_igammac_p, a, x)
+
+
 # ------------------------------------------------------------------------------------------------ incomplete beta
 
 _NO_BETA_GRADIENT = _refuse("Betainc gradient with respect to a and b not supported.")
 
 
-def _beta_slope(t: Any, out: Any, a: Any, b: Any, x: Any) -> Any:
-    """x^(a - 1) (1 - x)^(b - 1) / B(a, b); powers of exponent 0 are 1 at the ends, too."""
+def _log_beta_slope(a: Any, b: Any, x: Any) -> Any:
+    """The logarithm of x^(a - 1) (1 - x)^(b - 1) / B(a, b); powers of exponent 0 are 1 at the ends, too."""
     from_0, from_1 = where(eq_p(a, 1.0), 1.0, x), where(eq_p(b, 1.0), 0.0, x)
     other = mul_p.bind(sub_p(b, 1.0), log1p_p.bind(neg_p.bind(from_1)))
     powers = add_p.bind(mul_p.bind(sub_p(a, 1.0), log_p.bind(from_0)), other)
     log_beta = sub_p.bind(add_p.bind(lgamma_p.bind(a), lgamma_p.bind(b)), lgamma_p.bind(add_p.bind(a, b)))
-    return mul_p.bind(t, exp_p.bind(sub_p.bind(powers, log_beta)))
+    return sub_p.bind(powers, log_beta)
+
+
+def _beta_slope(t: Any, out: Any, a: Any, b: Any, x: Any) -> Any:
+    return mul_p.bind(t, exp_p.bind(_log_beta_slope(a, b, x)))
+
+
+def _slope_of_log_beta(a: Any, b: Any, x: Any, out: Any) -> Any:
+    """The density divided by the function, whose logarithm `out` is; infinite where that is -inf."""
+    zero = eq_p(out, -math.inf)
+    return where(zero, math.inf, exp_p.bind(sub_p.bind(_log_beta_slope(a, b, x), where(zero, 0.0, out))))
 
 
 regularized_incomplete_beta_p: Op = _looped_function(
-    "regularized_incomplete_beta", 3, by_scipy("betainc"), rules.betainc,
+    "regularized_incomplete_beta", 3, by_scipy("betainc"), incomplete_beta.betainc,
     (_NO_BETA_GRADIENT, _NO_BETA_GRADIENT, _beta_slope), 0.1, 0.9, order=2, wrt=(2,))
 
 
@@ -288,6 +355,36 @@ def betainc(a: Any, b: Any, x: Any) -> Any:
     Array(0.5, dtype=float32, weak_type=True)
     """
     return regularized_incomplete_beta_p(a, b, x)
+
+
+log_betainc_p: Op = _looped_function(
+    "log_betainc", 3, by_numpy(incomplete_beta.log_betainc), incomplete_beta.log_betainc,
+    (_NO_BETA_GRADIENT, _NO_BETA_GRADIENT,
+     lambda t, out, a, b, x: mul_p.bind(t, _slope_of_log_beta(a, b, x, out))), 0.1, 0.9, order=2, wrt=(2,))
+
+
+def log_betainc(a: Any, b: Any, x: Any) -> Any:
+    """log(betainc(a, b, x)), also where betainc underflows.
+
+    >>> log_betainc(1.0, 1.0, 1e-30)
+    Array(-69.07755, dtype=float32, weak_type=True)
+    """
+    return log_betainc_p(a, b, x)
+
+
+log_betaincc_p: Op = _looped_function(
+    "log_betaincc", 3, by_numpy(incomplete_beta.log_betaincc), incomplete_beta.log_betaincc,
+    (_NO_BETA_GRADIENT, _NO_BETA_GRADIENT,
+     lambda t, out, a, b, x: neg_p.bind(mul_p.bind(t, _slope_of_log_beta(a, b, x, out)))), 0.1, 0.9, order=2, wrt=(2,))
+
+
+def log_betaincc(a: Any, b: Any, x: Any) -> Any:
+    """log(1 - betainc(a, b, x)), also where that underflows.
+
+    >>> log_betaincc(1.0, 1.0, 0.5)
+    Array(-0.6931472, dtype=float32, weak_type=True)
+    """
+    return log_betaincc_p(a, b, x)
 
 
 # ------------------------------------------------------------------------------------------------ Bessel functions

@@ -109,7 +109,10 @@ def sqrtm(A: Any, blocksize: int = 1) -> Any:
     (A,) = promote_args_inexact("scipy.linalg.sqrtm", A)
     if A.ndim != 2 or A.shape[0] != A.shape[1]:
         raise ValueError(f"sqrtm expects one square matrix, got shape {A.shape}; use vmap for batches")
-    t, z = lax_linalg.schur(as_dtype(A, dtypes.common_dtype(A.dtype, dtypes.complex64)))
+    A = as_dtype(A, dtypes.common_dtype(A.dtype, dtypes.complex64))
+    if not A.size:
+        return A
+    t, z = lax_linalg.schur(A)
     roots = sqrt(mx.diagonal(t))
     start = mx.scale_rows(roots, mx.eye(t.shape, t.dtype))
 

@@ -13,9 +13,10 @@ from numjet.lax.elementwise import special
 from numjet.scipy.special.elliptic import ellipkm1
 from numjet.scipy.special.error_functions import dawsn, square_in_parts
 from numjet.scipy.special.exponential_integrals import exp1, expi
+from numjet.scipy.special.factorial_terms import log_beta, log_choices
 from numjet.scipy.special.fixed_orders import cos_sin_pi, wide
-from numjet.scipy.special.gamma_family import betaln, comb, floats, gammasgn
-from numjet.scipy.special.gamma_values import reciprocal_of_double
+from numjet.scipy.special.gamma_family import comb, floats, gammasgn
+from numjet.scipy.special.gamma_values import reciprocal_of_double, sine_of_pi_times
 from numjet.scipy.special.wide_evaluation import smooth_in_64_bits
 
 _EULER = 0.57721566490153286061
@@ -321,11 +322,14 @@ def _binom(n: Any, k: Any) -> Any:
     zero = ((k < 0) & (k == jnp.round(k))) | ((rest < 0) & (rest == jnp.round(rest)))
     n_safe, k_safe = jnp.where(pole | zero, 1, n), jnp.where(pole | zero, 0, k)
     sign = gammasgn(n_safe + 1) * gammasgn(k_safe + 1) * gammasgn(n_safe - k_safe + 1)
-    usual = (k_safe > -1) & (n_safe - k_safe > -1) & (n_safe > -1)
-    u, v = jnp.where(usual, n_safe, 1), jnp.where(usual, k_safe, 0)
-    plain = special.lgamma(n_safe + 1) - special.lgamma(k_safe + 1) - special.lgamma(n_safe - k_safe + 1)
-    size = jnp.where(usual, jnp.exp(-betaln(u - v + 1, v + 1)) / (u + 1), jnp.exp(plain))
-    return jnp.where(pole, jnp.nan, jnp.where(zero, 0, sign * size))
+    left = n_safe - k_safe
+    plain = sign * jnp.exp(special.lgamma(n_safe + 1) - special.lgamma(k_safe + 1) - special.lgamma(left + 1))
+    usual, beyond = (k_safe >= 0) & (left >= 0), (n_safe > -1) & (left < 0)
+    choices = jnp.exp(log_choices(jnp.where(usual, k_safe, 0), jnp.where(usual, left, 0)))
+    excess = jnp.where(beyond, -left, 0.5)     # by the reflection formula of the factorial of a negative number
+    reflected = sine_of_pi_times(excess) / math.pi * jnp.exp(log_beta(jnp.where(beyond, n_safe + 1, 1), excess))
+    size = jnp.where(usual, choices, jnp.where(beyond, reflected, plain))
+    return jnp.where(pole, jnp.nan, jnp.where(zero, 0, size))
 
 
 def factorial2(n: Any, exact: bool = False) -> Any:

@@ -10,14 +10,17 @@ from typing import Any
 import numpy as np
 
 import numjet.numpy as jnp
+from numjet import lax
 from numjet.control.custom.custom_jvp import custom_jvp
 from numjet.foundation import dtypes
 from numjet.lax.elementwise import special
 from numjet.numpy.core.promotion import promote_args_inexact, promote_shapes, strong_array
 from numjet.scipy.special.complex_gamma import gamma_of_complex
+from numjet.scipy.special.factorial_terms import log_beta, log_choices
 from numjet.scipy.special.gamma_values import gamma_of_double, stirling_series
-from numjet.scipy.special.wide_evaluation import smooth_in_64_bits
+from numjet.scipy.special.wide_evaluation import smooth_by_precision, smooth_in_64_bits
 
+_EXACT = 1e9            # counts below are rounded to whole numbers
 _ZETA_TERMS = 12        # of zeta's sum in its derivative, and of the corrections behind them
 _ZETA_CORRECTIONS = 8
 
@@ -167,10 +170,16 @@ def poch(z: Any, m: Any) -> Any:
     return strong_array(_poch(*floats("poch", z, m)))
 
 
-@smooth_in_64_bits
-def _poch(z: Any, m: Any) -> Any:
+@smooth_by_precision
+def _poch(z: Any, m: Any, precise: bool) -> Any:
     sign = gammasgn(z + m) * gammasgn(z)
-    return jnp.where(m == 0, 1, sign * jnp.exp(special.lgamma(z + m) - special.lgamma(z)))
+    out = sign * jnp.exp(special.lgamma(z + m) - special.lgamma(z))
+    if precise:
+        rises, falls = (z > 0) & (m > 0), (z + m > 0) & (m < 0)
+        low, steps = jnp.where(rises, z, jnp.where(falls, z + m, 1)), jnp.where(rises | falls, jnp.abs(m), 1)
+        rising = gamma_of_double(steps) * jnp.exp(-log_beta(low, steps))
+        out = jnp.where(rises, rising, jnp.where(falls, 1 / rising, out))
+    return jnp.where(m == 0, 1, out)
 
 
 def comb(N: Any, k: Any, *, repetition: bool = False) -> Any:
@@ -185,12 +194,13 @@ def comb(N: Any, k: Any, *, repetition: bool = False) -> Any:
     return _comb(N, k)
 
 
-@smooth_in_64_bits
-def _comb(N: Any, k: Any) -> Any:
+@smooth_by_precision
+def _comb(N: Any, k: Any, precise: bool) -> Any:
     valid = (k <= N) & (N >= 0) & (k >= 0)
     safe_n, safe_k = jnp.where(valid, N, 1), jnp.where(valid, k, 0)
-    found = jnp.exp(-betaln(safe_n - safe_k + 1, safe_k + 1)) / (safe_n + 1)
-    return jnp.where(valid, found, 0)
+    found = jnp.exp(log_choices(safe_k, safe_n - safe_k, precise))
+    whole = (safe_n == jnp.floor(safe_n)) & (safe_k == jnp.floor(safe_k)) & (found < _EXACT)
+    return jnp.where(valid, found + lax.stop_gradient(jnp.where(whole, jnp.round(found) - found, 0)), 0)
 
 
 # -------------------------------------------------------------------------------------------- beta

@@ -54,8 +54,12 @@ def _factors(x: Any) -> tuple[Any, Any]:
     return jnp.where(far, large, _near(jnp.where(far, 1.5, x))), jnp.where(far, rest, 1)
 
 
-def _sine(y: Any) -> Any:
-    """sin(pi y), accurate next to its zeros; 0 there."""
+def sine_of_pi_times(y: Any) -> Any:
+    """sin(pi y), accurate next to its zeros; 0 there.
+
+    >>> float(sine_of_pi_times(jnp.array(0.5)))
+    1.0
+    """
     whole = jnp.round(y)
     even = whole == 2 * jnp.round(0.5 * whole)
     return jnp.where(even, 1, -1) * jnp.sin(math.pi * (y - whole))
@@ -65,7 +69,7 @@ def _reflected(x: Any) -> tuple[Any, Any, Any, Any]:
     """(x < 0, two factors of Gamma(|x|), sin(pi x) for negative x): what Euler's reflection formula takes."""
     negative = x < 0
     a, b = _factors(jnp.where(negative, -x, x))
-    return negative, a, b, _sine(jnp.where(negative, x, 0.5))
+    return negative, a, b, sine_of_pi_times(jnp.where(negative, x, 0.5))
 
 
 @custom_jvp

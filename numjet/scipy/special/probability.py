@@ -11,15 +11,11 @@ import numpy as np
 import numjet.numpy as jnp
 from numjet.control.custom.custom_calls import SymbolicZero
 from numjet.control.custom.custom_jvp import custom_jvp
-from numjet.core.trace import aval_of
 from numjet.foundation import dtypes
-from numjet.lax.barrier import optimization_barrier
-from numjet.lax.elementwise import special, transcendental
-from numjet.lax.elementwise.bits import reduce_precision
+from numjet.lax.elementwise import normal_distribution, special, transcendental
 from numjet.nn import normalization
 from numjet.numpy.core.promotion import promote_args_inexact, promote_shapes
-from numjet.scipy.special.error_functions import _erfcx
-from numjet.scipy.special.gamma_family import floats, halves_in_float32
+from numjet.scipy.special.gamma_family import floats
 from numjet.scipy.special.wide_evaluation import smooth_in_64_bits
 
 _HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
@@ -214,87 +210,25 @@ def _kl_div(p: Any, q: Any) -> Any:
 
 # -------------------------------------------------------------------------------------------- normal distribution
 
-@custom_jvp
-def _ndtr(x: Any) -> Any:
-    """erfc(-x / sqrt(2)) / 2, where the rounding error of the argument, which tails magnify by x**2, is made good to first
-    order."""
-    wide = x.astype(np.float32) if x.dtype.itemsize == 2 else x
-    y = wide * -math.sqrt(0.5)
-    lost = jnp.where(jnp.abs(wide) < 40, _rounding_of_scaled(wide, y, -math.sqrt(0.5), _SQRT_HALF_LOW), 0)
-    return (0.5 * special.erfc(y) - lost * jnp.exp(-y * y) * (1 / math.sqrt(math.pi))).astype(x.dtype)
-
-
-def _rounding_of_scaled(x: Any, product: Any, factor: float, low: float) -> Any:
-    """x (factor + low) - product, the rounding error of a product: by halves of the significands (T. J. Dekker, 1971)."""
-    exponent, half = (11, 25) if x.dtype == dtypes.float64 else (8, 11)
-    near = float(np.asarray(factor, x.dtype))
-    head = float(np.float32(factor)) if x.dtype == dtypes.float64 else math.floor(near * 2.0**12) / 2.0**12
-    upper = reduce_precision(x, exponent, half)
-    rest = (x - upper) * head + upper * (near - head) + (x - upper) * (near - head)
-    return (upper * head - optimization_barrier(product)) + rest + x * (factor - near + low)
-
-
-_SQRT_HALF_LOW = 4.833646656726457e-17   # of -sqrt(1/2), beyond float64
-# Beyond 40 the density is 0: infinities are kept out, so that its own derivatives are 0 there, too.
-_ndtr.defjvps(lambda t, out, x: t * (jnp.exp(-0.5 * jnp.clip(x, -40, 40) ** 2) * (1 / math.sqrt(2 * math.pi))))
-
-
 def ndtr(x: Any) -> Any:
     """The normal distribution function: the probability of numbers up to x.
 
     >>> float(ndtr(0.0))
     0.5
     """
-    return _ndtr(floats("ndtr", x)[0])
-
-
-def _double_factorial(n: int) -> int:
-    return math.prod(range(n, 1, -2))
-
-
-def _log_tail(x: Any, order: int) -> Any:
-    """log Phi(x) for x far below 0, by the asymptotic series."""
-    square = x * x
-    terms = 1.0
-    for k in range(1, order + 1):
-        terms = terms + (-1) ** k * _double_factorial(2 * k - 1) / square ** k
-    return -0.5 * square - jnp.log(-x) - _HALF_LOG_2PI + jnp.log(terms)
-
-
-@custom_jvp
-def _log_ndtr3(x: Any) -> Any:
-    return _log_ndtr_of(x, 3)
-
-
-def _log_ndtr_of(x: Any, order: int) -> Any:
-    double = aval_of(x).dtype == dtypes.float64
-    low, high = (-20.0, 8.0) if double else (-10.0, 5.0)
-    smaller = _ndtr(-abs(x))
-    middle = jnp.where(x > 0, jnp.log1p(-smaller), jnp.log(jnp.where(x > low, smaller, 0.5)))
-    if double:
-        # the series from where the first term left out is below an ulp of x^2 / 2, the scaled function before
-        end = -max(20.0, (2 * _double_factorial(2 * order + 1) * 2.0**53) ** (1 / (2 * order + 4)))
-        z = jnp.where((x <= low) & (x > end), x, low)
-        middle = jnp.where(x > low, middle, jnp.log(0.5 * _erfcx(-math.sqrt(0.5) * z)) - 0.5 * z * z)
-        low = end
-    return jnp.where(x > high, -smaller, jnp.where(x > low, middle, _log_tail(jnp.minimum(x, low), order)))
-
-
-_log_ndtr3.defjvps(lambda t, out, x: t * jnp.exp(-0.5 * (x * x) - out - _HALF_LOG_2PI))
+    return normal_distribution.ndtr(floats("ndtr", x)[0])
 
 
 def log_ndtr(x: Any, series_order: int = 3) -> Any:
-    """log(ndtr(x)), accurate for large negative x, by a series of `series_order` terms there.
+    """log(ndtr(x)), accurate in both tails. `series_order` is the number of terms that JAX takes of a series for large negative
+    x; here no series is needed, and results for all orders from 0 to 30 are the same.
 
     >>> round(float(log_ndtr(-20.0)), 2)
     -203.92
     """
     if not isinstance(series_order, int) or not 0 <= series_order <= 30:
         raise ValueError(f"log_ndtr: expected an int series_order from 0 to 30, got {series_order!r}")
-    x, = floats("log_ndtr", x)
-    if series_order == 3:
-        return halves_in_float32(_log_ndtr3)(x)
-    return halves_in_float32(_log_ndtr_of)(x, series_order)
+    return normal_distribution.log_ndtr(floats("log_ndtr", x)[0])
 
 
 # M. J. Wichura: Algorithm AS 241: The percentage points of the normal distribution (Applied Statistics 37, 1988): quotients

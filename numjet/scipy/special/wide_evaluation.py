@@ -1,6 +1,7 @@
 """Functions of floats evaluated in 64 bits and rounded once, whichever dtype the arguments have."""
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -32,7 +33,7 @@ def in_64_bits(function: Callable[..., Any], *xs: Any) -> Any:
 
 
 def smooth_in_64_bits(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function in 64 bits, of real arguments of one shape and dtype, with derivatives of any order, in 64 bits, too.
+    """The function in 64 bits, of real arguments of one dtype, with derivatives of any order, in 64 bits, too.
 
     They are mixed partial derivatives by forward mode. The linear part of the rule has the arguments' dtype.
 
@@ -49,15 +50,27 @@ def smooth_in_64_bits(function: Callable[..., Any]) -> Callable[..., Any]:
         return in_64_bits(derived, *xs)
 
     def rule(orders: tuple[int, ...], primals: Any, tangents: Any) -> Any:
-        changes = jnp.zeros_like(primals[0])
+        out = smooth(orders, *primals)
+        changes = jnp.zeros_like(out)
         for place, tangent in enumerate(tangents):
             if not is_symbolic_zero(tangent):
                 higher = tuple(order + (k == place) for k, order in enumerate(orders))
                 changes = changes + smooth(higher, *primals) * tangent
-        return smooth(orders, *primals), changes
+        return out, changes
     smooth = custom_jvp(partial_derivative, nondiff_argnums=(0,))
     smooth.defjvp(rule, symbolic_zeros=True)
     return lambda *xs: smooth((0,) * len(xs), *xs)
+
+
+def smooth_by_precision(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The same of a function with an argument `precise`: whether its result stays in 64 bits.
+
+    >>> import numjet.numpy as jnp
+    >>> float(smooth_by_precision(lambda x, precise: x if precise else -x)(jnp.float32(3.0)))
+    -3.0
+    """
+    kinds = {kind: smooth_in_64_bits(functools.partial(function, precise=kind)) for kind in (True, False)}
+    return lambda *xs: kinds[xs[-1].dtype == np.float64](*xs)
 
 
 def _along(function: Callable[..., Any], place: int) -> Callable[..., Any]:

@@ -6,12 +6,14 @@ from typing import Any
 
 import numjet.numpy as jnp
 from numjet import random
+from numjet.scipy.special.factorial_terms import log_beta
 from numjet.scipy.special.gamma_family import betainc, betaln, digamma
 from numjet.scipy.special.probability import xlog1py, xlogy
 from numjet.scipy.special.quantiles import betainccinv, betaincinv
+from numjet.scipy.special.wide_evaluation import smooth_by_precision
 from numjet.scipy.stats.arguments import float_args, standard, valid_scale, where_inside, where_valid
 from numjet.scipy.stats.publish import exp_of
-from numjet.scipy.stats.tails import log_betainc
+from numjet.scipy.stats.tails import log_betainc, log_betaincc
 from numjet.scipy.stats.variables import Variable, positive
 
 
@@ -31,9 +33,10 @@ def logpdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     z, a, b, _, scale = standard("beta.logpdf", x, a, b, loc, scale)
     z = where_valid((a > 0) & (b > 0), z)
     z, set_outside = where_inside((z < 0) | (z > 1), 0.5, z, -math.inf)
-    return set_outside(xlogy(a - 1, z) + xlog1py(b - 1, -z) - betaln(a, b) - jnp.log(scale))
+    return set_outside(xlogy(a - 1, z) + xlog1py(b - 1, -z) - _log_beta(a, b) - jnp.log(scale))
 
 
+_log_beta = smooth_by_precision(log_beta)
 pdf = exp_of(logpdf, 0.844)
 
 
@@ -54,7 +57,7 @@ def logcdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     -1.34
     """
     a, b, z = _clipped("beta.logcdf", x, a, b, loc, scale)
-    return log_betainc(a, b, z, 1 - z)
+    return log_betainc(a, b, z)
 
 
 def sf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
@@ -74,7 +77,7 @@ def logsf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     -0.303
     """
     a, b, z = _clipped("beta.logsf", x, a, b, loc, scale)
-    return log_betainc(b, a, 1 - z, z)
+    return log_betaincc(a, b, z)
 
 def ppf(q: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The quantile function, the inverse of cdf; NaN for q outside [0, 1].

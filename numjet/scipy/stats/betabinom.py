@@ -6,7 +6,8 @@ from typing import Any
 
 import numjet.numpy as jnp
 from numjet import random
-from numjet.scipy.special.gamma_family import betaln
+from numjet.scipy.special.factorial_terms import log_beta, log_choices
+from numjet.scipy.special.wide_evaluation import smooth_by_precision
 from numjet.scipy.stats.arguments import float_args, where_inside, where_valid
 from numjet.scipy.stats.publish import exp_of
 from numjet.scipy.stats.variables import Variable
@@ -23,8 +24,12 @@ def logpmf(k: Any, n: Any, a: Any, b: Any, loc: Any = 0) -> Any:
     k, n, a, b, loc = float_args("betabinom.logpmf", k, n, a, b, loc)
     x = where_valid((n >= 0) & (a > 0) & (b > 0), jnp.floor(k - loc))
     x, set_outside = where_inside((x < 0) | (x > n), 0.0, x, -math.inf)
-    choices = -jnp.log1p(n) - betaln(n - x + 1, x + 1)
-    return set_outside(choices + betaln(x + a, n - x + b) - betaln(a, b))
+    return set_outside(_log_term(n, a, b, x))
+
+
+@smooth_by_precision
+def _log_term(n: Any, a: Any, b: Any, k: Any, precise: bool) -> Any:
+    return log_choices(k, n - k, precise) + log_beta(k + a, n - k + b, precise) - log_beta(a, b, precise)
 
 
 pmf = exp_of(logpmf, 0.238)

@@ -4,10 +4,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numjet.numpy as jnp
 from numjet import random
-from numjet.scipy.special.gamma_family import betaln
-from numjet.scipy.special.probability import xlog1py, xlogy
+from numjet.scipy.special.factorial_terms import log_binomial_term
+from numjet.scipy.special.wide_evaluation import smooth_by_precision
 from numjet.scipy.stats.arguments import float_args, where_inside, where_valid
 from numjet.scipy.stats.publish import exp_of
 from numjet.scipy.stats.variables import Variable, counts, probability
@@ -22,8 +21,12 @@ def logpmf(k: Any, n: Any, p: Any, loc: Any = 0) -> Any:
     k, n, p, loc = float_args("binom.logpmf", k, n, p, loc)
     x = where_valid((n >= 0) & (p >= 0) & (p <= 1), k - loc)
     x, set_outside = where_inside((x < 0) | (x > n), 0.0, x, -math.inf)
-    choices = -jnp.log1p(n) - betaln(n - x + 1, x + 1)
-    return set_outside(choices + xlogy(x, p) + xlog1py(n - x, -p))
+    return set_outside(_log_term(n, p, x))
+
+
+@smooth_by_precision
+def _log_term(n: Any, p: Any, k: Any, precise: bool) -> Any:
+    return log_binomial_term(k, n - k, p, precise)
 
 
 pmf = exp_of(logpmf, 0.264)

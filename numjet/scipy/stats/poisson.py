@@ -8,8 +8,9 @@ import numjet.numpy as jnp
 from numjet import random
 from numjet.control.loops.while_loop import fori_loop
 from numjet.foundation import dtypes
+from numjet.scipy.special.factorial_terms import log_poisson_term
 from numjet.scipy.special.gamma_family import gammaincc, gammaln
-from numjet.scipy.special.probability import xlogy
+from numjet.scipy.special.wide_evaluation import smooth_by_precision
 from numjet.scipy.stats.arguments import LOG_2PI, float_args, where_inside, where_valid
 from numjet.scipy.stats.publish import exp_of
 from numjet.scipy.stats.variables import Variable, counts
@@ -29,10 +30,11 @@ def logpmf(k: Any, mu: Any, loc: Any = 0) -> Any:
     """
     k, mu, loc = float_args("poisson.logpmf", k, mu, loc)
     x = where_valid(mu >= 0, k - loc)
-    x, set_outside = where_inside((x < 0) | (x > jnp.floor(x)), 0.0, x, -math.inf)
-    return set_outside(xlogy(x, mu) - gammaln(x + 1) - mu)
+    x, set_outside = where_inside((x < 0) | (x > jnp.floor(x)) | (jnp.isinf(x) & (mu == 0)), 0.0, x, -math.inf)
+    return set_outside(_log_term(x, mu))
 
 
+_log_term = smooth_by_precision(log_poisson_term)
 pmf = exp_of(logpmf, 0.224)
 
 

@@ -7,7 +7,9 @@ from typing import Any
 import numjet.numpy as jnp
 from numjet import random
 from numjet.scipy.special.distribution_functions import stdtr, stdtrit
+from numjet.scipy.special.factorial_terms import log_beta
 from numjet.scipy.special.gamma_family import betaln, digamma
+from numjet.scipy.special.wide_evaluation import smooth_by_precision
 from numjet.scipy.stats.arguments import LOG_2PI, float_args, log1p_square, standard, valid_scale, where_valid
 from numjet.scipy.stats.publish import exp_of
 from numjet.scipy.stats.variables import INFINITE, Variable, positive
@@ -23,10 +25,11 @@ def logpdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
     df = where_valid(df > 0, df)
     normal = jnp.isinf(df)
     df = jnp.where(normal, 1.0, df)
-    out = -betaln(0.5 * df, 0.5) - 0.5 * (df + 1) * log1p_square(z / jnp.sqrt(df)) - 0.5 * jnp.log(df)
+    out = -_log_beta(0.5 * df, jnp.full_like(df, 0.5)) - 0.5 * (df + 1) * log1p_square(z / jnp.sqrt(df)) - 0.5 * jnp.log(df)
     return jnp.where(normal, -0.5 * (jnp.square(z) + LOG_2PI), out) - jnp.log(scale)
 
 
+_log_beta = smooth_by_precision(log_beta)
 pdf = exp_of(logpdf, 0.176)
 
 def cdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:

@@ -1,0 +1,171 @@
+"""The regularized incomplete beta function, its complement and their logarithms, by a continued fraction.
+
+Source: DLMF (dlmf.nist.gov) 8.17.22; A. DiDonato and A. Morris, "Algorithm 708", ACM TOMS 18 (1992), for the scaling of the
+beta distribution's density.
+"""
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from numjet.lax.elementwise.gamma_pieces import log_gamma_star, log_gamma_star_1, phi
+from numjet.lax.elementwise.special_loops import Number, S, Step, equals, numbers
+
+_PAIRS = {True: 256, False: 128}     # of levels of the fraction, for parameters up to about 1e5; True: of float64 results
+_UNROLLED = 4                        # pairs in one step of a loop
+_LEAST = 0.005                       # of 1 - x, for which the fraction converges for parameters below 1
+_POWERS_TO = 60.0                    # from here on the density is an exponential, below a product of powers
+_HALF_LOG_2_PI = 0.5 * math.log(2 * math.pi)
+
+
+def _swapped(p: Number, q: Number, x: Number) -> S:
+    """Whether the complement is the smaller share: x beyond the mean, and for parameters below 1, by which most of the mass is
+    at one end, by estimates of the share for x next to either end."""
+    b = x.b
+    below = (x * q.at_least(1.0)).math("pow", p) * (q / (p + q))
+    above = ((1.0 - x) * p.at_least(1.0)).math("pow", q) * (p / (p + q))
+    crowded = b.select(x < 0.5, below > 0.5, above < 0.5)
+    crowded = b.prim("or", b.prim("and", crowded, x > _LEAST), x > 1.0 - _LEAST)
+    small = b.prim("or", p < 1.0, q < 1.0)
+    usual = x > (p + 1.0) / (p + q + 2.0)
+    return b.prim("or", b.prim("and", small, crowded), b.prim("and", b.prim("not", small), usual))
+
+
+class _Sides:
+    """The operands on the side of the mean where the fraction converges fast."""
+
+    def __init__(self, p: Number, q: Number, x: Number):
+        self.swap = _swapped(p, q, x)
+        other = 1.0 - x
+        rest = (1.0 - other) - x          # 1 - x is other + rest
+        self.p, self.q = q.where(self.swap, p), p.where(self.swap, q)
+        self.x, self.y = other.where(self.swap, x), x.where(self.swap, other)
+        self.x_rest, self.y_rest = rest.where(self.swap, 0.0), x.constant(0.0).where(self.swap, rest)
+
+
+def _step(pairs: int) -> Step:
+    """f = N / (p + j + f) for the levels j of the fraction from the innermost one on: quotients top / bottom, divided
+    once per step."""
+    def step(n: Number, carry: Sequence[Number], *operands: Number) -> Sequence[Number]:
+        p, q, x = operands[3:]
+        top, bottom = carry[0], p.constant(1.0)
+        last = pairs - _UNROLLED * n
+        for i in range(_UNROLLED):
+            k = last - float(i)
+            even = (k * (q - k)) * x
+            top, bottom = even * bottom, (p + 2.0 * k).fma(bottom, top)
+            m = k - 1.0
+            odd = ((p + m) * (p + q + m)) * x
+            top, bottom = -(odd * bottom), (p + (2.0 * k - 1.0)).fma(bottom, top)
+        return (top / bottom,)
+    return numbers(step)
+
+
+# ------------------------------------------------------------------------------------------------ x^p (1 - x)^q / (p B(p, q))
+
+def _log_scaled(s: _Sides) -> Number:
+    """Its logarithm, by -p phi(u) - q phi(v) with the distances from the mean in units of p and q, and by Stirling's rests."""
+    p, q, x, y = s.p, s.q, s.x, s.y
+    total = p + q
+    excess = x * q - p * y
+    u, v = excess / p, -(excess / q)
+    exponent = p * phi(u, x * (total / p)) + q * phi(v, y * (total / q))
+    stars = log_gamma_star(total) - (log_gamma_star(p) + log_gamma_star(q))
+    return stars - exponent + 0.5 * ((q / total) / p).math("log") - _HALF_LOG_2_PI
+
+
+def _rounded_sum(x: Number, y: Number) -> tuple[Number, Number]:
+    """x + y and its rounding error (O. Moller, 1965)."""
+    total = x + y
+    part = total - x
+    return total, (x - (total - part)) + (y - part)
+
+
+def _power(x: Number, x_rest: Number, total: Number, p_1: Number, p: Number) -> Number:
+    """((x + x_rest) total / p_1)^p, with the rounding errors of the base made good to first order."""
+    product = x * total
+    base = product / p_1
+    missed = x.fma(total, -product) + (-base).fma(p_1, product) + x_rest * total
+    share = p * missed / product.where(product > 0.0, 1.0)
+    return base.math("pow", p) * (1.0 + share)
+
+
+def _by_powers(s: _Sides) -> Number:
+    """By powers of x T / P and y T / Q with P = p + 1, Q = q + 1, T = p + q + 1, and Gamma of these."""
+    small = s.p.b.prim("and", s.p < _POWERS_TO, s.q < _POWERS_TO)
+    p, q = s.p.where(small, 1.0), s.q.where(small, 1.0)
+    p_1, p_rest = _rounded_sum(p, p.constant(1.0))
+    q_1, q_rest = _rounded_sum(q, p.constant(1.0))
+    both, both_rest = _rounded_sum(p, q)
+    total, total_rest = _rounded_sum(both, p.constant(1.0))
+    total_rest = total_rest + both_rest
+    powers = _power(s.x, s.x_rest, total, p_1, p) * _power(s.y, s.y_rest, total, q_1, q)
+    moved = (both + 0.5) * (total_rest / total) - ((p + 0.5) * (p_rest / p_1) + (q + 0.5) * (q_rest / q_1))
+    stars = log_gamma_star_1(total) - (log_gamma_star_1(p_1) + log_gamma_star_1(q_1)) + moved
+    root = (total / (p_1 * q_1) * (1 / (2 * math.pi))).sqrt()
+    return (q / both) * root * (powers * (stars + 1.0).math("exp"))
+
+
+def _scaled(s: _Sides, precise: bool) -> Number:
+    if not precise:
+        return _scaled_single(s)
+    large = s.p.b.prim("not", s.p.b.prim("and", s.p < _POWERS_TO, s.q < _POWERS_TO))
+    return _log_scaled(s).math("exp").where(large, _by_powers(s))
+
+
+def _scaled_single(s: _Sides) -> Number:
+    """The same by logarithms, right to 1e-10, for float32 results."""
+    p_1, q_1, total = s.p + 1.0, s.q + 1.0, s.p + s.q + 1.0
+    log_of = lambda a: (a - 0.5) * a.math("log") + log_gamma_star_1(a, precise=False)
+    beta = log_of(p_1) + log_of(q_1) - log_of(total)
+    log = s.p * s.x.math("log") + s.q * s.y.math("log") - beta + (1.0 - _HALF_LOG_2_PI)
+    return (s.q / (s.p + s.q)) * log.math("exp")
+
+
+# ------------------------------------------------------------------------------------------------ values
+
+def _edges(p: Number, q: Number, x: Number, value: Number, zero: float, one: float) -> Number:
+    """The limits at the ends and for parameters 0 and infinity; NaN outside of the domain, and where limits differ."""
+    b = x.b
+    either = lambda u, v: b.prim("or", u, v)
+    no_p, no_q = equals(b, p.s, 0.0), equals(b, q.s, 0.0)
+    p_inf, q_inf = equals(b, p.s, math.inf), equals(b, q.s, math.inf)
+    value = x.constant(zero).where(either(no_q, p_inf), value)
+    value = x.constant(one).where(either(no_p, q_inf), value)
+    value = x.constant(zero).where(equals(b, x.s, 0.0), x.constant(one).where(equals(b, x.s, 1.0), value))
+    value = x.constant(math.nan).where(b.prim("and", p_inf, q_inf), value)
+    inside = b.prim("and", x >= 0.0, x <= 1.0)
+    positive = b.prim("and", b.prim("and", p >= 0.0, q >= 0.0), p + q > 0.0)
+    return value.where(b.prim("and", inside, positive), math.nan)
+
+
+def _share(s: _Sides, fraction: Number, precise: bool, upper: bool) -> Number:
+    value = _scaled(s, precise) * fraction
+    own = s.swap if upper else s.x.b.prim("not", s.swap)
+    return value.where(own, 1.0 - value)
+
+
+def _log_share(s: _Sides, fraction: Number, precise: bool, upper: bool) -> Number:
+    """The logarithm; of the larger share by the smaller one."""
+    log = _log_scaled(s) + fraction.math("log")
+    own = s.swap if upper else s.x.b.prim("not", s.swap)
+    return log.where(own, (-(log.at_most(0.0).math("exp"))).math("log1p"))
+
+
+def _rule(value: Callable[[_Sides, Number, bool, bool], Number], upper: bool, zero: float, one: float) -> Callable[[Any], Any]:
+    def rule(m: Any) -> Any:
+        pairs = _PAIRS[m.precise]
+        operand = lambda name: m.prepare(numbers(lambda p, q, x: getattr(_Sides(p, q, x), name)))
+        (f,) = m.iterate(pairs // _UNROLLED, (0.0,), _step(pairs), *map(operand, "pqx"))
+
+        def element(p: Number, q: Number, x: Number, f: Number) -> Number:
+            s = _Sides(p, q, x)
+            return _edges(p, q, x, value(s, s.p / (s.p + f), m.precise, upper), zero, one)
+        return m.combine(numbers(element), f)
+    return rule
+
+
+betainc = _rule(_share, False, 0.0, 1.0)
+log_betainc = _rule(_log_share, False, -math.inf, 0.0)
+log_betaincc = _rule(_log_share, True, 0.0, -math.inf)
