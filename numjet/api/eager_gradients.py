@@ -252,13 +252,13 @@ def _structure(jaxpr: Jaxpr, cts: Sequence[Any]) -> Any:
         for e in jaxpr.eqns:
             if e.effects or not _is_plain(e.primitive):
                 return None
-            key.append((e.primitive, *[numbers[a] if type(a) is Var else _of_literal(a) for a in e.invars]))
+            key.append((e.primitive, *[_of_literal(a) if isinstance(a, Literal) else numbers[a] for a in e.invars]))
             if e.params:
                 key.append(_exact_items(e.params))
             for v in e.outvars:
                 numbers[v] = len(numbers)
                 key.append(v.aval)
-        key += [numbers[a] if type(a) is Var else _of_literal(a) for a in jaxpr.outvars]
+        key += [_of_literal(a) if isinstance(a, Literal) else numbers[a] for a in jaxpr.outvars]
         key += [_of_literal(ct) if type(ct) is Literal else ct.aval for ct in cts]
         hash(found := tuple(key))
     except (TypeError, KeyError):   # a parameter without a hash
