@@ -35,6 +35,8 @@ _CHECKSUM_BYTES = 32
 _PRUNED = 0.9             # share of the maximum size that pruning leaves
 _ABANDONED_SECONDS = 600  # age of a temporary file whose writer was killed
 _PRUNE_EVERY = 32         # entries stored by this process between two scans of the folder
+_PRUNE_SECONDS = 600      # between two scans by processes that store fewer: a full folder has ten thousand files
+_STAMP = ".numjet.pruned"  # its time is that of the last scan
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC   # a FIFO under the name of an entry must not block
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -108,7 +110,8 @@ def keep(name: str, code: bytes, seconds: float, event: str = "cache") -> None:
             _write(directory, name, code)
             events.count(f"{event}.store")
             _stored += 1
-            if _stored % _PRUNE_EVERY == 1 or 0 <= config.compilation_cache_max_size < _PRUNE_EVERY * len(code):
+            few = 0 <= config.compilation_cache_max_size < _PRUNE_EVERY * len(code)
+            if few or _stored % _PRUNE_EVERY == 0 or _scan_is_due(directory):
                 prune(directory, config.compilation_cache_max_size)
     except OSError as error:
         _warn("write", place, error)
@@ -126,6 +129,19 @@ def prune(directory: int, max_bytes: int) -> None:
             break
         _remove(directory, name, "cache.prune")
         total -= size
+
+
+def _scan_is_due(directory: int) -> bool:
+    """Whether no process has scanned the open folder for a while; if so, this one is about to."""
+    with contextlib.suppress(FileNotFoundError):
+        if 0 <= time.time() - os.stat(_STAMP, dir_fd=directory, follow_symlinks=False).st_mtime < _PRUNE_SECONDS:
+            return False
+    handle = os.open(_STAMP, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=directory)
+    try:
+        os.utime(handle)
+    finally:
+        os.close(handle)
+    return True
 
 
 @contextlib.contextmanager
@@ -265,7 +281,7 @@ def entries(place: Path) -> list[Entry]:
 
 
 def remove(place: Path, names: list[str]) -> None:
-    """Removes entries of a folder."""
+    """Removes entries of a folder, and what is known of its last scan."""
     with _opened(place) as directory:
-        for name in names:
+        for name in (*names, _STAMP):
             _remove(directory, name)

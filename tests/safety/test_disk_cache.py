@@ -176,6 +176,19 @@ def test_temporary_files_of_killed_writers_go(cache):
     assert new.exists() and not old.exists()
 
 
+def test_the_folder_is_scanned_once_for_many_processes(cache, monkeypatch):
+    scans = []
+    monkeypatch.setattr(disk_cache, "prune", lambda directory, max_bytes: scans.append(max_bytes))
+    monkeypatch.setattr(disk_cache, "_stored", 0)
+    for k in range(3):   # as new processes, which store one entry each
+        monkeypatch.setattr(disk_cache, "_stored", 0)
+        compiles(1.5 + k)
+    assert len(scans) == 1
+    os.utime(cache / disk_cache._STAMP, (1000, 1000))
+    compiles(9.5)
+    assert len(scans) == 2
+
+
 def process(program: str, *arguments: str, **variables: str) -> subprocess.Popen[str]:
     return subprocess.Popen([sys.executable, "-c", textwrap.dedent(program), *arguments], text=True, stdout=subprocess.PIPE,
                             stderr=subprocess.PIPE, env={**os.environ, **variables})
