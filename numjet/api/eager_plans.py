@@ -75,7 +75,14 @@ def taped(fun: F, arrays: Iterable[str], numbers: bool = False) -> F:
     if code.co_flags & inspect.CO_VARARGS and code.co_varnames[count] not in arrays:
         positions += tuple(range(code.co_argcount, code.co_argcount + _MOST_AXES))
     by_name = tuple(name for name in names if name not in arrays)
-    made = _native.EagerFunction(fun, _Recorder(fun, positions, by_name, numbers), positions, by_name)
+    return recorded(fun, _Recorder(fun, positions, by_name, numbers), positions, by_name)
+
+
+def recorded(fun: F, recorder: Callable[[tuple[Any, ...], dict[str, Any]], tuple[Any, Any]], positions: tuple[int, ...],
+             names: tuple[str, ...]) -> F:
+    """The function, whose second call of a signature is made by recorder(args, kwargs) -> (result, what runs later ones, or
+    None). positions, names: of the parameters that are part of the signature by value."""
+    made = _native.EagerFunction(fun, recorder, positions, names)
     functools.update_wrapper(made, fun)
     made.__signature__ = SignatureOf(fun)  # type: ignore[attr-defined]
     _functions.append(made)

@@ -14,7 +14,7 @@ from numjet.lax.shape import create
 from numjet.numpy.core.promotion import array_arg, broadcast_to
 from numjet.random import samplers
 from numjet.random.arguments import as_float, fit, float_dtype, inexact_dtype, placed, shape_of, unsigned_dtype
-from numjet.random.compiled import compiled
+from numjet.random.compiled import compiled, sampler
 from numjet.random.key_bits import Shape, Words, random_bits, single, split_words, words
 
 _FLOATS = frozenset(dtypes.FLOATING)
@@ -30,6 +30,7 @@ def _bits(key: Any, *, shape: Shape, dtype: np.dtype) -> Any:
     return convert.convert_dtype(random_bits(words(key), 8 * dtype.itemsize, shape), dtype)
 
 
+@sampler
 def bits(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """Random bits as unsigned integers; dtype: default uint32 (uint64 with jax_enable_x64). ValueError for other kinds.
 
@@ -54,6 +55,7 @@ def _uniform(key: Any, low: Any, high: Any, *, shape: Shape, dtype: np.dtype) ->
     return samplers.between(words(key), shape, dtype, low, high)
 
 
+@sampler
 def uniform(key: Any, shape: Any = (), dtype: Any = None, minval: Any = 0.0, maxval: Any = 1.0, *,
             out_sharding: Any = None) -> Any:
     """Uniform floats in [minval, maxval), which broadcast to `shape`. ValueError for dtypes that are no float.
@@ -83,6 +85,7 @@ def _normal(key: Any, *, shape: Shape, dtype: np.dtype) -> Any:
     return (_complex_normal if dtype in _COMPLEX else samplers.normal)(words(key), shape, dtype)
 
 
+@sampler
 def normal(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """Standard normal numbers: mean 0, variance 1 (for complex dtypes, half of it in each part).
 
@@ -146,6 +149,7 @@ def _as_integers(name: str, x: Any) -> Any:
     return x if x.aval.dtype in _INTS else convert.convert_element_type(x, int)
 
 
+@sampler
 def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """Uniform integers in [minval, maxval), which broadcast to `shape`.
 
@@ -183,6 +187,7 @@ def precise(mode: str | None) -> bool:
     return mode != "low"
 
 
+@sampler
 def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low", *, out_sharding: Any = None) -> Any:
     """True with probability p (floats); shape: default that of p, which must broadcast to it.
 
@@ -206,6 +211,7 @@ def _rademacher(key: Any, *, shape: Shape, dtype: np.dtype) -> Any:
     return compare.select(coin, one, minus)
 
 
+@sampler
 def rademacher(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """-1 or 1 with equal probability; dtype: default the integer one.
 

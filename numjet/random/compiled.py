@@ -1,17 +1,58 @@
-"""Compiled samplers: one program per sampler and static arguments, outside of all transformations."""
+"""Compiled samplers: one program per sampler and static arguments, outside of all transformations.
+
+A sampler checks and converts its arguments in Python, and then runs a program of the key. Where all but the key are static, a
+call like one before goes from the native core straight to that program (`sampler`).
+"""
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from typing import Any
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
+from numjet import _native
+from numjet.api.eager_plans import recorded
 from numjet.api.jit import jit
 from numjet.core.trace import EVAL, current_trace
 from numjet.foundation.config import config
 from numjet.foundation.memo import memoized
 from numjet.lax.rng.key_marks import silence
+from numjet.runtime.settings import fast_paths_allowed
 
+F = TypeVar("F", bound=Callable[..., Any])
 _CACHE_SIZE = 1024
+
+
+class _Recording(threading.local):
+    """What the sampler of this thread's current call has run, while it is recorded: (program, operands, result)."""
+
+    calls: list[tuple[Callable[..., Any], Sequence[Any], Any]] | None = None
+
+
+_recording = _Recording()
+
+
+def sampler(fun: F) -> F:
+    """Decorator of a public sampler whose first parameter is `key`: outside of transformations, a call with the types and
+    other arguments of two before runs the program that these ran, and no Python."""
+    code = fun.__code__  # type: ignore[attr-defined]
+    names = code.co_varnames[:code.co_argcount + code.co_kwonlyargcount]
+    return recorded(fun, functools.partial(_record, fun), tuple(range(1, code.co_argcount)), names[1:])
+
+
+def _record(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
+    _recording.calls = calls = []
+    try:
+        result = fun(*args, **kwargs)
+    finally:
+        _recording.calls = None
+    if len(calls) != 1 or current_trace() is not EVAL or not fast_paths_allowed() or config.legacy_prng_key != "allow":
+        return result, None
+    key = args[0] if args else kwargs["key"]
+    run, (first, *rest), out = calls[0]
+    if type(key) is not _native.Array or first is not key or out is not result:
+        return result, None
+    return result, (lambda key, *_, **__: run(key, *rest)) if rest else (lambda key, *_, **__: run(key))
 
 
 def compiled(fun: Callable[..., Any]) -> Callable[..., Any]:
@@ -27,7 +68,11 @@ def compiled(fun: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(fun)
     def call(*args: Any, **static: Any) -> Any:
         if current_trace() is EVAL:
-            return program(**static)(*args)
+            run = program(**static)
+            out = run(*args)
+            if _recording.calls is not None:
+                _recording.calls.append((run, args, out))
+            return out
         return _without_marks(fun)(*args, **static)
     return call
 

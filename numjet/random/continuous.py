@@ -13,7 +13,7 @@ from numjet.numpy.core.promotion import broadcast_to
 from numjet.random import samplers
 from numjet.random.arguments import as_float, draw_floats, fit, inexact_dtype, shape_of
 from numjet.random.basic import normal, precise
-from numjet.random.compiled import compiled
+from numjet.random.compiled import compiled, sampler
 from numjet.random.key_bits import Shape, split_words, words
 
 _ONE = np.float32(1.0)
@@ -26,6 +26,7 @@ def _exponential(key: Any, *, shape: Shape, dtype: np.dtype) -> Any:
     return samplers.exponential(words(key), shape, dtype)
 
 
+@sampler
 def exponential(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """Exponential numbers of rate 1: -log(1 - u) of uniform u.
 
@@ -41,6 +42,7 @@ def _gumbel(key: Any, *, shape: Shape, dtype: np.dtype, high: bool) -> Any:
     return samplers.gumbel(words(key), shape, dtype, high)
 
 
+@sampler
 def gumbel(key: Any, shape: Any = (), dtype: Any = None, mode: str | None = None, *, out_sharding: Any = None) -> Any:
     """Standard Gumbel numbers: -log(-log(u)) of uniform u.
 
@@ -59,6 +61,7 @@ def _laplace(key: Any, *, shape: Shape, dtype: np.dtype) -> Any:
     return arithmetic.sign(u) * transcendental.log1p(-abs(u))
 
 
+@sampler
 def laplace(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """Laplace numbers of scale 1.
 
@@ -75,6 +78,7 @@ def _logistic(key: Any, *, shape: Shape, dtype: np.dtype) -> Any:
     return transcendental.log(u) - transcendental.log1p(-u)
 
 
+@sampler
 def logistic(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """Standard logistic numbers: log(u / (1 - u)) of uniform u.
 
@@ -91,6 +95,7 @@ def _cauchy(key: Any, *, shape: Shape, dtype: np.dtype) -> Any:
     return transcendental.tan((u - dtype.type(0.5)) * dtype.type(math.pi))
 
 
+@sampler
 def cauchy(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """Standard Cauchy numbers: tan(pi (u - 1/2)) of uniform u.
 
@@ -111,6 +116,7 @@ def _length_in_space(pair: Any, shape: Shape, dtype: np.dtype) -> Any:
     return arithmetic.sqrt(reduce_sum(point * point, (len(shape),)))
 
 
+@sampler
 def maxwell(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """Maxwell numbers of scale 1: the length of a vector of three standard normal numbers.
 

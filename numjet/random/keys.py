@@ -18,7 +18,7 @@ from numjet.lax.elementwise import bits, convert
 from numjet.lax.rng.key_marks import CLONE, marked, random_mark_p
 from numjet.random import generators
 from numjet.random.arguments import shape_of
-from numjet.random.compiled import compiled
+from numjet.random.compiled import compiled, sampler
 from numjet.random.generators import Generator
 from numjet.random.key_bits import (
     Pair,
@@ -158,6 +158,7 @@ def _split(key: Any, *, shape: tuple[int, ...]) -> Any:
     return key_of(split_array(words(key), shape), dtypes.is_key(key.aval.dtype))
 
 
+@sampler
 def split(key: Any, num: Any = 2) -> Any:
     """New keys from a key, an array of shape (num,), or of the shape `num`; of the key's kind.
 
