@@ -168,6 +168,13 @@ class Traced(Stage):
         """The name of the function."""
         return self.call.fun_name
 
+    @property
+    def consumed(self) -> list[bool]:
+        """Which inputs the program consumes: of those donated, what a result can take over."""
+        given = [self.call.inputs_donated[k] for k in self.kept]
+        one = isinstance(self.call.device, Device) and any(given)
+        return dispatch.usable_donations(self.program.in_avals, self.program.out_avals, given) if one else given
+
     def lower(self, *, lowering_platforms: Sequence[str] | None = None, _private_parameters: Any = None) -> Lowered:
         """The program in the compiler's own representation.
 
@@ -247,7 +254,7 @@ class Lowered(Stage):
         return backends.load_backend("xla_cpu")
 
     def _text(self, dialect: str, platform: str, debug_info: bool) -> str:
-        donated = [self.traced.call.inputs_donated[k] for k in self.traced.kept]
+        donated = self.traced.consumed
         over = _kept(self.traced.call.device, self.traced.kept)
         program = self.traced.program
         named = any(NAMED_CALL <= eqn.primitive.traits for eqn in all_eqns(program.jaxpr))
@@ -276,7 +283,7 @@ class Lowered(Stage):
         if backends.canonical(call.device.platform) not in map(_canonical, self.platforms):
             raise ValueError(f"compile: lowered for {', '.join(self.platforms)}, but the arguments are on {call.device} of "
                              f"platform {call.device.platform}: lower for that platform, or put the arguments elsewhere")
-        donated = [call.inputs_donated[k] for k in traced.kept]
+        donated = traced.consumed
         over = _kept(call.device, traced.kept)
         executable = dispatch.compile_closed(self.jaxpr, call.fun_name, donated, over, traced.program, compiler_options)
         return Compiled(traced, executable, self.jaxpr)
@@ -351,7 +358,7 @@ class Compiled(Stage):
         call = self.traced.call
         arrays, refs = self.operands(args, kwargs)
         self._check_shardings(arrays)
-        outs = self.executable(arrays, [call.inputs_donated[k] for k in self.traced.kept])
+        outs = self.executable(arrays, self.traced.consumed)
         count = call.out_tree.num_leaves
         call.refs.write(refs, outs[count:])
         return tree_unflatten(call.out_tree, outs[:count])

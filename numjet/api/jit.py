@@ -7,7 +7,6 @@ import inspect
 import sys
 import warnings
 import weakref
-from collections import Counter
 from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
@@ -362,8 +361,7 @@ class Jitted:
 
     def _run_stored(self, stored: stored_calls.Found, call: Call) -> tuple[Any, Any]:
         """As `call`, by a program that another process traced and compiled."""
-        donated = self.donated(call)
-        _warn_of_unused_donations(stored.executable, [donated[k] for k in stored.kept])
+        donated = _consumed(stored.executable, stored.kept, self.donated(call), CPU)
         outs = _run(stored.executable, stored.kept, donated, call, CPU)
         return tree_unflatten(stored.out_tree, outs), _entry(stored.executable.native, stored.kept, donated, call,
                                                             stored.out_tree, len(outs))
@@ -405,9 +403,6 @@ class Jitted:
         leaves = [dispatch.as_array(x, a, device) for x, a in zip([*call.leaves, *values], [*call.avals, *avals], strict=True)]
         given = [*donated[:len(call.leaves)], *owned]
         outs = executable([leaves[k] for k in kept], [given[k] for k in kept])
-        for leaf, gone in zip(leaves, given, strict=True):
-            if gone and not leaf.is_deleted():
-                leaf.delete()
         labels = self._labels(traced, [*call.leaves, *values, *traced.consts], device, outs)
         if labels is not None:
             labels += [None] * (len(outs) - len(labels))  # of what references get
@@ -504,19 +499,18 @@ class Jitted:
         return [o if o is not None else w for o, w in zip(outs, wanted or outs, strict=True)]
 
     def executable(self, traced: Traced, call: Call, device: Any) -> tuple[Any, list[int], list[bool]]:
-        """The compiled program, which leaves it reads, and which are donated."""
-        donated = [*self.donated(call), *[t.written for t in traced.refs.touched]]
+        """The compiled program, which leaves it reads, and which it consumes."""
         if device not in traced._executables:
             closed, kept = self.thinned(traced)
             there = device if isinstance(device, Device) else device.replace(ins=tuple(device.ins[k] for k in kept))
+            donated = _consumed(closed, kept, [*self.donated(call), *[t.written for t in traced.refs.touched]], device)
             compiled = dispatch.compile_closed(simplify(closed), self.name, [donated[k] for k in kept], there, closed,
                                                self.options.get("compiler_options"), stored=True)
-            traced._executables[device] = compiled, kept
-            _warn_of_unused_donations(compiled, [donated[k] for k in kept])
+            traced._executables[device] = compiled, kept, donated
             if traced.key is not None:
                 self.traces.grew(traced.key, compiled.nbytes)
-        compiled, kept = traced._executables[device]
-        return compiled, kept, donated
+        found: tuple[Any, list[int], list[bool]] = traced._executables[device]
+        return found
 
     def thinned(self, traced: Traced) -> tuple[ClosedJaxpr, list[int]]:
         """The program without dead code, and the leaves that are its inputs."""
@@ -553,12 +547,9 @@ def _mesh_in_use(traced: Traced) -> Any:
 
 
 def _run(executable: Any, kept: Sequence[int], donated: Sequence[bool], call: Call, device: Any) -> list[Any]:
-    """The results of a program for a call, whose donated arguments are deleted."""
+    """The results of a program for a call, which deletes the arguments that it consumes."""
     leaves = [dispatch.as_array(x, a, device) for x, a in zip(call.leaves, call.avals, strict=True)]
     outs: list[Any] = executable([leaves[k] for k in kept], [donated[k] for k in kept])
-    for k, leaf in enumerate(leaves):
-        if donated[k] and not leaf.is_deleted():
-            leaf.delete()
     return outs
 
 
@@ -567,20 +558,19 @@ def _entry(native: Any, kept: Sequence[int], donated: Sequence[bool], call: Call
     return _native.Entry(native, tuple(kept), tuple(donated), call.avals, out_tree, plan)
 
 
-def _warn_of_unused_donations(executable: Any, donated: Sequence[bool]) -> None:
-    """A warning for donated inputs whose memory no result can take over, as none has their size."""
-    if not any(donated):
-        return
-    free = Counter(aval.nbytes for aval in executable.out_avals)
-    unused = []
-    for aval, given in zip(executable.in_avals, donated, strict=True):
-        if given and free[aval.nbytes]:
-            free[aval.nbytes] -= 1
-        elif given:
-            unused.append(str(aval))
+def _consumed(program: Any, kept: Sequence[int], donated: Sequence[bool], device: Any) -> list[bool]:
+    """Which leaves a program consumes: of those donated, what it reads and a result can take over (of several devices, XLA
+    finds these). Warns of others that it reads. program: what has in_avals and out_avals, the inputs being leaves `kept`."""
+    found, given = [False] * len(donated), [donated[k] for k in kept]
+    one = isinstance(device, Device)
+    for k, takes in zip(kept, dispatch.usable_donations(program.in_avals, program.out_avals, given) if one else given,
+                        strict=True):
+        found[k] = takes
+    unused = [str(aval) for k, aval in zip(kept, program.in_avals, strict=True) if donated[k] and not found[k]]
     if unused:
         warnings.warn(f"Some donated buffers were not usable: {', '.join(unused)}. No result has the size of these arguments, "
-                      "so their memory is freed, and not reused. Don't donate them.", stacklevel=source.user_stacklevel())
+                      "so they are not consumed. Don't donate them.", stacklevel=source.user_stacklevel())
+    return found
 
 
 def _pinned(device: Any, backend: str | None) -> Device | None:

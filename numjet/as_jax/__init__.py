@@ -25,11 +25,21 @@ from numjet.foundation import locks
 from numjet.foundation.config import config
 
 
+_packages: InstalledPackages | None = None
+
+
 def install() -> InstalledPackages:
-    """Makes `import jax` and `import jaxlib` mean numjet.
+    """Makes `import jax` and `import jaxlib` mean numjet, as the import of this module does; once, however often it is called.
 
     Raises ImportError if JAX itself was imported already: modules that hold its functions would mix both.
     """
+    global _packages
+    if _packages is None:
+        _packages = _installed()
+    return _packages
+
+
+def _installed() -> InstalledPackages:
     if "jax" in sys.modules:
         raise ImportError("numjet.as_jax must come before the first import of jax: JAX itself is imported already. Make "
                           "`import numjet.as_jax` the first line of the program, or run it by `python -m numjet.as_jax`.")
@@ -55,7 +65,7 @@ def _place_classes() -> None:
         kind.__module__ = "jax._src.core"
 
 
-_packages = install()
+install()
 
 
 def real() -> ModuleType:
@@ -63,4 +73,4 @@ def real() -> ModuleType:
 
     Raises ModuleNotFoundError if JAX is not installed. JAX's first import must not happen while other threads import it.
     """
-    return _packages.jax
+    return install().jax

@@ -170,9 +170,10 @@ def default_elsewhere() -> bool:
 
 
 def mesh_of_several() -> Any:
-    """The mesh in use, if it is one of several devices: what no argument places is on all of them. Else None."""
+    """The mesh that set_mesh set, if it is one of several devices: what no argument places is on all of them. Else None."""
     found = config.numjet_mesh
-    return found if found is not None and not found.is_abstract and found.size > 1 else None
+    places = found is not None and not found.is_abstract and found.size > 1 and not config.numjet_mesh_names_only
+    return found if places else None
 
 
 def default_place() -> Device | Several:

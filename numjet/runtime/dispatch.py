@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -84,6 +85,17 @@ def check_execution(name: str) -> None:
     """RuntimeError where the flag jax_no_execution forbids to run programs and operations."""
     if config.no_execution:
         raise RuntimeError(f"tried to execute function jit({name}), but the no_execution config option is set")
+
+
+def usable_donations(in_avals: Sequence[Any], out_avals: Sequence[Any], donated: Sequence[bool]) -> list[bool]:
+    """Which donated inputs a result can take over, as it has their size. Others are not consumed: callers keep them."""
+    free = Counter(aval.nbytes for aval in out_avals)
+    found = []
+    for aval, gives in zip(in_avals, donated, strict=True):
+        takes = gives and free[aval.nbytes] > 0
+        free[aval.nbytes] -= takes
+        found.append(takes)
+    return found
 
 
 def compile_closed(closed: ClosedJaxpr, name: str = "main", donated: Sequence[bool] = (),

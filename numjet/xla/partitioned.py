@@ -73,7 +73,7 @@ class Executable(LoadedProgram):
 
     def __call__(self, arrays: Sequence[Any], donated: Sequence[bool] | None = None,
                  committed: bool | None = None) -> list[Any]:
-        """Starts the program; reading a result waits for it. Donated arrays are deleted."""
+        """Starts the program; reading a result waits for it. Donated arrays are deleted where XLA took their memory."""
         plugin.check_fork()
         there = sharded.Sharded
         given = [*self._constants, *[
@@ -84,7 +84,7 @@ class Executable(LoadedProgram):
         self.call_count += 1
         if donated is not None and True in donated:
             for array, gives in zip(arrays, donated, strict=True):
-                if gives:
+                if gives and type(array._remote) is there and array._remote.buffer.is_deleted():
                     array.delete()
         if self._orders is not None:
             results = [sharded.ordered(r, a, s, self.over.devices, order) for r, a, s, order in zip(

@@ -295,9 +295,17 @@ def test_signature_of_a_jitted_function():
     assert str(inspect.signature(f)) == "(x, y=1, *, z)" and inspect.getfullargspec(f).kwonlyargs == ["z"]
 
 
-def test_donations_that_free_memory_only_are_warned_of():
-    with pytest.warns(UserWarning, match=r"Some donated buffers were not usable: float32\[5\]"):
-        nj.jit(lambda x: x.sum(), donate_argnums=0)(jnp.ones(5))
+def test_donations_that_no_result_can_take_are_warned_of_and_kept():
+    x = jnp.ones(5)
+    for f in (nj.jit(lambda x: x.at[0].set(3.0).sum(), donate_argnums=0), nj.jit(lambda x: x.sum(), donate_argnums=0)):
+        with pytest.warns(UserWarning, match=r"Some donated buffers were not usable: float32\[5\]"):
+            f(x)
+        f(x)
+        f.lower(x).compile()(x)
+    nj.jit(lambda x: jnp.ones(5), donate_argnums=0)(x)  # reads it not
+    assert x.tolist() == [1.0] * 5
+    nj.jit(lambda x: jnp.ones(5), donate_argnums=0, keep_unused=True)(x)
+    assert x.is_deleted()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         nj.jit(lambda x: x.astype(jnp.int32), donate_argnums=0)(jnp.ones(5))

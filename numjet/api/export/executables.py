@@ -82,8 +82,8 @@ def deserialize_and_load(serialized: bytes, in_tree: PyTreeDef, out_tree: PyTree
     donated = [gives for gives, _ in flags]
     call = aot.Signature(name, in_tree, in_avals, donated, tuple(n for _, n in flags), out_tree, out_avals,
                          _device(platform, backend, execution_devices))
-    made = dispatch.compile_closed(program, name, [donated[k] for k in kept], call.device)
-    return aot.Compiled(aot.Traced(call, program, program, kept), made, program)
+    traced = aot.Traced(call, program, program, kept)
+    return aot.Compiled(traced, dispatch.compile_closed(program, name, traced.consumed, call.device), program)
 
 
 def _device(platform: str, backend: str | None, given: Sequence[Any] | None) -> Device:

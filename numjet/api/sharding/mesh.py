@@ -9,7 +9,7 @@ import numpy as np
 
 from numjet.core.sharding.mesh import AbstractMesh, AxisType, Mesh, axis_names_of, current_mesh, using
 from numjet.core.trace import EVAL, current_trace
-from numjet.foundation.config import Override, mesh_in_use
+from numjet.foundation.config import Override, config, mesh_in_use, mesh_names_only
 from numjet.runtime.device import Device, devices as _all_devices
 
 
@@ -45,22 +45,24 @@ class set_mesh:
         if current_trace() is not EVAL:
             raise ValueError("`set_mesh` can only be used outside of `jax.jit`. Maybe you want "
                              "`jax.sharding.use_abstract_mesh()`?")
-        self.mesh, self.before = mesh, current_mesh()
-        _use(mesh)
+        self.mesh, self.before = mesh, (current_mesh(), config.numjet_mesh_names_only)
+        _use(mesh, False)
 
     def __enter__(self) -> Mesh:
         return self.mesh
 
     def __exit__(self, *error: object) -> None:
-        _use(self.before)
+        _use(*self.before)
 
 
-def _use(mesh: Mesh | AbstractMesh) -> None:
-    """Replaces the mesh of this thread."""
+def _use(mesh: Mesh | AbstractMesh, names_only: bool) -> None:
+    """Replaces the mesh of this thread. names_only: it only says what specifications mean."""
     if mesh.empty:
         mesh_in_use.clear_local()
+        mesh_names_only.clear_local()
     else:
         mesh_in_use.set_local(mesh)
+        mesh_names_only.set_local(names_only)
 
 
 class use_abstract_mesh:

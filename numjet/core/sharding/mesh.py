@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from numjet.foundation.config import Override, mesh_in_use
+from numjet.foundation.config import Override, mesh_in_use, mesh_names_only
 from numjet.foundation.processes import state as processes
 from numjet.foundation.record import Record
 
@@ -183,12 +183,14 @@ class Mesh(_Axes, contextlib.ContextDecorator):
         return type(self), (self.devices, self.axis_names, self.axis_types)
 
     def __enter__(self) -> Mesh:
-        _open.blocks.append(using(self))
-        _open.blocks[-1].__enter__()
+        for block in (using(self), mesh_names_only(True)):
+            _open.blocks.append(block)
+            block.__enter__()
         return self
 
     def __exit__(self, *error: object) -> None:
-        _open.blocks.pop().__exit__(*error)
+        for _ in range(2):
+            _open.blocks.pop().__exit__(*error)
 
 
 _alive: weakref.WeakValueDictionary[tuple[Any, ...], Mesh] = weakref.WeakValueDictionary()

@@ -4,6 +4,8 @@ import pytest
 
 import numjet as nj
 import numjet.numpy as jnp
+from numjet.experimental.pjit import pjit
+from numjet.interpreters.pxla import thread_resources
 from numjet.sharding import Mesh, NamedSharding as NS, PartitionSpec as P
 
 D = np.array(nj.devices())
@@ -48,3 +50,18 @@ def test_jitted_calls_on_other_devices_are_refused(place):
 def test_a_mesh_of_one_device_changes_no_device():
     with nj.set_mesh(Mesh(D[:1], ("x",))):
         assert jnp.ones(2).devices() == {D[0]} and nj.jit(lambda x: x + 1)(nj.device_put(W, D[2])).devices() == {D[2]}
+
+
+def test_a_block_of_a_mesh_says_what_specifications_mean_and_places_what_pjit_runs():
+    f = lambda x: x * 2
+    with M:
+        assert thread_resources.env.physical_mesh is M and thread_resources.env.shape == {"x": 4, "y": 2}
+        assert jnp.ones(8).devices() == nj.jit(f)(W).devices() == {D[0]}
+        assert pjit(f)(W).sharding == NS(M, P())
+        assert pjit(f, in_shardings=P("x"), out_shardings=P("y"))(jnp.ones(8)).sharding.spec == P("y")
+        assert nj.jit(lambda x: nj.lax.with_sharding_constraint(x, P("x")))(jnp.ones(8)).sharding.spec == P("x")
+        assert pjit(f).lower(W).compile().input_shardings[0][0].mesh is M
+        with nj.set_mesh(M):
+            assert jnp.ones(8).sharding.mesh is M and thread_resources.env.physical_mesh.empty
+        assert jnp.ones(8).devices() == {D[0]}
+    assert pjit(f)(W).devices() == {D[0]} and thread_resources.env.physical_mesh.empty
