@@ -5,7 +5,7 @@ Collectives read sizes here. Caches of traced functions have `scope()` in their 
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from numjet import _native
@@ -40,6 +40,7 @@ def varying_axes_of(axis: Any) -> tuple[Any, ...]:
 class _Current(threading.local):
     axes: Axes = ()
     checked: frozenset[Any] = frozenset()
+    dividing: frozenset[Any] = frozenset()
 
 
 _current = _Current()
@@ -65,20 +66,31 @@ def with_checked_axes(axes: frozenset[Any]) -> _native.Scope:
     return _native.Scope(_current, "checked", axes)
 
 
+def dividing_axes() -> frozenset[Any]:
+    """The axes of meshes along which the batches of enclosing vmaps are divided: no value of an element is."""
+    return _current.dividing
+
+
+def with_dividing_axes(axes: Iterable[Any]) -> _native.Scope:
+    """A block that runs over a batch which is divided along axes, too."""
+    return _native.Scope(_current, "dividing", _current.dividing.union(axes))
+
+
 def scope() -> tuple[Any, ...]:
     """What traced programs depend on, for keys of caches."""
-    return (_current.axes, _current.checked) if _current.checked else _current.axes
+    more = _current.checked or _current.dividing
+    return (_current.axes, _current.checked, _current.dividing) if more else _current.axes
 
 
-def named_size(name: Any) -> int:
-    """The size of a named axis. NameError when no enclosing vmap has that name."""
+def named_size(name: Any, what: str = "collectives") -> int:
+    """The size of a named axis. NameError, for a call of `what`, when no enclosing vmap has that name."""
     for known, size in reversed(_current.axes):
         if known == name:
             return size
-    raise unbound(name)
+    raise unbound(name, what)
 
 
-def unbound(name: Any) -> NameError:
+def unbound(name: Any, what: str = "collectives") -> NameError:
     """The error for a name that no enclosing vmap has."""
-    return NameError(f"Found an unbound axis name: {name}. unbound axis name: {name}. To fix this, please call collectives "
-                     f"under `jax.shard_map` over a mesh that has the axis, or inside of vmap(..., axis_name={name!r}).")
+    return NameError(f"Found an unbound axis name: {name}. To fix this, please call {what} under `jax.shard_map` over a mesh "
+                     f"that has the axis, or inside of vmap(..., axis_name={name!r}).")

@@ -49,8 +49,9 @@ def _constraint(x: Any, given: Any) -> Any:
     shape = aval.shape
     manual = set(current_mesh().manual_axes) & set(axes_of(sharding.spec)) if isinstance(sharding, NamedSharding) else ()
     if manual and isinstance(x, Tracer):
-        raise ValueError(f"with_sharding_constraint: axes {sorted(map(str, manual))} of {sharding} are manual in the enclosing "
-                         "shard_map, where each device has its part already. Name its other axes only.")
+        raise ValueError(f"with_sharding_constraint: the spec of {sharding} contains a manual axes {sorted(map(str, manual))} "
+                         f"of mesh {current_mesh().abstract_mesh}: in the enclosing shard_map each device has its part along "
+                         "them already. Name its other axes only.")
     if isinstance(sharding, NamedSharding) and sharding.mesh.explicit_axes:
         if sharding.mesh.are_all_axes_explicit:
             return _asserted(x, aval, sharding)

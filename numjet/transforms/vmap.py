@@ -8,7 +8,7 @@ from numjet.core import batches, lanes, leaks, nan_checks
 from numjet.core.aval import explicit, placements_in_use
 from numjet.core.ir import ClosedJaxpr, Jaxpr, subjaxprs
 from numjet.core.lanes import Lanes
-from numjet.core.named_axes import batch_name, checked_axes, spmd_axes_of, varying_axes_of, with_named_axes
+from numjet.core.named_axes import batch_name, checked_axes, spmd_axes_of, varying_axes_of, with_dividing_axes, with_named_axes
 from numjet.core.op import Expand, Missing, Op
 from numjet.core.stage import DebugInfo, trace_to_closed
 from numjet.core.trace import Trace, Tracer, aval_of, current_trace, set_trace, type_text
@@ -168,8 +168,15 @@ def batch_flat(fun: Callable[..., Sequence[Any]], size: int, args: Sequence[Any]
     divided = _divided_batch(args, dims) if placements_in_use else None
     trace = BatchTrace(current_trace(), size, axis, within, divided)
     axis_name = trace.axis_name
+    part = () if divided is None else divided[1] if isinstance(divided[1], tuple) else divided[1:]
+    if trace.spmd and divided is not None and trace.spmd != part:
+        raise ValueError("Only one of spmd_axis_name or arrays sharded on `Explicit` mesh axis type is allowed. Got "
+                         f"spmd_axis_name={trace.spmd} and a batch whose type says that it is divided along {part}: leave "
+                         "spmd_axis_name out")
+    along = trace.spmd or part
     try:
-        with set_trace(trace), with_named_axes([] if axis_name is None else [(axis_name, size)]):
+        with (set_trace(trace), with_named_axes([] if axis_name is None else [(axis_name, size)]),
+              with_dividing_axes(along)):
             outs = fun(*[trace.argument(a, d) for a, d in zip(args, dims, strict=True)])
     finally:
         trace.valid = False

@@ -386,7 +386,8 @@ class Builder:
         operands = [*order, *args]
         attrs = {"has_side_effect": True, "operand_layouts": _layouts([v.aval for v in operands]),
                  "result_layouts": _layouts(results)}
-        if self.partitions is not None and self.shards is None and not partitioned:  # shards call each for itself, others once
+        alone = self.shards is not None and self.shards.is_whole  # shards of a whole mesh call each for itself, others once
+        if self.partitions is not None and not alone and not partitioned:
             attrs["sdy.sharding"] = self.partitions.on_first(max(1, len(results)))
         config = {"index": f"{len(self.callbacks)} : ui64"}
         self.callbacks.append(HostCall(fun, tuple(v.aval for v in args), tuple(outs), ordered, by_part))
@@ -424,11 +425,11 @@ class Builder:
             self.token = self.constant(0, np.int32)
         return self.token
 
-    def make_shards(self, mesh: Any, indices: dict[Any, Value]) -> Shards:
-        """What the text of a shard_map needs to know; indices: the shard's number along axes."""
+    def make_shards(self, mesh: Any, indices: dict[Any, Value], manual: frozenset[Any]) -> Shards:
+        """What the text of a shard_map over axes `manual` needs to know; indices: the shard's number along axes."""
         if self.partitions is None:
             raise NotImplementedError(f"shard_map over {mesh} in a program of one device: give it arrays of that mesh")
-        return Shards(mesh, self.partitions, indices)
+        return Shards(mesh, self.partitions, indices, manual if self.shards is None else manual | self.shards.manual)
 
     @contextlib.contextmanager
     def inside(self, shards: Shards) -> Iterator[None]:

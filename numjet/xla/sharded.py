@@ -64,9 +64,15 @@ class Sharded:
         if self.sharding.is_fully_replicated:
             return self.parts()[0]._value
         value = np.empty(self.aval.shape, self.aval.dtype)
-        for part, (_, index) in zip(self.parts(), self.indices(), strict=True):
+        firsts = {_key(index): (part, index) for part, (_, index) in reversed([*zip(self.parts(), self.indices(), strict=True)])}
+        for part, index in firsts.values():  # of copies, that of the first device
             value[index] = part._value
         return value
+
+
+def _key(index: tuple[slice, ...]) -> tuple[Any, ...]:
+    """The same for the same part of an array."""
+    return tuple((s.start, s.stop) for s in index)
 
 
 def _part(buffer: Any, aval: ShapedArray, device: Any) -> Any:

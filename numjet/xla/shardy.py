@@ -87,8 +87,9 @@ class Partitions:
 class Shards:
     """The text of a shard_map: who takes part in exchanges along axes of its mesh, and the shard's number along each."""
 
-    def __init__(self, mesh: Mesh | AbstractMesh, partitions: Partitions, indices: dict[Any, Any]):
-        self.mesh, self.indices = mesh, indices
+    def __init__(self, mesh: Mesh | AbstractMesh, partitions: Partitions, indices: dict[Any, Any], manual: frozenset[Any]):
+        self.mesh, self.indices, self.manual = mesh, indices, manual
+        self.is_whole = manual >= set(mesh.axis_names)  # no axis is left to XLA
         self._numbers = partitions.numbers(mesh).reshape(mesh.axis_sizes)
 
     def along(self, axes: Sequence[Any]) -> np.ndarray:

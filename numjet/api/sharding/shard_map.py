@@ -19,10 +19,11 @@ from numjet.core.sharding import explicit
 from numjet.core.sharding.mesh import AbstractMesh, AxisType, Mesh, current_mesh
 from numjet.core.sharding.partition_spec import PartitionSpec, axes_of, parts_of
 from numjet.core.sharding.shardings import NamedSharding
-from numjet.core.trace import Tracer, aval_of
-from numjet.foundation.tree import keystr, tree_flatten, tree_flatten_with_path, tree_map, tree_unflatten
+from numjet.core.trace import Array, Tracer, aval_of, is_array_like
+from numjet.foundation.tree import keystr, tree_flatten, tree_flatten_with_path, tree_leaves, tree_map, tree_unflatten
 from numjet.foundation.tree.prefix import broadcast_prefix, prefix_errors
 from numjet.foundation.util import function_name, wraps
+from numjet.lax.sharding import resharded
 from numjet.runtime import dispatch
 
 
@@ -71,6 +72,8 @@ def shard_map(f: Callable[..., Any] | None = None, /, *, out_specs: Any, in_spec
         if not axes <= set(over.axis_names):
             raise ValueError(f"jax.shard_map requires axis_names={set(axes)} to be a subset of mesh.axis_names="
                              f"{over.axis_names}")
+        if over.is_abstract and current_mesh().empty:
+            _check_meshes(over, args)
         if over.size == 1:
             return _on_one_device(f, name, over, axes, in_specs, out_specs, args)
         return _Call(f, name, over, axes, check_vma)(in_specs, out_specs, args)
@@ -96,8 +99,47 @@ def smap(f: Callable[..., Any] | None = None, /, *, in_axes: Any = INFER, out_ax
         return PartitionSpec() if axis is None else PartitionSpec(*[None] * axis, axis_name)
 
     specs = functools.partial(tree_map, spec, is_leaf=lambda x: x is None)
-    return shard_map(f, out_specs=specs(out_axes), in_specs=INFER if in_axes is INFER else specs(in_axes),
-                     axis_names={axis_name})
+    mapped = shard_map(f, out_specs=specs(out_axes), in_specs=INFER if in_axes is INFER else specs(in_axes),
+                       axis_names={axis_name})
+
+    @wraps(f)
+    def moved(*args: Any) -> Any:
+        mesh = current_mesh()
+        if in_axes is INFER and axis_name in mesh.auto_axes:
+            raise TypeError(f"in_axes was not specified when axis_name={axis_name!r} was of type Auto: only types of Explicit "
+                            "axes say how arguments are divided. Pass in_axes")
+        return mapped(*args) if in_axes is INFER else mapped(*_divided_as(args, specs(in_axes), axis_name))
+    return moved
+
+
+def _divided_as(args: tuple[Any, ...], specs: Any, axis: Any) -> Any:
+    """Arguments whose types say that they are divided along an axis in another dimension than their specification."""
+    leaves, tree = tree_flatten(args)
+    return tree_unflatten(tree, [_along(x, s, axis) for x, s in zip(leaves, _specs_of("smap", "in_axes", specs, args), strict=True)])
+
+
+def _along(x: Any, spec: Any, axis: Any) -> Any:
+    there = aval_of(x).placement if spec is not None and is_array_like(x) else None
+    if there is None or axis not in there.mesh.explicit_axes or len(spec) > len(there.parts):
+        return x
+    wanted = [*spec, *[None] * (len(there.parts) - len(spec))]
+    parts = [(*parts_of(w), *[a for a in parts_of(p) if a != axis]) for w, p in zip(wanted, there.parts, strict=True)]
+    return resharded(x, NamedSharding(there.mesh, PartitionSpec(*parts)))
+
+
+def _check_meshes(mesh: AbstractMesh, args: Any) -> None:
+    """ValueError for arguments that do not say on which devices a mesh without devices is."""
+    for x in tree_leaves(args):
+        sharding = getattr(x, "sharding", None) if isinstance(x, Array) else None
+        if isinstance(x, Tracer) or not is_array_like(x):
+            continue
+        if not isinstance(sharding, NamedSharding):
+            raise ValueError("Please pass `jax.Array`s with a `NamedSharding` as input to `shard_map` when passing "
+                             f"`AbstractMesh` to the mesh argument. Got {mesh}, which has no devices: pass a Mesh, or set one "
+                             "with jax.set_mesh")
+        if sharding.mesh.shape_tuple != mesh.shape_tuple:
+            raise ValueError(f"Mesh shape of the input {sharding.mesh.shape_tuple} does not match the mesh shape passed to "
+                             f"shard_map {mesh.shape_tuple}")
 
 
 def _checked_mesh(name: str, mesh: Any) -> Mesh | AbstractMesh:

@@ -17,6 +17,7 @@ from numjet.core.trace import aval_of
 from numjet.foundation import dtypes, tree
 from numjet.foundation.dtypes.table import float0
 from numjet.foundation.util import partition_list, split_list
+from numjet.lax.collective.varying import pvary_p
 from numjet.lax.elementwise.convert import cast, convert_element_type_p
 
 EXACT_ROUNDS = 4   # of a fixpoint, before all dependent flags are raised, too
@@ -25,10 +26,11 @@ EXACT_ROUNDS = 4   # of a fixpoint, before all dependent flags are raised, too
 def trace_with_carry(
     trace: Callable[[list[ShapedArray]], Body], init: Sequence[Any], outputs: Callable[[Body], list[ShapedArray]]
 ) -> tuple[Body, list[Any], list[ShapedArray]]:
-    """Traces a loop's body; weakly typed initial values take the dtype that the body returns for them.
+    """Traces a loop's body; weakly typed initial values take the dtype that the body returns for them, and in functions of
+    shards initial values vary over the axes over which what the body returns for them does.
 
     trace: traces the body for a carry of these avals. outputs: avals of the carry that a traced body returns.
-    Returns the body, the initial values and their avals. Stops when nothing weak is left to adapt; the caller checks
+    Returns the body, the initial values and their avals. Stops when nothing is left to adapt; the caller checks
     whether the types then agree.
     """
     init = list(init)
@@ -39,9 +41,11 @@ def trace_with_carry(
         if len(out) != len(avals):
             return body, init, avals
         wanted = [_adapted(a, b) for a, b in zip(avals, out, strict=True)]
-        if all(w is None for w in wanted):
+        axes = [() if a.shape != b.shape else tuple(sorted(b.vma - a.vma, key=str)) for a, b in zip(avals, out, strict=True)]
+        if all(w is None for w in wanted) and not any(axes):
             return body, init, avals
         init = [x if w is None else cast(x, w) for x, w in zip(init, wanted, strict=True)]
+        init = [pvary_p.bind(x, axes=over) if over else x for x, over in zip(init, axes, strict=True)]
 
 
 def _adapted(before: ShapedArray, after: ShapedArray) -> Any:

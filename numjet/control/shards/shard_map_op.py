@@ -29,7 +29,15 @@ from numjet.control.call.jaxpr_transforms import (
 from numjet.core.aval import ShapedArray
 from numjet.core.effects import ORDERED_DEBUG
 from numjet.core.ir import ClosedJaxpr, JaxprEqn
-from numjet.core.named_axes import BatchAxis, batch_name, checked_axes, spmd_axes_of, with_checked_axes, with_named_axes
+from numjet.core.named_axes import (
+    BatchAxis,
+    batch_name,
+    checked_axes,
+    dividing_axes,
+    spmd_axes_of,
+    with_checked_axes,
+    with_named_axes,
+)
 from numjet.core.op import Missing, Op, Undefined
 from numjet.core.sharding import explicit
 from numjet.core.sharding.mesh import AxisType, current_mesh, using
@@ -137,8 +145,10 @@ class _Call:
             return without_consts(trace_to_closed(fun, avals))
 
     def side_by_side(self, aval: ShapedArray) -> PartitionSpec:
-        """The specification of a value of the shards that leaves them: all that differ, along the first axis."""
-        axes = tuple(a for a in self.mesh.axis_names if a in (aval.vma if self.check else self.axes) and a in self.axes)
+        """The specification of a value of the shards that leaves them: all that differ, along the first axis. Along the axes
+        that divide the batch of a vmap around it, nothing differs in an element."""
+        differs = self.axes & aval.vma if self.check else self.axes - dividing_axes()
+        axes = tuple(a for a in self.mesh.axis_names if a in differs)
         return PartitionSpec(axes) if axes else _WHOLE
 
 
@@ -230,7 +240,7 @@ def _transpose(cts: Sequence[Any], *args: Any, jaxpr: ClosedJaxpr, in_specs: Spe
 def _shared(call: _Call, jaxpr: ClosedJaxpr, before: int, ct_specs: Sequence[PartitionSpec], outs: Sequence[PartitionSpec]
             ) -> ClosedJaxpr:
     def left_out(spec: PartitionSpec) -> tuple[Any, ...]:
-        return tuple(a for a in call.mesh.axis_names if a in call.axes and a not in axes_of(spec))
+        return tuple(a for a in call.mesh.axis_names if a in call.axes - dividing_axes() and a not in axes_of(spec))
 
     def share(ct: Any, spec: PartitionSpec) -> Any:
         count = prod(call.mesh.shape[a] for a in left_out(spec))
@@ -249,8 +259,10 @@ def _shared(call: _Call, jaxpr: ClosedJaxpr, before: int, ct_specs: Sequence[Par
 def _batch(size: int, args: Sequence[Any], dims: Sequence[int | None], *, jaxpr: ClosedJaxpr, in_specs: Specs,
            out_specs: Specs, axis_name: Any = None, **params: Any) -> tuple[list[Any], list[int | None]]:
     call, batched = _Call(params), tuple(d is not None for d in dims)
-    along = tuple(a for a in spmd_axes_of(axis_name) if a in call.axes)
+    divided = explicit.mapped()
+    along = tuple(a for a in (spmd_axes_of(axis_name) or (parts_of(divided[1]) if divided is not None else ())) if a in call.axes)
     if along:
+        _check_collectives(jaxpr, along)
         size, axis_name = _divided_batch(call, size, along, in_specs, out_specs), BatchAxis(batch_name(axis_name), along, True)
     with call.inside():
         made = batch_program(jaxpr, size, batched, False, axis_name)
@@ -260,11 +272,24 @@ def _batch(size: int, args: Sequence[Any], dims: Sequence[int | None], *, jaxpr:
     return outs, [0 if f else None for f in made.flags]
 
 
+def _check_collectives(jaxpr: ClosedJaxpr, along: tuple[Any, ...]) -> None:
+    """ValueError for collectives over axes that divide the batch: they would exchange between its elements."""
+    for eqn in all_eqns(jaxpr.jaxpr):
+        names = eqn.params.get("axes", eqn.params.get("axis_name", ())) if eqn.primitive.collective is not None else ()
+        if set(along) & set(names if isinstance(names, tuple) else (names,)):
+            raise ValueError(f"vmap spmd_axis_name cannot appear in shard_map's collectives: {along} divides the batch, and "
+                             f"{eqn.primitive.name} in the shard_map is over {names}. If it is one of a derivative that was taken "
+                             "before, take it in the function that vmap gets.")
+
+
 def _divided_batch(call: _Call, size: int, along: tuple[Any, ...], in_specs: Specs, out_specs: Specs) -> int:
     """The size of each device's part of a batch that vmap divides along axes. ValueError where these divide arguments or
     results, too, or cannot divide the batch evenly."""
     for side, what, specs in (("in_specs", "an argument", in_specs), ("out_specs", "a result", out_specs)):
         if any(set(along) & set(axes_of(s)) for s in specs):
+            if explicit.mapped() is not None:
+                raise ValueError(f"jax.shard_map requires axis_names={set(call.axes)} to be a subset of those that do not divide "
+                                 f"the batch of vmap: {along} do, and {what} by {side} {specs}.")
             raise ValueError(f"vmap spmd_axis_name cannot appear in shard_map {side}: {along} divides the batch, and {what} by "
                              f"{side} {specs}. Values that derivatives keep are divided along all axes: take derivatives of "
                              "vmap, not vmap of derivatives.")
@@ -320,7 +345,7 @@ def _hlo(b: Any, *args: Any, jaxpr: ClosedJaxpr, mesh: Any, in_specs: Specs, out
 
     def body(*values: Any) -> list[Any]:
         indices = {a: b.reshape(v, ()) for a, v in zip([*own, *passed], values, strict=False)}
-        with b.inside(b.make_shards(mesh, indices)):
+        with b.inside(b.make_shards(mesh, indices, manual_axes)):
             return b.inline(jaxpr, values[len(indices):])
     one = ShapedArray((1,), _INT32)
     region = b.region([*[one] * len(numbers), *parts], body, isolated=True, end="sdy.return")

@@ -26,6 +26,10 @@ class ManualAxisType(Record):
                 raise ValueError(f"{one} and {other} cannot have common mesh axes. Got {one}={set(getattr(self, one))} and "
                                  f"{other}={set(getattr(self, other))}")
 
+    def invarying(self, mesh: Any) -> frozenset[Any]:
+        """The Manual axes of a mesh over which values are the same."""
+        return frozenset(mesh.manual_axes) - self.varying - self.unreduced - self.reduced
+
 
 def varying_axes(given: Any) -> frozenset[Any]:
     """The axes over which a type says that values vary. TypeError for what is no such type, NotImplementedError for sums that

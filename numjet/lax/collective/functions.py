@@ -12,11 +12,12 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from numjet.core.named_axes import named_size
+from numjet.core.named_axes import checked_axes, named_size
 from numjet.core.trace import aval_of
 from numjet.foundation import tree
 from numjet.lax.axes import as_axis
 from numjet.lax.collective.moves import (
+    all_gather_invariant_p,
     all_gather_p,
     all_to_all_p,
     cut_axis,
@@ -67,7 +68,7 @@ def all_gather(x: Any, axis_name: Names, *, axis_index_groups: Any = None, axis:
     """The values of all elements along a named axis, stacked on a new axis `axis`, or joined along it when `tiled`.
 
     x: a pytree. axis_index_groups: lists of indices of equal length; each element gets the values of its group.
-    to: accepted as in JAX ('varying', 'reduced', 'invarying'); makes no difference on one device.
+    to: what types inside of shard_map say of the result: 'varying', or 'invarying' as all have the same values.
 
     NameError when no enclosing vmap has that name; ValueError for groups that are no partition and an axis out of bounds.
 
@@ -77,18 +78,21 @@ def all_gather(x: Any, axis_name: Names, *, axis_index_groups: Any = None, axis:
     """
     if to not in _TARGETS:
         raise ValueError(f"all_gather: `to` must be one of {', '.join(map(repr, _TARGETS))}, got {to!r}")
-    sizes = sizes_of(axis_name)
-    groups = checked_groups("all_gather", axis_name, axis_index_groups, equal=True)
+    sizes = sizes_of(axis_name, "all_gather")
+    groups, names = checked_groups("all_gather", axis_name, axis_index_groups, equal=True), axis_names(axis_name)
+    op = all_gather_invariant_p if to == "invarying" and set(names) <= checked_axes() else all_gather_p
+    if groups is not None and op is not all_gather_p:
+        raise NotImplementedError(f"all_gather(to={to!r}): values gathered in axis_index_groups differ between groups: leave "
+                                  "axis_index_groups out, or take to='varying'")
 
     def gather(leaf: Any) -> Any:
         ndim = aval_of(leaf).ndim
         d = as_axis(axis, ndim + (not tiled), "all_gather, axis")
-        if len(sizes) == 1:
-            return all_gather_p.bind(leaf, all_gather_dimension=d, axis_index_groups=groups, axis_name=axis_names(axis_name),
-                                     axis_size=group_count(sizes[0], groups), tiled=bool(tiled))
-        for name, size in zip(reversed(axis_names(axis_name)), reversed(sizes), strict=True):
-            leaf = all_gather_p.bind(leaf, all_gather_dimension=0, axis_index_groups=None, axis_name=(name,),
-                                     axis_size=size, tiled=False)
+        if len(sizes) == 1 or groups is not None:
+            return op.bind(leaf, all_gather_dimension=d, axis_index_groups=groups, axis_name=names,
+                           axis_size=group_count(prod(sizes), groups), tiled=bool(tiled))
+        for name, size in zip(reversed(names), reversed(sizes), strict=True):
+            leaf = op.bind(leaf, all_gather_dimension=0, axis_index_groups=None, axis_name=(name,), axis_size=size, tiled=False)
         shape = aval_of(leaf).shape[len(sizes):]
         out = moveaxis(reshaped(leaf, (prod(sizes), *shape)), 0, d)
         return merge_axes(out, d) if tiled else out
@@ -110,7 +114,7 @@ def psum_scatter(x: Any, axis_name: Names, *, scatter_dimension: int = 0, axis_i
     >>> nj.vmap(lambda x: psum_scatter(x, "i"), axis_name="i")(np.float32([[1, 2], [3, 4]])).tolist()
     [4.0, 6.0]
     """
-    names, sizes = axis_names(axis_name), sizes_of(axis_name)
+    names, sizes = axis_names(axis_name), sizes_of(axis_name, "psum_scatter")
     groups = checked_groups("psum_scatter", axis_name, axis_index_groups, equal=True)
     count = group_count(prod(sizes), groups)
 
@@ -118,11 +122,11 @@ def psum_scatter(x: Any, axis_name: Names, *, scatter_dimension: int = 0, axis_i
         d = as_axis(scatter_dimension, aval_of(leaf).ndim, "psum_scatter, scatter_dimension")
         _divided("psum_scatter", "scatter_dimension", leaf, d, count, tiled)
         bind = lambda v, name, size, groups, tiled: reduce_scatter_p.bind(
-            v, scatter_dimension=d, axis_index_groups=groups, axis_name=(name,), axis_size=size, tiled=tiled)
-        if len(names) == 1:
-            return bind(leaf, names[0], count, groups, bool(tiled))
+            v, scatter_dimension=d, axis_index_groups=groups, axis_name=name, axis_size=size, tiled=tiled)
+        if len(names) == 1 or groups is not None:
+            return bind(leaf, names, count, groups, bool(tiled))
         for k, (name, size) in enumerate(zip(names, sizes, strict=True)):  # the first name deals out the largest pieces
-            leaf = bind(leaf, name, size, None, bool(tiled) or k + 1 < len(names))
+            leaf = bind(leaf, (name,), size, None, bool(tiled) or k + 1 < len(names))
         return leaf
     return tree.tree_map(scatter, x)
 
@@ -143,7 +147,7 @@ def all_to_all(x: Any, axis_name: Names, split_axis: int, concat_axis: int, *, a
     >>> nj.vmap(lambda x: all_to_all(x, "i", 0, 0), axis_name="i")(np.float32([[1, 2], [3, 4]])).tolist()
     [[1.0, 3.0], [2.0, 4.0]]
     """
-    names, sizes = axis_names(axis_name), sizes_of(axis_name)
+    names, sizes = axis_names(axis_name), sizes_of(axis_name, "all_to_all")
     groups = checked_groups("all_to_all", axis_name, axis_index_groups, equal=True)
     count = group_count(prod(sizes), groups)
 
@@ -151,8 +155,9 @@ def all_to_all(x: Any, axis_name: Names, split_axis: int, concat_axis: int, *, a
         ndim = aval_of(leaf).ndim
         start, to = as_axis(split_axis, ndim, "all_to_all, split_axis"), as_axis(concat_axis, ndim, "all_to_all, concat_axis")
         _divided("all_to_all", "split_axis", leaf, start, count, tiled)
-        if len(names) == 1:
-            return all_to_all_p.bind(leaf, split_axis=start, concat_axis=to, axis_index_groups=groups, axis_name=names[0],
+        if len(names) == 1 or groups is not None:
+            return all_to_all_p.bind(leaf, split_axis=start, concat_axis=to, axis_index_groups=groups,
+                                     axis_name=names[0] if len(names) == 1 else names,
                                      axis_size=count, tiled=bool(tiled))
         leaf = moveaxis(cut_axis(leaf, start, count) if tiled else leaf, start, 0)
         leaf = moveaxis(_exchange_all(leaf, names, sizes), 0, to)
@@ -197,7 +202,7 @@ def ppermute(x: Any, axis_name: Names, perm: Any) -> Any:
     >>> nj.vmap(lambda x: ppermute(x, "i", [(0, 1)]), axis_name="i")(np.float32([1, 2])).tolist()
     [0.0, 1.0]
     """
-    names, size = axis_names(axis_name), prod(sizes_of(axis_name))
+    names, size = axis_names(axis_name), prod(sizes_of(axis_name, "ppermute"))
     pairs = _checked_perm("ppermute", perm, size)
     if len(names) == 1:
         return tree.tree_map(lambda leaf: ppermute_p.bind(leaf, axis_name=names, perm=pairs), x)
@@ -214,7 +219,7 @@ def ppermute(x: Any, axis_name: Names, perm: Any) -> Any:
 
 def pshuffle(x: Any, axis_name: Names, perm: Sequence[int]) -> Any:
     """Gives element i the value of element perm[i]. ValueError unless perm is a permutation of all indices."""
-    size = prod(sizes_of(axis_name))
+    size = prod(sizes_of(axis_name, "pshuffle"))
     if sorted(perm) != list(range(size)):
         raise ValueError(f"pshuffle: `perm` does not represent a permutation of the indices 0 to {size - 1}: {perm}")
     return ppermute(x, axis_name, [(start, to) for to, start in enumerate(perm)])
@@ -222,7 +227,7 @@ def pshuffle(x: Any, axis_name: Names, perm: Sequence[int]) -> Any:
 
 def pbroadcast(x: Any, axis_name: Names, source: int) -> Any:
     """Gives every element the value of element `source`. ValueError when there is no such element."""
-    names, size = axis_names(axis_name), prod(sizes_of(axis_name))
+    names, size = axis_names(axis_name), prod(sizes_of(axis_name, "pbroadcast"))
     source = operator.index(source)
     if not 0 <= source < size:
         raise ValueError(f"pbroadcast: source must be an index from 0 to {size - 1}, got {source}")

@@ -27,11 +27,13 @@ from numjet.lax.collective.reductions import (
     axis_names,
     group_count,
     group_of,
+    one_axis,
     outside,
     psum_p,
     take_rows,
 )
 from numjet.lax.elementwise.compare import eq_p, select_n_p
+from numjet.lax.indexing.gather import index_take
 from numjet.lax.indexing.slicing import slice_along
 from numjet.lax.reduction.reduce import reduce_sum_p
 from numjet.lax.shape.rearrange import filled, reshaped, squeeze_p
@@ -41,24 +43,27 @@ Rule = Callable[..., tuple[Any, int | None]]
 
 
 def _moving(name: str, params: tuple[str, ...], abstract: Callable[..., ShapedArray], along: Rule,
-            transpose: Callable[..., Any], hlo_rule: Any, axes: tuple[str, ...] = (), traits: Traits = NONE) -> Op:
+            transpose: Callable[..., Any], hlo_rule: Any, axes: tuple[str, ...] = (), traits: Traits = NONE,
+            same: bool = False) -> Op:
     """A record. along(x, size, **params): (result, dim) for x with the named axis in front; axes: the parameters that
-    number axes of the operand, for other batch axes."""
+    number axes of the operand, for other batch axes. same: all elements get the same."""
     def collective(trace: Any, args: Sequence[Any], dims: Sequence[int | None], **params: Any) -> tuple[Any, int | None]:
+        if params.get("axis_index_groups") is not None:
+            one_axis(name, axis_names(params["axis_name"]))
         return along(broadcast_batch(args[0], dims[0], trace.size), trace.size, **params)
 
     op: Op = Op(name=name, params=params, abstract=abstract, eager=outside, jvp=LINEAR, cpu=OUTSIDE,
             batch=leading_batch(lambda: op, *axes),
             transpose=lambda ct, x, **params: [transpose(ct, x, **params)],
             hlo=hlo_rule, samples=NO_SAMPLES, collective=collective, linear_in=(0,), traits=traits,
-            varying=lambda found, **params: _varying(op, found, params))
+            varying=lambda found, **params: _varying(op, found, params, same))
     return op
 
 
-def _varying(op: Op, found: frozenset[Any], params: dict[str, Any]) -> Varying:
-    """What is exchanged along axes varies over them, and so does what arrives."""
-    axes = found | (set(axis_names(params["axis_name"])) & checked_axes())
-    return Varying(op, params, axes, axes)
+def _varying(op: Op, found: frozenset[Any], params: dict[str, Any], same: bool) -> Varying:
+    """What is exchanged along axes varies over them, and so does what arrives, unless it is the same for all."""
+    along = set(axis_names(params["axis_name"])) & checked_axes()
+    return Varying(op, params, found | along, found - along if same else found | along)
 
 
 def cut_axis(x: Any, axis: int, count: int) -> Any:
@@ -98,6 +103,19 @@ all_gather_p: Op = _moving(
     "all_gather", _GATHER, _gather_abstract, _gather_along, hlo_rule=hlo.all_gather, axes=("all_gather_dimension",),
     traits=EXACT, transpose=lambda ct, x, *, all_gather_dimension, **params: reduce_scatter_p.bind(
         ct, scatter_dimension=all_gather_dimension, **params))
+
+
+def _own_part(ct: Any, x: Any, *, all_gather_dimension: int, axis_index_groups: Groups, axis_name: Names, axis_size: int,
+              tiled: bool) -> Any:
+    """The cotangent of an element's part, where all have the same cotangent of the whole."""
+    d, (name,) = all_gather_dimension, axis_name
+    parts = cut_axis(ct, d, axis_size) if tiled else ct
+    return index_take(parts, (axis_index_p.bind(axis_name=name),), (d,))
+
+
+all_gather_invariant_p: Op = _moving(
+    "all_gather_invariant", _GATHER, _gather_abstract, _gather_along, hlo_rule=hlo.all_gather,
+    axes=("all_gather_dimension",), traits=EXACT, transpose=_own_part, same=True)
 
 
 # ------------------------------------------------------------------------------------------------ reduce_scatter

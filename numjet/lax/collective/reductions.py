@@ -43,26 +43,29 @@ def axis_names(axis_name: Names) -> tuple[Names, ...]:
     return tuple(axis_name) if isinstance(axis_name, (tuple, list)) else (axis_name,)
 
 
-def sizes_of(axis_name: Names) -> list[int]:
-    """The sizes of named axes; NameError for a name that no enclosing vmap has."""
-    return [named_size(n) for n in axis_names(axis_name)]
+def sizes_of(axis_name: Names, what: str = "collectives") -> list[int]:
+    """The sizes of named axes; NameError, for a call of `what`, for a name that no enclosing vmap has."""
+    return [named_size(n, what) for n in axis_names(axis_name)]
 
 
 def checked_groups(op: str, axis_name: Names, groups: Any, *, equal: bool) -> Groups:
     """axis_index_groups as tuples; ValueError unless every index is in one group (all of one size, when `equal`)."""
     if groups is None:
         return None
-    names = axis_names(axis_name)
-    if len(names) != 1:
-        raise ValueError(f"{op}: axis_index_groups number the elements of one axis, got axis_name={names}; name one axis")
-    found = tuple(tuple(map(operator.index, g)) for g in groups)
-    size = named_size(names[0])
+    names, sizes = axis_names(axis_name), sizes_of(axis_name, op)
+    found, size = tuple(tuple(map(operator.index, g)) for g in groups), prod(sizes)
     if sorted(i for g in found for i in g) != list(range(size)):
         raise ValueError(f"{op}: axis_index_groups must cover all indices exactly once: 0 to {size - 1} for axis "
-                         f"{names[0]!r}, got {found}")
+                         f"{names[0] if len(names) == 1 else names!r}, got {found}")
     if equal and len({len(g) for g in found}) > 1:
         raise ValueError(f"{op}: axis_index_groups must all have the same size, got {found}")
     return found
+
+
+def one_axis(op: str, axes: Sequence[Names]) -> None:
+    """NotImplementedError for groups of elements along several axes of which one is the batch of a vmap."""
+    if len(axes) > 1:
+        raise NotImplementedError(f"{op}: axis_index_groups over axes {tuple(axes)}, of which vmap has one: name one axis")
 
 
 def group_count(size: int, groups: Groups) -> int:
@@ -101,6 +104,7 @@ def _reduction(name: str, over: str, once: Callable[[Any, int], Any], **slots: A
                    axis_index_groups: Groups) -> tuple[Any, int | None]:
         (x,), (d,) = args, dims
         if axis_index_groups is not None:
+            one_axis(name, axes)
             return grouped(broadcast_batch(x, d, trace.size), axis_index_groups), 0
         x = once(x, trace.size) if d is None else call(over, x, axes=(d,))
         rest = tuple(a for a in axes if a != trace.axis_name)
@@ -163,7 +167,7 @@ def psum(x: Any, axis_name: Names, *, axis_index_groups: Any = None) -> Any:
     [3.0, 3.0]
     """
     positions, axis_name = _positions(axis_name)
-    size, groups = prod(sizes_of(axis_name)), checked_groups("psum", axis_name, axis_index_groups, equal=False)
+    size, groups = prod(sizes_of(axis_name, "psum")), checked_groups("psum", axis_name, axis_index_groups, equal=False)
     if groups is not None and len({len(g) for g in groups}) == 1:
         size = len(groups[0])
     same = groups is None or len({len(g) for g in groups}) == 1
@@ -195,7 +199,7 @@ def pmean(x: Any, axis_name: Names, *, axis_index_groups: Any = None) -> Any:
 
 def _extreme(op: Op, x: Any, axis_name: Names, axis_index_groups: Any) -> Any:
     positions, axis_name = _positions(axis_name)
-    sizes_of(axis_name)
+    sizes_of(axis_name, op.name)
     groups = checked_groups(op.name, axis_name, axis_index_groups, equal=False)
     reduction = op.name.replace("p", "reduce_", 1)
     return tree.tree_map(lambda leaf: _bound(op, _reduced(reduction, leaf, positions), axis_name, groups), x)
@@ -233,7 +237,7 @@ def axis_index(axis_name: Names) -> Any:
     Of several axes: the number among all their elements, the last name counting fastest.
     """
     index: Any = None
-    for name, size in zip(axis_names(axis_name), sizes_of(axis_name), strict=True):
+    for name, size in zip(axis_names(axis_name), sizes_of(axis_name, "axis_index"), strict=True):
         here = axis_index_p.bind(axis_name=name)
         index = here if index is None else add_p.bind(mul_p.bind(index, np.int32(size)), here)
     return np.int32(0) if index is None else index
@@ -241,4 +245,4 @@ def axis_index(axis_name: Names) -> Any:
 
 def axis_size(axis_name: Names) -> int:
     """How many elements vmap(axis_name=...) maps over: an int, of several axes the product."""
-    return prod(sizes_of(axis_name))
+    return prod(sizes_of(axis_name, "axis_size"))

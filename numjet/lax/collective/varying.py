@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from numjet.core import hooks
-from numjet.core.named_axes import checked_axes
+from numjet.core.named_axes import checked_axes, named_axes
 from numjet.core.op import LINEAR, Op
 from numjet.core.stage import Varying
-from numjet.core.trace import aval_of
+from numjet.core.trace import Tracer, aval_of
 from numjet.core.traits import EXACT
 from numjet.foundation import tree
 from numjet.lax.collective import hlo
@@ -46,8 +46,16 @@ def pvary(x: Any, axis_name: Names) -> Any:
     Its transpose is a sum over the axes. NameError for axes that no enclosing shard_map has.
     """
     axes = axis_names(axis_name)
-    sizes_of(axes)
+    _check_inside(x, axes, "pvary")
     return tree.tree_map(lambda leaf: _varied(leaf, axes), x)
+
+
+def _check_inside(x: Any, axes: Sequence[Any], what: str) -> None:
+    """NameError in a traced function, ValueError outside of one, for axes that no enclosing shard_map has."""
+    traced = any(isinstance(leaf, Tracer) for leaf in tree.tree_leaves(x))
+    if not traced and not {n for n, _ in named_axes()}.issuperset(axes):
+        raise ValueError(f"{what} should be called under jax.shard_map, over a mesh with axes {tuple(axes)}")
+    sizes_of(axes, what)
 
 
 def _varied(x: Any, axes: Sequence[Any]) -> Any:
@@ -69,7 +77,7 @@ def pcast(x: Any, axis_name: Names | None = None, *, to: str) -> Any:
         raise NotImplementedError(f"pcast(to={to!r}): types here say what varies over axes, and not how sums are delayed: only "
                                   "to='varying' is known")
     axes = axis_names(axis_name)
-    sizes_of(axes)
+    _check_inside(x, axes, "pvary")
     for leaf in tree.tree_leaves(x):
         there = aval_of(leaf).vma & set(axes)
         if there:

@@ -135,7 +135,7 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, weights: Any = None, de
     check_arraylike("histogram", a, *(() if weights is None else (weights,)))
     edges = histogram_bin_edges(a, bins, range)
     if weights is None:
-        x, edges = promote_dtypes_inexact(a, edges)
+        x, edges = promote_dtypes_inexact(*promote_dtypes_inexact(a), edges)
         w = create.full(x.shape, np.ones((), x.dtype)[()])
     else:
         if to_array(weights).shape != to_array(a).shape:

@@ -192,8 +192,6 @@ def test_in_specs_of_the_arguments_and_the_mesh_in_use():
     (ValueError, "which is not among the axis_names", lambda: over(lambda a: a, P("y"), P(), axis_names={"x"})(WHOLE)),
     (ValueError, "cannot be empty", lambda: nj.shard_map(lambda a: a, in_specs=P("x"), out_specs=P("x"))(WHOLE)),
     (ValueError, r"shard_map in_specs\[0\]", lambda: over(lambda a: a, ({"a": P("x")},), P("x"))(WHOLE)),
-    (TypeError, r"applying `jax.lax.pcast\(..., \('x',\), to='varying'\)` to the initial carry",
-     lambda: over(lambda a: lax.scan(lambda c, x: (c + x, None), jnp.zeros(8), a)[0], P("x"), P("x"))(WHOLE)),
     (TypeError, "must be a tuple or a str", lambda: over(lambda a: lax.pcast(a, {"x"}, to="varying"), P(), P("x"))(WHOLE)),
     (ValueError, "Received incompatible devices",
      lambda: over(lambda a: a, P("x"), P("x"))(nj.device_put(WHOLE, nj.devices()[1]))),
@@ -203,10 +201,13 @@ def test_errors(error, text, make):
         make()
 
 
-def test_pcast_makes_carries_vary():
-    f = over(lambda a: lax.scan(lambda c, x: (c + x, None), lax.pcast(jnp.zeros(8), "x", to="varying"), a)[0][None], P("x"),
+@pytest.mark.parametrize("start", [lambda: lax.pcast(jnp.zeros(8), "x", to="varying"), lambda: jnp.zeros(8)])
+def test_carries_vary_where_the_loop_makes_them(start):
+    f = over(lambda a: lax.scan(lambda c, x: ((c[1], c[0] + x), None), (start(), start()), a)[0][1][None], P("x"), P("x"))
+    np.testing.assert_allclose(f(WHOLE), WHOLE.reshape(4, 2, 8)[:, 1])
+    g = over(lambda a: lax.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, c[1] + a.sum(0)), (0, start()))[1][None], P("x"),
              P("x"))
-    np.testing.assert_allclose(f(WHOLE), WHOLE.reshape(4, 2, 8).sum(1))
+    np.testing.assert_allclose(g(WHOLE), 3 * WHOLE.reshape(4, 2, 8).sum(1))
 
 
 def test_pmap_is_over_the_first_devices():
