@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -377,6 +378,9 @@ class Builder:
                  ordered: bool = False, partitioned: bool = False) -> list[Value]:
         """Calls fun(*ndarrays) -> ndarrays of the avals `outs`; ordered calls in the order of the program; partitioned: each
         device calls it with its part of the values."""
+        if self.shards is not None and not self.shards.is_whole and not outs and not ordered:
+            self._by_first(lambda *given: self.callback(fun, given, []), args)
+            return []
         by_part = partitioned and self.partitions is not None and self.shards is None
         if by_part and ordered:
             raise ValueError(f"{_ORDER_OF_DEVICES} Leave out ordered=True or partitioned=True.")
@@ -386,8 +390,7 @@ class Builder:
         operands = [*order, *args]
         attrs = {"has_side_effect": True, "operand_layouts": _layouts([v.aval for v in operands]),
                  "result_layouts": _layouts(results)}
-        alone = self.shards is not None and self.shards.is_whole  # shards of a whole mesh call each for itself, others once
-        if self.partitions is not None and not alone and not partitioned:
+        if self.partitions is not None and self.shards is None and not partitioned:  # shards call each for itself, others once
             attrs["sdy.sharding"] = self.partitions.on_first(max(1, len(results)))
         config = {"index": f"{len(self.callbacks)} : ui64"}
         self.callbacks.append(HostCall(fun, tuple(v.aval for v in args), tuple(outs), ordered, by_part))
@@ -395,6 +398,30 @@ class Builder:
         if ordered:
             self.token, *found = found
         return found
+
+    def _by_first(self, effect: Callable[..., Any], args: Sequence[Value]) -> None:
+        """What the first shard along the axes that XLA divides does for all of them, inside of a shard_map over others."""
+        assert self.shards is not None and self.partitions is not None
+        mesh, partitions = self.shards.mesh, self.partitions
+        rest = [a for a in mesh.axis_names if a not in self.shards.manual]
+        numbers = [self.iota((mesh.shape[a],), 0, np.int32) for a in rest]
+        shards = self.make_shards(mesh, dict(self.shards.indices), frozenset(rest))
+
+        def body(*given: Value) -> list[Value]:
+            own = [self.reshape(v, ()) for v in given[:len(rest)]]
+            total = functools.reduce(lambda a, b: self.binary("stablehlo.add", a, b), own)  # 0 for the first
+            with self.inside(shards):
+                self.case(total, [lambda: effect(*given[len(rest):]), list], [])
+            return []
+
+        one = ShapedArray((1,), np.dtype(np.int32))
+        avals = [*[one] * len(rest), *[ShapedArray(x.shape, x.dtype) for x in args]]
+        specs = [*[partitions.sharding(mesh, PartitionSpec(a), 1) for a in rest],
+                 *[partitions.sharding(mesh, PartitionSpec(), x.ndim, True) for x in args]]
+        names = ", ".join(map(partitions.axis, rest))
+        self.op("sdy.manual_computation", [*numbers, *args], [], regions=[self.region(avals, body, isolated=True, end="sdy.return")],
+                attrs={"in_shardings": f"#sdy.sharding_per_value<[{', '.join(specs)}]>", "manual_axes": f"#sdy<manual_axes{{{names}}}>",
+                       "out_shardings": "#sdy.sharding_per_value<[]>"})
 
     def inspect(self, x: Value, callback: Callable[[Any], Any]) -> None:
         """Calls callback(sharding of x) when the program is compiled; with None for a program of one device."""

@@ -12,9 +12,11 @@ from numjet import _native
 from numjet.api.arguments import check_arrays, check_callable
 from numjet.api.vmap import with_one_participant
 from numjet.control.call.body_tracing import trace_body
+from numjet.control.call.ref_threading import holds_refs
 from numjet.control.shards.shard_map_op import inside, part_type, shard_map_p, varied_to
 from numjet.core.aval import ShapedArray
-from numjet.core.named_axes import named_axes
+from numjet.core.named_axes import dividing_axes, named_axes
+from numjet.core.refs import Ref, read, write
 from numjet.core.sharding import explicit
 from numjet.core.sharding.mesh import AbstractMesh, AxisType, Mesh, current_mesh
 from numjet.core.sharding.partition_spec import PartitionSpec, axes_of, parts_of
@@ -72,12 +74,41 @@ def shard_map(f: Callable[..., Any] | None = None, /, *, out_specs: Any, in_spec
         if not axes <= set(over.axis_names):
             raise ValueError(f"jax.shard_map requires axis_names={set(axes)} to be a subset of mesh.axis_names="
                              f"{over.axis_names}")
+        mapped_over = chosen & dividing_axes() & set(over.explicit_axes)
+        if mapped_over:
+            raise ValueError(f"jax.shard_map requires axis_names={set(axes)} to be a subset of mesh.axis_names={over.axis_names} "
+                             f"without {set(mapped_over)}, along which the batch of the vmap around it is divided")
         if over.is_abstract and current_mesh().empty:
             _check_meshes(over, args)
         if over.size == 1:
             return _on_one_device(f, name, over, axes, in_specs, out_specs, args)
-        return _Call(f, name, over, axes, check_vma)(in_specs, out_specs, args)
+        run = lambda fun, ins, outs, args: _Call(fun, name, over, axes, check_vma)(ins, outs, args)
+        return _with_refs(run, f, in_specs, out_specs, args, axes) if holds_refs(args) else run(f, in_specs, out_specs, args)
     return mapped
+
+
+def _with_refs(run: Callable[..., Any], f: Callable[..., Any], in_specs: Any, out_specs: Any, args: Any, axes: frozenset[Any]
+               ) -> Any:
+    """A call with mutable references among the arguments: shards have references to their parts, whose last values are more
+    results, which the references then get."""
+    leaves, tree = tree_flatten(tuple(args))
+    places = [k for k, x in enumerate(leaves) if isinstance(x, Ref)]
+    given = [read(x) if isinstance(x, Ref) else x for x in leaves]
+    values = tree_unflatten(tree, given)
+    specs = _specs_of("shard_map", "in_specs", in_specs, values) if in_specs is not INFER else [_spec_of(x, axes) for x in given]
+
+    def with_parts(*parts: Any) -> Any:
+        inner = tree_flatten(tuple(parts))[0]
+        for k in places:
+            inner[k] = Ref(aval_of(inner[k]), inner[k], leaves[k].aval.kind)
+        out = f(*tree_unflatten(tree, inner))
+        return out, [read(inner[k]) for k in places]
+    with_parts.__name__ = function_name(f)
+    whole = lambda: (out_specs() if callable(out_specs) else out_specs, [specs[k] for k in places])
+    out, last = run(with_parts, in_specs, whole, values)
+    for k, value in zip(places, last, strict=True):
+        write(leaves[k], value, "shard_map")
+    return out
 
 
 def smap(f: Callable[..., Any] | None = None, /, *, in_axes: Any = INFER, out_axes: Any, axis_name: Any) -> Any:

@@ -295,3 +295,56 @@ def test_types_tell_over_which_axes_values_vary_under_jaxs_name():
     np.testing.assert_array_equal(out, np.sin(WHOLE))
     with pytest.raises(ValueError, match="Got unexpected `to` value"):
         over(lambda a: lax.pcast(a, "y", to="different"), P("x"), P("x"))(WHOLE)
+
+
+def test_references_among_the_arguments():
+    ref = nj.new_ref(jnp.zeros(8))
+
+    @nj.jit
+    @nj.shard_map(mesh=MESH, in_specs=(P("x"), P("x")), out_specs=None)
+    def add(ref, x):
+        ref[...] += x * lax.axis_index("x")
+    for _ in range(2):
+        add(ref, np.arange(8, dtype=np.float32))
+    assert ref[...].tolist() == [0, 0, 4, 6, 16, 20, 36, 42]
+
+
+def test_prints_of_shards_over_some_axes_come_once(capfd):
+    nj.jit(over(lambda a: nj.debug.print("{}", a[0, 0]) or a, P("x"), P("x"), axis_names={"x"}))(WHOLE)
+    nj.effects_barrier()
+    assert sorted(capfd.readouterr().out.split()) == sorted(map(str, WHOLE[::2, 0]))
+
+
+def test_values_gathered_for_all_do_not_vary():
+    f = over(lambda a: lax.all_gather(a, "x", tiled=True, to="invarying"), P("x"), P())
+    assert (f(WHOLE) == WHOLE).all() and (nj.grad(lambda a: (f(a) ** 2).sum())(WHOLE) == 2 * WHOLE).all()
+    g = over(lambda a: lax.all_gather(a, ("x", "y"), axis=1, axis_index_groups=[[0, 1, 2, 3], [4, 5, 6, 7]], tiled=True),
+             P(None, ("x", "y")), P(None, ("x", "y")))
+    assert (g(WHOLE) == np.concatenate([*[WHOLE[:, :4]] * 4, *[WHOLE[:, 4:]] * 4], 1)).all()
+
+
+def test_derivatives_of_a_batch_that_is_divided():
+    f = over(lambda a: jnp.sin(a).sum(), P("y"), P(), check_vma=False)
+    divided = nj.device_put(WHOLE, NamedSharding(MESH, P("x")))
+    np.testing.assert_allclose(nj.vmap(nj.grad(f), spmd_axis_name="x")(divided), nj.vmap(nj.grad(f))(WHOLE), rtol=1e-6)
+    before = nj.jit(nj.grad(lambda a: f(a * 2)))
+    np.testing.assert_allclose(nj.vmap(before, spmd_axis_name="x")(divided), nj.vmap(before)(WHOLE), rtol=1e-6)
+    summed = over(lambda a: lax.psum(a, "x"), P("y"), P("y"), check_vma=False)
+    with pytest.raises(ValueError, match="psum in the shard_map is over"):
+        nj.vmap(summed, spmd_axis_name="x")(divided)
+
+
+def test_batches_are_divided_along_explicit_axes():
+    mesh = nj.make_mesh((4, 2), ("x", "y"))
+    x = nj.device_put(WHOLE, NamedSharding(mesh, P("x", "y")))
+    with nj.set_mesh(mesh):
+        total = nj.shard_map(lambda a: lax.psum(a, "y"), in_specs=P("y"), out_specs=P())
+        out = nj.jit(nj.vmap(total))(x)
+        assert out.sharding.spec == P("x", None) and (out == WHOLE[:, :4] + WHOLE[:, 4:]).all()
+        assert nj.smap(lambda a: a * 2, in_axes=0, out_axes=0, axis_name="y")(x).tolist() == (2 * WHOLE).tolist()
+    with pytest.raises(ValueError, match="along which the batch of the vmap around it is divided"):
+        nj.vmap(nj.shard_map(lambda a: a, mesh=mesh, in_specs=P("x"), out_specs=P("x"), axis_names={"x"}))(x)
+    with nj.set_mesh(MESH), pytest.raises(TypeError, match="in_axes was not specified"):
+        nj.smap(lambda a: a, out_axes=0, axis_name="x")(WHOLE)
+    with pytest.raises(ValueError, match="Only one of spmd_axis_name or arrays sharded on"):
+        nj.vmap(lambda a: a, spmd_axis_name="y")(x)
