@@ -91,7 +91,10 @@ class ShapedArray(AbstractValue):
             return self
         return ShapedArray(self.shape, dtypes.float0, False)
 
-    to_ct_aval = to_tangent_aval
+    def to_ct_aval(self) -> ShapedArray:
+        """The aval of cotangents: that of tangents, which are summands where these are reduced, and the other way round."""
+        there, aval = self.placement, self.to_tangent_aval()
+        return aval if there is None or aval.placement is not there or there.dual is there else aval.update(placement=there.dual)
 
     def normalize(self) -> ShapedArray:
         return self
@@ -108,8 +111,12 @@ class ShapedArray(AbstractValue):
 
     @property
     def manual_axis_type(self) -> manual_axes.ManualAxisType:
-        """Over which axes of a mesh values vary, under JAX's name; `vma` are just these."""
-        return manual_axes.ManualAxisType(self.vma)
+        """Over which axes of a mesh values of shards vary, and where they are summands; `vma` are the first of these."""
+        there = self.placement
+        if there is None:
+            return manual_axes.ManualAxisType(self.vma)
+        manual = set(there.mesh.manual_axes)
+        return manual_axes.ManualAxisType(self.vma, there.unreduced & manual, there.reduced & manual)
 
     mat = manual_axis_type
 
@@ -131,9 +138,13 @@ class ShapedArray(AbstractValue):
         return ",".join(map(str, self.shape) if self.placement is None else self.placement.sizes(self.shape))
 
     def _varying_text(self) -> str:
-        """`{V:x}` or `{V:(x,y)}` of values that vary over axes."""
-        names = ",".join(sorted(map(str, self.vma)))
-        return "" if not self.vma else f"{{V:({names})}}" if len(self.vma) > 1 else f"{{V:{names}}}"
+        """`{V:x}` or `{V:(x,y)}` of values that vary over axes, `{U:x}` of summands, `{R:x}` of what has such cotangents."""
+        if not self.vma and self.placement is None:
+            return ""
+        found = [("V", self.vma), *zip("UR", explicit.sums_of(self), strict=True)]
+        texts = [f"{mark}:({names})" if len(axes) > 1 else f"{mark}:{names}" for mark, axes in found
+                 if axes and (names := ",".join(sorted(map(str, axes))))]
+        return f"{{{', '.join(texts)}}}" if texts else ""
 
     def __len__(self) -> int:
         if not self.shape:

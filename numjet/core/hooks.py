@@ -1,5 +1,5 @@
 """Late-bound slots between layers: `evaluate`, `evaluate_own`, `host_array`, `literal_array` and `user_value` (set by
-runtime), `simplify`, `key_use` and `program_bytes` (set by api), `vary`, `sharding_rule` and
+runtime), `simplify`, `key_use` and `program_bytes` (set by api), `cast`, `sharding_rule` and
 `left_to_compiler` (set by lax), `methods` (set by numpy),
 `types_above`, `call_above`, `raised_above` and `above` (set by as_jax)."""
 from __future__ import annotations
@@ -99,13 +99,14 @@ def set_hlo_sharding(fn: Callable[[Any, int], Any]) -> None:
     hlo_sharding = fn
 
 
-vary: Any = None
-"""The operation by which a value that is the same on all devices of some axes of a mesh counts as varying over them."""
+cast: Callable[[str], Any] = lambda to: _no_backend(to, (), {})
+"""cast(to): the operation by which the type of a value of shards says something else of axes of the mesh: that it varies over
+them ("varying", "reduced to varying"), or that cotangents are summands ("reduced")."""
 
 
-def set_vary(op: Any) -> None:
-    global vary
-    vary = op
+def set_cast(fn: Callable[[str], Any]) -> None:
+    global cast
+    cast = fn
 
 
 sharding_rule: Callable[[Any], Any] = lambda op: _no_backend(op, (), {})
@@ -115,9 +116,18 @@ left_to_compiler: Callable[[Any], Any] = lambda x: x
 """left_to_compiler(x): a value whose type no longer says how it is divided along Explicit axes."""
 
 
-def set_explicit(rule: Callable[[Any], Any], without: Callable[[Any], Any]) -> None:
-    global sharding_rule, left_to_compiler
-    sharding_rule, left_to_compiler = rule, without
+sums_rule: Callable[[Any, Sequence[Any]], Any] = lambda op, avals: _no_backend(op, (), {})
+"""sums_rule(op, types of operands): the axes along which sums of an operation's results, and of cotangents, are still to be
+made, see lax/sharding_rules.py."""
+
+as_shards: Callable[[Any, Any], Any] = lambda x, aval: x
+"""as_shards(x, aval): a value of shards, whose type says of sums what another one says, see lax/collective/sums.py."""
+
+
+def set_explicit(rule: Callable[[Any], Any], without: Callable[[Any], Any], sums: Callable[[Any, Sequence[Any]], Any],
+                 shards: Callable[[Any, Any], Any]) -> None:
+    global sharding_rule, left_to_compiler, sums_rule, as_shards
+    sharding_rule, left_to_compiler, sums_rule, as_shards = rule, without, sums, shards
 
 
 def set_methods(methods: dict[str, Any], *classes: type) -> None:

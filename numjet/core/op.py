@@ -192,6 +192,7 @@ class Op(Fields, Primitive):
     varying: Any = None                # of a collective in shard_map: see core/stage.py, Varying
     places: Any = None                 # places(sharding of the operand, **params): that of the result of an operation that
                                        # says how values are divided, whose abstract slot gives placements
+    typed: bool = False                # the abstract slot takes and gives placements
     moves: bool = False                # whether such an operation takes operands of other devices
     take_consts: Any = None            # take_consts(args, params) -> (args, params): with the constants of its programs, as
                                        # those have that users trace by themselves, among the operands

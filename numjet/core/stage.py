@@ -193,14 +193,32 @@ class StageTrace(Trace):
         found = frozenset().union(*[a.aval.vma for a in atoms])
         rule = getattr(op, "varying", None)
         change = Varying(op, params, found, found) if rule is None else rule(found & checked_axes(), **params)
-        return change.op, [self._vary(a, change.operands) for a in atoms], change.params, change.results
+        atoms = [self._vary(a, change.operands) for a in atoms]
+        if placements_in_use and not getattr(op, "typed", False):
+            atoms = self._reduce_alike(atoms)
+        return change.op, atoms, change.params, change.results
 
     def _vary(self, a: Atom, axes: frozenset[Any]) -> Atom:
         missing = axes - a.aval.vma
-        if not missing:
+        if placements_in_use and missing:
+            unreduced, reduced = explicit.sums_of(a.aval)
+            a, missing = self._cast("reduced to varying", a, missing & reduced), missing - reduced - unreduced
+        return self._cast("varying", a, missing)
+
+    def _reduce_alike(self, atoms: list[Atom]) -> list[Atom]:
+        """Operands beside such over whose axes cotangents are summands: theirs are, too."""
+        reduced = frozenset().union(*[explicit.sums_of(a.aval)[1] & checked_axes() for a in atoms])
+        if not reduced:
+            return atoms
+        return [a if isinstance(a, Literal) else self._cast("reduced", a, reduced - frozenset().union(
+            a.aval.vma, *explicit.sums_of(a.aval))) for a in atoms]
+
+    def _cast(self, to: str, a: Atom, axes: frozenset[Any]) -> Atom:
+        """A value whose type says something else of axes of the mesh."""
+        if not axes:
             return a
         value = a if isinstance(a, Literal) else StageTracer(self, a)
-        return self.process(hooks.vary, [value], {"axes": tuple(sorted(missing, key=str))})._var
+        return self.process(hooks.cast(to), [value], {"axes": tuple(sorted(axes, key=str))})._var
 
     def _left_to_compiler(self, a: Atom) -> Atom:
         """A value whose type does not say how it is divided."""

@@ -143,6 +143,7 @@ class Tracer:
         self._trace, self.aval = trace, aval
 
     shape = property(lambda self: self.aval.shape)
+    mat = property(lambda self: self.aval.mat, doc="What types of shards say of axes of the mesh.")
     dtype = property(lambda self: self.aval.dtype)
     ndim = property(lambda self: self.aval.ndim)
     size = property(lambda self: self.aval.size)

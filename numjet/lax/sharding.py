@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from numjet.core import batches
+from numjet.core import batches, hooks
 from numjet.core.aval import ShapedArray
 from numjet.core.op import LINEAR, Missing, Op
 from numjet.core.sharding import explicit
@@ -240,16 +240,28 @@ def divided_like_batch(x: Any, operand: Any) -> Any:
     used = set(axes_of(PartitionSpec(*explicit.parts(aval_of(operand)))))
     if used & set(parts_of(axes)):
         return x
-    return resharded(x, NamedSharding(mesh, PartitionSpec(axes, *explicit.parts(aval_of(operand)))))
+    unreduced, reduced = explicit.sums_of(aval_of(operand))
+    return resharded(x, NamedSharding(mesh, PartitionSpec(axes, *explicit.parts(aval_of(operand)), unreduced=unreduced,
+                                                          reduced=reduced)))
 
 
 def as_typed(x: Any, aval: ShapedArray) -> Any:
-    """A cotangent, placed as the type of its variable says."""
-    there = aval_of(x).placement
-    if there is aval.placement or aval_of(x).shape != aval.shape:
+    """A cotangent, placed as the type of its variable says: a summand where that is reduced, reduced where it is a summand."""
+    return as_tangent(x, aval if aval.placement is None else aval.update(placement=aval.placement.dual))
+
+
+def as_tangent(x: Any, aval: ShapedArray) -> Any:
+    """A tangent, placed as the type of its variable says."""
+    there, wanted = aval_of(x).placement, aval.placement
+    if there is wanted or aval_of(x).shape != aval.shape:
         return x
-    return resharded(x, (there if aval.placement is None else aval.placement).sharding.update(
-        spec=PartitionSpec(*explicit.parts(aval))))
+    mesh = there.mesh if wanted is None else wanted.mesh
+    if mesh.manual_axes:
+        x = hooks.as_shards(x, aval)
+        there = aval_of(x).placement
+    if there is wanted or not mesh.explicit_axes:
+        return x
+    return resharded(x, NamedSharding(mesh, PartitionSpec(*explicit.parts(aval)) if wanted is None else wanted.spec))
 
 
 def is_empty(sharding: Any) -> bool:
@@ -274,9 +286,6 @@ def out_sharding_of(name: str, given: Any) -> NamedSharding:
         raise ValueError(f"Context mesh {mesh.abstract_mesh} should match the mesh of sharding {given.mesh.abstract_mesh} "
                          f"passed "
                          f"to {name}: leave the mesh out, and pass a PartitionSpec.")
-    if given.spec.unreduced or given.spec.reduced:
-        raise NotImplementedError(f"{name}: types do not say which sums are still to be made, so {given.spec} with unreduced "
-                                  "or reduced axes is not supported: sums over a divided dimension are made at once")
     types = dict(zip(given.mesh.axis_names, given.mesh.axis_types, strict=True))
     for axis in axes_of(given.spec):
         if types[axis] is not AxisType.Explicit:
@@ -318,7 +327,7 @@ def _reshard_batch(size: int, args: Sequence[Any], dims: Sequence[int | None], *
     parts = list(explicit.explicit_parts(sharding.mesh, sharding.spec, aval.ndim - 1))
     mapped = explicit.mapped()
     parts.insert(d, explicit.parts(aval)[d] if mapped is None else mapped[1])
-    return resharded(x, sharding.update(spec=PartitionSpec(*parts)), from_auto), d
+    return resharded(x, sharding.update(spec=sharding.spec.update(partitions=tuple(parts))), from_auto), d
 
 
 def _reshard_transpose(ct: Any, x: Any, *, sharding: NamedSharding, from_auto: bool) -> list[Any]:
@@ -328,7 +337,7 @@ def _reshard_transpose(ct: Any, x: Any, *, sharding: NamedSharding, from_auto: b
 def _reshard_hlo(b: Any, x: Any, *, sharding: NamedSharding, from_auto: bool) -> Any:
     if b.partitions is None:
         return x
-    return b.placed(x, sharding.mesh, explicit.explicit_parts(sharding.mesh, sharding.spec, x.ndim))
+    return b.placed(x, sharding.mesh, explicit.explicit_parts(sharding.mesh, sharding.spec, x.ndim), sharding.spec.unreduced)
 
 
 reshard_p: Op = Op(
@@ -347,7 +356,8 @@ def _cast(before: Any, *, axes: tuple[Any, ...]) -> Any:
     """A sharding along whose axes the compiler divides."""
     if not isinstance(before, NamedSharding):
         return before
-    return NamedSharding(explicit.with_types(before.mesh, axes, AxisType.Auto), before.spec)
+    mesh, spec = explicit.with_types(before.mesh, axes, AxisType.Auto), before.spec
+    return NamedSharding(mesh, spec.update(unreduced=spec.unreduced - {*axes}, reduced=spec.reduced - {*axes}))
 
 
 def _cast_batch(size: int, args: Sequence[Any], dims: Sequence[int | None], *, axes: tuple[Any, ...]) -> tuple[Any, int | None]:

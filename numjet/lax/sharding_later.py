@@ -8,8 +8,11 @@ from numjet.foundation import lazy_import
 
 if TYPE_CHECKING:
     from numjet.lax import sharding, sharding_rules
+    from numjet.lax.collective import sums
 else:
     sharding = lazy_import.Module("numjet.lax.sharding")
     sharding_rules = lazy_import.Module("numjet.lax.sharding_rules")
+    sums = lazy_import.Module("numjet.lax.collective.sums")
 
-hooks.set_explicit(lambda op: sharding_rules.rule_of(op), lambda x: sharding.left_to_compiler(x))
+hooks.set_explicit(lambda op: sharding_rules.rule_of(op), lambda x: sharding.left_to_compiler(x),
+                   lambda op, avals: sharding_rules.sums_of_results(op, avals), lambda x, aval: sums.as_shards(x, aval))

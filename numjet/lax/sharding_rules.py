@@ -12,7 +12,7 @@ from math import prod
 from typing import Any
 
 from numjet.core.aval import ShapedArray
-from numjet.core.sharding.explicit import Parts, Rule, parts
+from numjet.core.sharding.explicit import NONE, Axes, Parts, Rule, parts, sums_of
 from numjet.core.sharding.partition_spec import PartitionSpec, parts_of
 from numjet.foundation.errors import ShardingTypeError
 
@@ -103,6 +103,68 @@ def _top_k(op: Any, avals: Avals, outs: Avals, params: Params) -> Sequence[Parts
     _undivided(op, avals[0], params["axis"],
                "The input should be unsharded over the axis along which to compute the top_k values.")
     return [parts(avals[0])] * len(outs)
+
+
+# ------------------------------------------------------------------------------------------------ sums still to be made
+
+_SUMS = frozenset("add add_any sub concatenate select_n".split())
+_PRODUCTS = frozenset("mul dot_general conv_general_dilated div".split())  # linear in each operand; div in the first
+
+
+def sums_of_results(op: Any, avals: Avals) -> tuple[Axes, Axes]:
+    """(axes whose devices have summands of the results, axes over which cotangents of the results are such).
+
+    Sums of summands are summands, and so is a product of summands with one value that all devices have. NotImplementedError for
+    operations that are not linear in summands; ShardingTypeError (inside of shard_map ValueError) where operands do not fit.
+    """
+    given = [sums_of(a) for a in avals]
+    summands, counted = [u for u, _ in given], [r for _, r in given]
+    unreduced, reduced = NONE.union(*summands), NONE.union(*counted)
+    if not unreduced:
+        return NONE, _reduced_of_results(op, avals, counted, reduced)
+    arrays = [k for k, a in enumerate(avals) if a.ndim or a.placement is not None]
+    if op.name in _SUMS:
+        k = next((k for k in arrays if summands[k] != unreduced and not (op.name == "select_n" and k == 0)), None)
+        if k is None:
+            return unreduced, reduced
+        raise _misfit(avals, f"`{op.name}` of operands that are unreduced and operands that are not: {_texts(avals)}. That needs "
+                             f"implicit communication: please reduce the first via `reshard`, or lax.psum, before `{op.name}`")
+    if op.name in _PRODUCTS:
+        first = next(k for k, u in enumerate(summands) if u)
+        if any(u for k, u in enumerate(summands) if k != first):
+            raise _misfit(avals, f"lhs and rhs to `{op.name}` cannot be unreduced since {op.name} is bilinear. Got {_texts(avals)}")
+        if any(k != first and counted[k] != unreduced for k in arrays) or (op.name == "div" and first):
+            raise _misfit(avals, f"`{op.name}`: the other operand should be reduced along the same axes as one is unreduced on. "
+                                 f"Got {_texts(avals)}")
+        return unreduced, NONE
+    linear = () if op.linear_in is None else op.linear_in
+    together = [summands[k] for k in linear if k < len(avals)]
+    if any(u != unreduced for u in together) or not all(k in linear or not u for k, u in enumerate(summands)):
+        raise NotImplementedError(f"unreduced rule for {op.name} is not implemented: it is not linear in {_texts(avals)}, of which "
+                                  "devices have summands. Make the sum before, by reshard, or by lax.psum inside of shard_map")
+    return unreduced, reduced
+
+
+def _reduced_of_results(op: Any, avals: Avals, counted: Sequence[Axes], reduced: Axes) -> Axes:
+    """The axes over which cotangents of the results are summands, where no operand is one."""
+    if op.name in ("dot_general", "conv_general_dilated"):  # the other operand may be divided along them
+        return counted[0] & counted[1]
+    for a, own in zip(avals, counted, strict=True):
+        used = {axis for part in parts(a) for axis in parts_of(part)} | a.vma
+        if used & reduced:
+            raise _misfit(avals, "Inputs cannot be sharded/varying on the same axes that another input is reduced on. Reshard the "
+                                 "input which is reduced to be sharded on the mesh axes it is reduced on via "
+                                 f"`jax.sharding.reshard(inp, jax.P(...))`. Got {op.name} of {_texts(avals)}")
+        if a.ndim and own != reduced:
+            raise _misfit(avals, "Inputs cannot be replicated on the same axes that another input is reduced on. Got "
+                                 f"{op.name} of {_texts(avals)}; reshard one of them")
+    return reduced
+
+
+def _misfit(avals: Avals, message: str) -> ValueError:
+    """The error for operands whose sums do not fit. Inside of shard_map nothing can be left to the compiler."""
+    manual = any(a.placement is not None and a.placement.mesh.manual_axes for a in avals)
+    return ValueError(message) if manual else ShardingTypeError(message)
 
 
 # ------------------------------------------------------------------------------------------------ shapes

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from numjet.core.aval import ShapedArray
+from numjet.core.aval import ShapedArray, placements_in_use
 from numjet.core.ir import Literal
 from numjet.core.op import LINEAR, Op, Samples, Undefined, Zero
 from numjet.core.trace import aval_of
@@ -14,6 +14,7 @@ from numjet.core.traits import CHEAP
 from numjet.foundation import dtypes
 from numjet.foundation.dimension import is_symbolic
 from numjet.lax.rewrites import neutral
+from numjet.lax.sharding_later import sharding
 from numjet.lax.templates import INEXACT, call, elementwise, kind_of
 
 
@@ -29,6 +30,11 @@ def zero_tangent(aval: ShapedArray) -> Zero:
     True
     """
     return Zero(aval.to_tangent_aval())
+
+
+def zero_cotangent(aval: ShapedArray) -> Zero:
+    """The symbolic zero cotangent of values of `aval`."""
+    return Zero(aval.to_ct_aval())
 
 
 def no_tangent(out: Any) -> Zero:
@@ -51,7 +57,12 @@ def instantiate(t: Any) -> Any:
     if type(t) is not Zero:
         return t
     zeros = zeros_like_aval(t.aval)
-    return call("pvary", zeros, axes=tuple(sorted(t.aval.vma, key=str))) if t.aval.vma else zeros
+    unreduced, reduced = (), ()
+    if placements_in_use and t.aval.placement is not None:
+        unreduced, reduced = t.aval.mat.unreduced, t.aval.mat.reduced
+    for name, axes in (("pvary", t.aval.vma.union(unreduced)), ("vary_unreduced_cast", unreduced), ("preduced", reduced)):
+        zeros = call(name, zeros, axes=tuple(sorted(axes, key=str))) if axes else zeros
+    return zeros if t.aval.placement is None else sharding.as_tangent(zeros, t.aval)
 
 
 Zero.instantiate = instantiate

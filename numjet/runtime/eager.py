@@ -145,7 +145,7 @@ def _over_devices(sharding: Any, array: Any) -> Any:
             devices_of_mesh(mesh)  # raises
         mesh = explicit.mesh_like(used, mesh.axis_types)
     more = array.ndim - len(sharding.spec) if mesh.explicit_axes else 0  # as types have parts for all dimensions
-    return sharding.update(mesh=mesh, spec=sharding.spec + (None,) * more)
+    return sharding.update(mesh=mesh, spec=sharding.spec.update(partitions=(*sharding.spec, *[None] * more)))
 
 
 _OPERANDS = ("x", "y", "z")

@@ -10,7 +10,7 @@ from numjet.core.ir import Jaxpr, JaxprEqn, Literal, Var
 from numjet.core.op import Missing, Op, Undefined, Zero
 from numjet.foundation import source
 from numjet.lax.sharding_later import sharding
-from numjet.lax.tangent import add_any, instantiate, zero_tangent
+from numjet.lax.tangent import add_any, instantiate, zero_cotangent
 
 
 def backward_pass(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
@@ -48,7 +48,7 @@ def _backward_pass(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any], cts
             else:
                 source.replay(source.within(eqn.source, names), outer)
                 _transpose_eqn(eqn, env, linear, totals)
-    return [totals.get(v, zero_tangent(v.aval)) for v in jaxpr.invars]
+    return [totals.get(v, zero_cotangent(v.aval)) for v in jaxpr.invars]
 
 
 def _run_if_known(eqn: JaxprEqn, env: dict[Var, Any], linear: set[Var]) -> bool:
@@ -107,7 +107,7 @@ def _cotangents(eqn: JaxprEqn, env: dict[Var, Any], linear: set[Var], totals: di
 def _apply(eqn: JaxprEqn, cts: list[Any], args: list[Any]) -> Sequence[Any]:
     if not eqn.primitive.multiple:
         return apply_transpose(eqn.primitive, cts[0], args, eqn.params)
-    zeros = [zero_tangent(v.aval) if ct is None else ct for ct, v in zip(cts, eqn.outvars, strict=True)]
+    zeros = [zero_cotangent(v.aval) if ct is None else ct for ct, v in zip(cts, eqn.outvars, strict=True)]
     return apply_transpose(eqn.primitive, zeros, args, eqn.params)
 
 

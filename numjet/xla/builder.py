@@ -166,10 +166,14 @@ class Builder:
             given["version"] = f"{int(version)} : i32"
         return self.op("stablehlo.composite", args, outs, attrs=given)
 
-    def placed(self, x: Value, mesh: Any, parts: Sequence[Any]) -> Value:
-        """x, divided along Explicit axes of a mesh; along its Auto axes as the compiler likes."""
+    def placed(self, x: Value, mesh: Any, parts: Sequence[Any], unreduced: frozenset[Any] = frozenset()) -> Value:
+        """x, divided along Explicit axes of a mesh, whose devices along axes `unreduced` have summands; along its Auto axes as the
+        compiler likes."""
         assert self.partitions is not None
-        there = self.partitions.sharding(mesh, PartitionSpec(*parts), x.ndim, bool(mesh.auto_axes))
+        if not mesh.explicit_axes:
+            return x
+        spec = PartitionSpec(*parts, unreduced=unreduced & set(mesh.explicit_axes))
+        there = self.partitions.sharding(mesh, spec, x.ndim, bool(mesh.auto_axes))
         return self.op("sdy.sharding_constraint", [x], x.aval, attrs={"sharding": f"#sdy.sharding{there}"})
 
     # -- constants

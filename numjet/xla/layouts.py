@@ -28,20 +28,22 @@ def hlo_sharding(sharding: Sharding | None, ndim: int, devices: tuple[Any, ...])
     numbers = {d: k for k, d in enumerate(devices)}
     tiles = tile_numbers(sharding, ndim, np.array([numbers[d] for d in sharding.mesh.devices.flat]))
     xla = plugin.library()
-    kinds = [xla.OpSharding.Type.REPLICATED] if tiles.shape[-1] > 1 else []
-    if tiles.shape[-1] == 1:
-        tiles = tiles.reshape(tiles.shape[:-1])
+    kinds = [kind for kind, count in zip((xla.OpSharding.Type.UNREDUCED, xla.OpSharding.Type.REPLICATED), tiles.shape[-2:],
+                                         strict=True) if count > 1]
+    tiles = tiles.reshape(*tiles.shape[:-2], *[n for n in tiles.shape[-2:] if n > 1])
     return xla.HloSharding.subgroup_with_device_ordering(np.ascontiguousarray(tiles, np.int64), kinds)
 
 
 def tile_numbers(sharding: NamedSharding, ndim: int, numbers: np.ndarray) -> np.ndarray:
-    """The numbers of the devices that have each tile, along one more axis. numbers: those of the mesh's devices."""
+    """The numbers of the devices that have each tile, along two more axes: those of summands of it, and of copies. numbers: those
+    of the mesh's devices."""
     mesh = sharding.mesh
     groups = [list(parts_of(part)) for part in sharding.spec] + [[]] * (ndim - len(sharding.spec))
     used = {axis for group in groups for axis in group}
-    rest = [axis for axis in mesh.axis_names if axis not in used]
-    order = [mesh.axis_names.index(axis) for group in [*groups, rest] for axis in group]
-    shape = [prod(mesh.shape[axis] for axis in group) for group in [*groups, rest]]
+    summands = [axis for axis in mesh.axis_names if axis in sharding.spec.unreduced]
+    rest = [axis for axis in mesh.axis_names if axis not in used and axis not in summands]
+    order = [mesh.axis_names.index(axis) for group in [*groups, summands, rest] for axis in group]
+    shape = [prod(mesh.shape[axis] for axis in group) for group in [*groups, summands, rest]]
     return numbers.reshape(mesh.axis_sizes).transpose(order).reshape(shape)
 
 

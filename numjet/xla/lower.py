@@ -163,7 +163,7 @@ def _placed(b: Builder, eqn: JaxprEqn, outs: Sequence[Value]) -> list[Value]:
     for out, var in zip(outs, eqn.outvars, strict=True):
         there = var.aval.placement
         if there is not None:
-            out = b.placed(out, there.mesh, there.parts)
+            out = b.placed(out, there.mesh, there.parts, there.unreduced)
         elif operand is not None and out.ndim and not eqn.primitive.programs:
             out = b.placed(out, operand.mesh, (None,) * out.ndim)
         found.append(out)

@@ -12,7 +12,7 @@ from numjet.core import transfers
 from numjet.core.aval import ShapedArray
 from numjet.core.sharding import explicit
 from numjet.core.sharding.distribution import canonical, devices_of
-from numjet.core.sharding.shardings import Sharding
+from numjet.core.sharding.shardings import NamedSharding, Sharding
 from numjet.xla import buffers, host_moves, layouts, plugin
 
 
@@ -52,6 +52,18 @@ class Sharded:
                            for b, (d, _) in zip(self.buffer._arrays, self.indices(), strict=True)]
         return self._parts
 
+    def _sum(self) -> np.ndarray:
+        """The value, of which devices have summands."""
+        value, seen = np.zeros(self.aval.shape, self.aval.dtype), set()
+        mesh, axes = self.sharding.mesh, _unreduced(self.sharding)
+        for part, (device, index) in zip(self.parts(), self.indices(), strict=True):
+            place = np.argwhere(mesh.devices == device)[0]
+            key = _key(index), tuple(int(p) for p, name in zip(place, mesh.axis_names, strict=True) if name in axes)
+            if key not in seen:  # of copies of a summand, that of the first device
+                seen.add(key)
+                value[index] += part._value
+        return value
+
     def fetch(self) -> np.ndarray:
         """The value in the host's memory."""
         plugin.check_fork()
@@ -63,11 +75,18 @@ class Sharded:
                                "(process local) shards.")
         if self.sharding.is_fully_replicated:
             return self.parts()[0]._value
+        if _unreduced(self.sharding):
+            return self._sum()
         value = np.empty(self.aval.shape, self.aval.dtype)
         firsts = {_key(index): (part, index) for part, (_, index) in reversed([*zip(self.parts(), self.indices(), strict=True)])}
         for part, index in firsts.values():  # of copies, that of the first device
             value[index] = part._value
         return value
+
+
+def _unreduced(sharding: Sharding) -> frozenset[Any]:
+    """The axes whose devices have summands of arrays."""
+    return sharding.spec.unreduced if isinstance(sharding, NamedSharding) else frozenset()
 
 
 def _key(index: tuple[slice, ...]) -> tuple[Any, ...]:
@@ -128,11 +147,15 @@ def put(array: Any, sharding: Sharding) -> Any:
     aval, remote = array.aval, array._remote
     if isinstance(remote, Sharded) and remote.sharding.is_equivalent_to(sharding, aval.ndim):
         return wrap(remote.buffer, aval, sharding)
-    if type(remote) is Sharded and _in_host_memory(remote.sharding, sharding):
+    summands = _unreduced(sharding) or (type(remote) is Sharded and _unreduced(remote.sharding))
+    if type(remote) is Sharded and _in_host_memory(remote.sharding, sharding) and not summands:
         return _moved(remote, aval, sharding)
     value = buffers.to_stored(array._value, aval)
     indices = sharding.addressable_devices_indices_map(aval.shape)
-    return assembled([_contiguous(value[index]) for index in indices.values()], aval, sharding)
+    if not _unreduced(sharding):
+        return assembled([_contiguous(value[index]) for index in indices.values()], aval, sharding)
+    first, zeros = sharding._has_first_summands, np.zeros_like(value)  # type: ignore[attr-defined]
+    return assembled([_contiguous((value if first(d) else zeros)[index]) for d, index in indices.items()], aval, sharding)
 
 
 def _in_host_memory(*given: Sharding) -> bool:

@@ -262,7 +262,8 @@ class _Call:
 
     def _check_same(self, path: Any, aval: Any, spec: PartitionSpec) -> None:
         """ValueError for a result that may vary over axes that its specification leaves out."""
-        over, named = aval.vma & self.axes, set(axes_of(spec))
+        self._check_sums(path, aval, spec)
+        over, named = aval.vma & self.axes, {*axes_of(spec), *spec.unreduced}
         if not over <= named:
             left, every = sorted(map(str, self.axes - named)), ",".join(sorted(map(str, over)))
             says = f"only varying across mesh axes {{{','.join(sorted(map(str, named)))}}} and not {{{','.join(left)}}}" \
@@ -276,12 +277,35 @@ class _Call:
                 "Check if these output values are meant to be the same over those mesh axes. If not, name them in out_specs; "
                 "if so, make them so with lax.psum or lax.pmax, or pass check_vma=False to shard_map to leave the check out.")
 
+    def _check_sums(self, path: Any, aval: ShapedArray, spec: PartitionSpec) -> None:
+        """ValueError for a result whose sums over some axes are still to be made, or which is reduced, where its specification
+        does not say so."""
+        for what, own, named in zip(("unreduced", "reduced"), explicit.sums_of(aval), (spec.unreduced, spec.reduced), strict=True):
+            left = (own & self.axes) - named
+            if left:
+                raise ValueError(f"{self._of} was given out_specs{keystr(path)} {spec}, but the result {aval.str_short()} is {what} "
+                                 f"over {{{', '.join(sorted(map(str, left)))}}}: name these by P(..., {what}=...)"
+                                 + (", or make the sum, by lax.psum or lax.psum_scatter" if what == "unreduced" else ""))
+
     def _check_axes(self, what: str, spec: PartitionSpec) -> None:
+        if spec.unreduced or spec.reduced:
+            self._check_explicit(what, spec)
         NamedSharding(self.mesh, spec)
-        for axis in axes_of(spec):
+        for axis in (*axes_of(spec), *spec.unreduced, *spec.reduced):
             if axis not in self.axes:
                 raise ValueError(f"{self._of}: {what} refers to {axis!r}, which is not among "
                                  f"the axis_names {sorted(map(str, self.axes))}: {what} is {spec}")
+
+    def _check_explicit(self, what: str, spec: PartitionSpec) -> None:
+        """Raises for sums that are left where no type can say so."""
+        rest = set(self.mesh.axis_names) - self.axes
+        if rest - set(self.mesh.explicit_axes) - set(self.mesh.manual_axes):
+            raise NotImplementedError(f"{self._of}: unreduced and reduced axes can only be passed to {what} when shard_map is in full "
+                                      f"manual mode, or its other axes are Explicit. Got {what}={spec} and axis_names="
+                                      f"{sorted(map(str, self.axes))} of {self.mesh}")
+        if self.mesh.auto_axes:
+            raise ValueError(f"{self._of}: unreduced and reduced axes can only be used when the mesh passed to shard_map contains "
+                             f"axis names all of type `Explicit`. Got {what}={spec} and {self.mesh}")
 
     def _check_type(self, aval: ShapedArray, spec: PartitionSpec) -> None:
         """ValueError for an argument whose type says that it is divided along Explicit axes in another way."""
@@ -289,10 +313,11 @@ class _Call:
         if there is None or len(spec) > aval.ndim:
             return
         own = lambda parts: [tuple(a for a in parts_of(p) if a in self.axes and a in there.mesh.explicit_axes) for p in parts]
-        given = [*spec, *[None] * (aval.ndim - len(spec))]
-        if own(there.parts) != own(given):
-            raise ValueError(f"in_specs passed to shard_map: {PartitionSpec(*given)} does not match the specs of the input: "
-                             f"{PartitionSpec(*there.parts)} for arg: {aval}. `in_specs` is an optional argument so you can "
+        given = spec.update(partitions=(*spec, *[None] * (aval.ndim - len(spec))))
+        sums = [s & self.axes for s in (there.unreduced, there.reduced)]
+        if own(there.parts) != own(given) or sums != [spec.unreduced, spec.reduced]:
+            raise ValueError(f"in_specs passed to shard_map: {given} does not match the specs of the input: "
+                             f"{there.spec} for arg: {aval}. `in_specs` is an optional argument so you can "
                              f"omit "
                              "specifying it and shard_map will infer the in_specs from the arguments. If you want to "
                              "reshard your "
@@ -322,7 +347,9 @@ def _spec_of(x: Any, axes: frozenset[Any]) -> PartitionSpec:
     sharding = aval_of(x).sharding if isinstance(x, Tracer) else getattr(x, "sharding", None)
     if not isinstance(sharding, NamedSharding):
         return PartitionSpec()
-    return PartitionSpec(*[tuple(a for a in parts_of(p) if a in axes) for p in sharding.spec])
+    spec = sharding.spec
+    return PartitionSpec(*[tuple(a for a in parts_of(p) if a in axes) for p in spec], unreduced=spec.unreduced & axes,
+                         reduced=spec.reduced & axes)
 
 
 def _on_one_device(f: Callable[..., Any], name: str, mesh: Mesh | AbstractMesh, axes: frozenset[Any], in_specs: Any,

@@ -110,7 +110,7 @@ def transpose_with_refs(closed: ClosedJaxpr, linear: Flags, nonzeros: Flags, wan
     jaxpr = closed.jaxpr
     lin_vars, rest_vars = ([v for v, f in zip(jaxpr.invars, linear, strict=True) if f], partition_list(linear, jaxpr.invars)[0])
     want = [wanted] * len(lin_vars) if isinstance(wanted, bool) else list(wanted)
-    ct_avals = [v.aval.to_tangent_aval() for v in jaxpr.outvars]
+    ct_avals = [v.aval.to_ct_aval() for v in jaxpr.outvars]
     flags: list[bool] = []
 
     def fun(*args: Any) -> list[Any]:

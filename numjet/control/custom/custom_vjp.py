@@ -205,7 +205,7 @@ def _expanded(out: Any, in_tree: Any) -> Any:
 
 
 def _checked(path: str, ct: Any, aval: ShapedArray) -> Any:
-    expected = aval.to_tangent_aval()
+    expected = aval.to_ct_aval()
     if ct is _Nothing:
         return Zero(expected)
     if is_symbolic_zero(ct):
@@ -265,7 +265,7 @@ def custom_gradient(fun: Callable[..., tuple[Any, Callable[..., Any]]]) -> Calla
 def _rule_as_data(rule: Callable[..., Any], result: Any, count: int) -> tree.Partial:
     """A pytree function with the values that the rule closes over as its leaves."""
     leaves, ct_tree = tree.tree_flatten(result)
-    avals = [aval_of(x).to_tangent_aval() for x in leaves]
+    avals = [aval_of(x).to_ct_aval() for x in leaves]
     out_tree: Any = None
 
     def flat(*cts: Any) -> list[Any]:

@@ -147,8 +147,8 @@ def _reverse_program(closed: ClosedJaxpr, linear_in: Flags, ct_nz: Flags, num_co
         own = [*parts.consts, *partition_list(consts_u, consts)[0]]
         carry, inputs = partition_list(parts.carry_unknown, init)[0], partition_list(xs_u, slices)[0]
         at = (lambda k: sub(step_number(length - 1), k)) if reverse else lambda k: k
-        zeros = [zeros_like_aval(a.to_tangent_aval()) for a in compress(closed.in_avals[:num_consts], sums)]
-        stacks = [zeros_like_aval(a.to_tangent_aval().update(shape=(length, *a.shape)))
+        zeros = [zeros_like_aval(a.to_ct_aval()) for a in compress(closed.in_avals[:num_consts], sums)]
+        stacks = [zeros_like_aval(a.to_ct_aval().update(shape=(length, *a.shape)))
                   for a in compress(closed.in_avals[num_consts + num_carry :], xs)]
 
         if not length:  # there is no slice to read
@@ -169,7 +169,7 @@ def _reverse_program(closed: ClosedJaxpr, linear_in: Flags, ct_nz: Flags, num_co
         return reverse_steps(step_number(length), stored, [*zeros, *ct_carry, *stacks], forward, backward, budget)
 
     avals = [a.update(shape=(length, *a.shape)) if k >= num_consts + num_carry else a for k, a in enumerate(closed.in_avals)]
-    outs = [a.to_tangent_aval().strip_weak_type() for a in closed.out_avals]
+    outs = [a.to_ct_aval().strip_weak_type() for a in closed.out_avals]
     program = trace_to_closed(run, [*[a for a, u in zip(avals, linear_in, strict=True) if not u],
                                     *compress(outs[:num_carry], carry_nz),
                                     *[a.update(shape=(length, *a.shape)) for a in compress(outs[num_carry:], ys)]],

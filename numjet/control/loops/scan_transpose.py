@@ -80,7 +80,7 @@ def transposed(op: Op, cts: Sequence[Any], args: Sequence[Any], params: dict[str
     consts, xs = split_list(args, [num_consts])[0], args[num_consts + num_carry :]
     known_consts, unknown_consts = partition_list(linear[:num_consts], consts)
     known_xs, _ = partition_list(linear[num_consts + num_carry :], xs)
-    sums = [zeros_like_aval(a.aval.to_tangent_aval()) for a, nz in zip(unknown_consts, const_nz, strict=True) if nz]
+    sums = [zeros_like_aval(a.aval.to_ct_aval()) for a, nz in zip(unknown_consts, const_nz, strict=True) if nz]
     carry = [instantiate(c) for c, nz in zip(ct_carry, carry_nz, strict=True) if nz]
     values = [read(t.ref) for t in made.touched]
     outs = op.bind(

@@ -88,7 +88,7 @@ def _reverse_program(body: ClosedJaxpr, cond: ClosedJaxpr, linear_in: Flags, ct_
         own = [*loop.consts, *partition_list(const_linear, consts)[0]]
         carry = partition_list(loop.carry_unknown, init)[0]
         count = _steps(loop, cond_consts, own, carry)
-        sums = [zeros_like_aval(v.aval.to_tangent_aval()) for v, f in zip(body.jaxpr.invars, step.sums, strict=False) if f]
+        sums = [zeros_like_aval(v.aval.to_ct_aval()) for v, f in zip(body.jaxpr.invars, step.sums, strict=False) if f]
 
         def backward(_: Any, state: list[Any], totals: list[Any]) -> list[Any]:
             before, after = split_list(totals, [len(sums)])
@@ -102,7 +102,7 @@ def _reverse_program(body: ClosedJaxpr, cond: ClosedJaxpr, linear_in: Flags, ct_
         return reverse_steps(count, list(compress(carry, forward.stored)), [*sums, *cts], on, backward, rows)
 
     avals = [a for a, f in zip([*cond.in_avals[:cond_n], *body.in_avals], linear_in, strict=True) if not f]
-    ct_avals = [v.aval.to_tangent_aval().strip_weak_type() for v, f in zip(body.jaxpr.outvars, step.carry, strict=True) if f]
+    ct_avals = [v.aval.to_ct_aval().strip_weak_type() for v, f in zip(body.jaxpr.outvars, step.carry, strict=True) if f]
     made = trace_to_closed(run, [*avals, *ct_avals], body.jaxpr.debug)
     thin = dce_jaxpr(made.jaxpr, keep_inputs=True)[0]  # so that a counted loop is not run to count its steps
     return _Reverse(ClosedJaxpr(hoist_consts(thin)), made.consts, step.sums, step.carry)

@@ -7,7 +7,7 @@ side by side along their first axis.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import prod
 from typing import Any
 
@@ -47,7 +47,8 @@ from numjet.core.trace import aval_of
 from numjet.core.walk import all_eqns, eval_closed
 from numjet.foundation.util import merge_lists, partition_list
 from numjet.lax.collective.reductions import psum_p
-from numjet.lax.collective.varying import pvary_p
+from numjet.lax.collective.sums import as_shards
+from numjet.lax.collective.varying import as_varying
 from numjet.lax.elementwise.arithmetic import div_p
 from numjet.lax.shape.rearrange import reshaped
 from numjet.lax.templates import in_front
@@ -84,9 +85,12 @@ def part_type(aval: ShapedArray, mesh: Any, spec: PartitionSpec, axes: frozenset
     for d, part in enumerate(spec):
         shape[d] //= prod(mesh.shape[a] for a in parts_of(part))
     there = aval.placement
-    if there is not None:
-        inner = explicit.with_types(there.mesh, axes, AxisType.Manual)
-        there = explicit.placement(inner, explicit.explicit_parts(inner, PartitionSpec(*there.parts), aval.ndim))
+    if there is not None or spec.unreduced or spec.reduced:
+        inner = explicit.with_types(mesh.abstract_mesh if there is None else there.mesh, axes, AxisType.Manual)
+        before = PartitionSpec(*explicit.parts(aval))
+        sums = [(old - axes) | (own & axes if check_vma else frozenset())
+                for old, own in zip(explicit.sums_of(aval), (spec.unreduced, spec.reduced), strict=True)]
+        there = explicit.placement(inner, explicit.explicit_parts(inner, before, aval.ndim), *sums)
     return aval.update(shape=tuple(shape), vma=aval.vma | set(axes_of(spec)) if check_vma else aval.vma, placement=there)
 
 
@@ -104,7 +108,9 @@ def _whole_placement(aval: ShapedArray, mesh: Any, spec: PartitionSpec) -> Any:
         return None
     outer = explicit.explicit_parts(mesh, spec, aval.ndim)
     joined = [(*parts_of(o), *parts_of(i)) for o, i in zip(outer, explicit.parts(aval), strict=True)]
-    return explicit.placement(mesh.abstract_mesh, explicit.explicit_parts(mesh, PartitionSpec(*joined), aval.ndim))
+    kept = set(mesh.explicit_axes)
+    sums = [(own | of_part) & kept for own, of_part in zip((spec.unreduced, spec.reduced), explicit.sums_of(aval), strict=True)]
+    return explicit.placement(mesh.abstract_mesh, explicit.explicit_parts(mesh, PartitionSpec(*joined), aval.ndim), *sums)
 
 
 def _abstract(*avals: ShapedArray, jaxpr: ClosedJaxpr, mesh: Any, out_specs: Specs, manual_axes: frozenset[Any], **_: Any
@@ -116,9 +122,25 @@ def varied_to(outs: Sequence[Any], specs: Sequence[PartitionSpec], axes: frozens
     """Results of a shard that vary over the axes that their specifications name."""
     found = []
     for x, spec in zip(outs, specs, strict=True):
-        missing = (set(axes_of(spec)) & axes) - aval_of(x).vma
-        found.append(pvary_p.bind(x, axes=tuple(sorted(missing, key=str))) if missing else x)
+        aval = aval_of(x)
+        missing = (set(axes_of(spec)) & axes) - aval.vma
+        x = as_varying(x, tuple(sorted(missing, key=str))) if missing else x
+        wanted = spec.unreduced | spec.reduced
+        found.append(as_shards(x, _with_sums_of(aval, spec)) if wanted or explicit.has_sums(aval) else x)
     return found
+
+
+def _with_sums_of(aval: ShapedArray, spec: PartitionSpec) -> ShapedArray:
+    """The type of a shard's part of a result, whose sums are those that the specification leaves."""
+    mesh = current_mesh().abstract_mesh if aval.placement is None else aval.placement.mesh
+    manual = set(mesh.manual_axes)
+    sums = [(own & manual) | (old - manual) for own, old in zip((spec.unreduced, spec.reduced), explicit.sums_of(aval), strict=True)]
+    return aval.update(placement=explicit.placement(mesh, explicit.parts(aval), *sums))
+
+
+def dual(specs: Iterable[PartitionSpec]) -> list[PartitionSpec]:
+    """The specifications of cotangents."""
+    return [s.update(unreduced=s.reduced, reduced=s.unreduced) if s.unreduced or s.reduced else s for s in specs]
 
 
 # ------------------------------------------------------------------------------------------------ derivatives
@@ -149,7 +171,8 @@ class _Call:
         that divide the batch of a vmap around it, nothing differs in an element."""
         differs = self.axes & aval.vma if self.check else self.axes - dividing_axes()
         axes = tuple(a for a in self.mesh.axis_names if a in differs)
-        return PartitionSpec(axes) if axes else _WHOLE
+        unreduced, reduced = [s & self.axes for s in explicit.sums_of(aval)]
+        return PartitionSpec(*[axes] if axes else [], unreduced=unreduced, reduced=reduced)
 
 
 def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, jaxpr: ClosedJaxpr, in_specs: Specs, out_specs: Specs,
@@ -167,7 +190,8 @@ def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, jaxpr: ClosedJaxpr,
 
 def _spread(call: _Call, jaxpr: ClosedJaxpr, specs: Sequence[PartitionSpec]) -> ClosedJaxpr:
     """The program whose results vary over the axes that their specifications name."""
-    if not call.check or all(set(axes_of(s)) & call.axes <= a.vma for a, s in zip(jaxpr.out_avals, specs, strict=True)):
+    fits = lambda a, s: set(axes_of(s)) & call.axes <= a.vma and not (s.unreduced or s.reduced or explicit.has_sums(a))
+    if not call.check or all(fits(a, s) for a, s in zip(jaxpr.out_avals, specs, strict=True)):
         return jaxpr
     return trace_to_closed(lambda *args: varied_to(eval_closed(jaxpr, *args), specs, call.axes), jaxpr.in_avals)
 
@@ -227,29 +251,30 @@ def _transpose(cts: Sequence[Any], *args: Any, jaxpr: ClosedJaxpr, in_specs: Spe
         made = transpose_program(jaxpr, linear, nonzeros, False)
     known, unknown = partition_list(linear, args)
     known_specs, linear_specs = partition_list(linear, in_specs)
-    ct_specs = [s for s, f in zip(out_specs, nonzeros, strict=True) if f]
-    outs = [s for s, f in zip(linear_specs, made.flags, strict=True) if f]
+    ct_specs = dual(s for s, f in zip(out_specs, nonzeros, strict=True) if f)
+    outs = dual(s for s, f in zip(linear_specs, made.flags, strict=True) if f)
     before = len(made.consts) + len(known)
     with call.inside():
         program = _spread(call, made.jaxpr, outs) if call.check else _shared(call, made.jaxpr, before, ct_specs, outs)
     found = call.bind(program, [*made.consts, *known, *only_nonzero(cts)],
                       [*[_WHOLE] * len(made.consts), *known_specs, *ct_specs], outs)
-    return merge_lists(linear, [None] * len(known), with_zeros(made.flags, found, [u.aval for u in unknown]))
+    return merge_lists(linear, [None] * len(known), with_zeros(made.flags, found, [u.aval.to_ct_aval() for u in unknown]))
 
 
 def _shared(call: _Call, jaxpr: ClosedJaxpr, before: int, ct_specs: Sequence[PartitionSpec], outs: Sequence[PartitionSpec]
             ) -> ClosedJaxpr:
     def left_out(spec: PartitionSpec) -> tuple[Any, ...]:
-        return tuple(a for a in call.mesh.axis_names if a in call.axes - dividing_axes() and a not in axes_of(spec))
+        named = {*axes_of(spec), *dividing_axes(), *spec.unreduced}
+        return tuple(a for a in call.mesh.axis_names if a in call.axes - named)
 
-    def share(ct: Any, spec: PartitionSpec) -> Any:
-        count = prod(call.mesh.shape[a] for a in left_out(spec))
+    def share(ct: Any, axes: Iterable[Any]) -> Any:
+        count = prod(call.mesh.shape[a] for a in axes)
         return ct if count == 1 else div_p.bind(ct, np.asarray(count, aval_of(ct).dtype)[()])
 
     def fun(*args: Any) -> list[Any]:
-        cts = [share(ct, s) for ct, s in zip(args[before:], ct_specs, strict=True)]
+        cts = [share(ct, {*left_out(s)} - s.reduced) for ct, s in zip(args[before:], ct_specs, strict=True)]
         found = eval_closed(jaxpr, *args[:before], *cts)
-        return [psum_p.bind(x, axes=left_out(s), axis_index_groups=None) if left_out(s) else x
+        return [share(psum_p.bind(x, axes=left_out(s), axis_index_groups=None), s.reduced) if left_out(s) else x
                 for x, s in zip(found, outs, strict=True)]
     return trace_to_closed(fun, jaxpr.in_avals)
 
@@ -266,7 +291,7 @@ def _batch(size: int, args: Sequence[Any], dims: Sequence[int | None], *, jaxpr:
         size, axis_name = _divided_batch(call, size, along, in_specs, out_specs), BatchAxis(batch_name(axis_name), along, True)
     with call.inside():
         made = batch_program(jaxpr, size, batched, False, axis_name)
-    before = lambda spec, flag: PartitionSpec(along, *spec) if flag else spec
+    before = lambda spec, flag: spec.update(partitions=(along, *spec)) if flag else spec
     ins = [*[_WHOLE] * len(made.consts), *map(before, in_specs, batched)]
     outs = call.bind(made.jaxpr, [*made.consts, *in_front(args, dims)], ins, list(map(before, out_specs, made.flags)))
     return outs, [0 if f else None for f in made.flags]

@@ -22,18 +22,33 @@ from numjet.core.sharding.shardings import NamedSharding, Sharding
 from numjet.foundation.errors import ShardingTypeError
 
 Parts = tuple[Any, ...]  # per dimension: None, the name of an axis, or a tuple of names
+Axes = frozenset[Any]
+NONE: Axes = frozenset()
 Rule = Callable[[Any, Sequence[ShapedArray], Sequence[ShapedArray], dict[str, Any]], Sequence[Parts]]
 
 
 class Placement:
-    """How the dimensions of values are divided along Explicit axes of a mesh. Interned: equal ones are the same object."""
+    """How the dimensions of values are divided along Explicit axes of a mesh. Interned: equal ones are the same object.
 
-    __slots__ = ("mesh", "parts")
+    unreduced: Explicit or Manual axes whose devices have summands of the value. reduced: axes over which cotangents are such.
+    """
 
-    def __init__(self, mesh: AbstractMesh, parts: Parts):
-        self.mesh, self.parts = mesh, parts
+    __slots__ = ("mesh", "parts", "reduced", "unreduced")
 
-    sharding = property(lambda self: NamedSharding(self.mesh, PartitionSpec(*self.parts)))
+    def __init__(self, mesh: AbstractMesh, parts: Parts, unreduced: Axes = NONE, reduced: Axes = NONE):
+        self.mesh, self.parts, self.unreduced, self.reduced = mesh, parts, unreduced, reduced
+
+    spec = property(lambda self: PartitionSpec(*self.parts, unreduced=self.unreduced, reduced=self.reduced))
+    sharding = property(lambda self: NamedSharding(self.mesh, self.spec))
+
+    @property
+    def dual(self) -> Placement:
+        """The placement of cotangents: summands for what was reduced before, and the other way round."""
+        if not self.unreduced and not self.reduced:
+            return self
+        found = placement(self.mesh, self.parts, self.reduced, self.unreduced)
+        assert found is not None
+        return found
 
     def sizes(self, shape: tuple[int, ...]) -> Iterator[str]:
         """The sizes of dimensions as text, with the axes along which they are divided: 8@x, 8@(x,y)."""
@@ -42,30 +57,36 @@ class Placement:
             yield f"{size}" if part is None else f"{size}@{names}" if not isinstance(part, tuple) else f"{size}@({names})"
 
     def of_shape(self, old: tuple[int, ...], new: tuple[int, ...]) -> Placement | None:
-        """The placement of a type of another shape, which has the same trailing dimensions, or is these; None for others."""
+        """The placement of a type of another shape, which has the same trailing dimensions, or is these; those of others are
+        not divided."""
         more = len(new) - len(old)
         if more >= 0 and new[more:] == old:
-            return placement(self.mesh, (*[None] * more, *self.parts))
-        return placement(self.mesh, self.parts[-more:]) if more < 0 and old[-more:] == new else None
+            return self.with_parts((*[None] * more, *self.parts))
+        return self.with_parts(self.parts[-more:] if more < 0 and old[-more:] == new else (None,) * len(new))
+
+    def with_parts(self, parts: Sequence[Any]) -> Placement | None:
+        """The placement of dimensions that are divided in another way, with the same sums still to be made."""
+        return placement(self.mesh, parts, self.unreduced, self.reduced)
 
     def __repr__(self) -> str:
-        return f"Placement({self.mesh}, {self.parts})"
+        return f"Placement({self.mesh}, {self.spec})"
 
     def __reduce__(self) -> Any:
-        return placement, (self.mesh, self.parts)
+        return placement, (self.mesh, self.parts, self.unreduced, self.reduced)
 
 
-_placements: dict[tuple[AbstractMesh, Parts], Placement] = {}  # as many as programs spell different shardings
+# as many as programs spell different shardings
+_placements: dict[tuple[AbstractMesh, Parts, Axes, Axes], Placement] = {}
 
 
-def placement(mesh: AbstractMesh, parts: Sequence[Any]) -> Placement | None:
-    """The placement of dimensions divided along axes of a mesh; None if none is."""
+def placement(mesh: AbstractMesh, parts: Sequence[Any], unreduced: Axes = NONE, reduced: Axes = NONE) -> Placement | None:
+    """The placement of dimensions divided along axes of a mesh; None if none is, and no sums are left."""
     found = tuple(parts)
-    if all(p is None for p in found):
+    if not unreduced and not reduced and all(p is None for p in found):
         return None
-    key = mesh, found
+    key = mesh, found, unreduced, reduced
     if key not in _placements:
-        _placements.setdefault(key, Placement(mesh, found))
+        _placements.setdefault(key, Placement(*key))
         if not placements_in_use:
             placements_in_use.append(True)
     return _placements[key]
@@ -86,7 +107,12 @@ def placement_of(sharding: Any, shape: Sequence[int]) -> Placement | None:
     if not isinstance(sharding, NamedSharding) or not sharding.mesh.explicit_axes:
         return None
     check_fits(sharding, shape)
-    return placement(sharding.mesh.abstract_mesh, explicit_parts(sharding.mesh, sharding.spec, len(shape)))
+    return placement_by(sharding.mesh, sharding.spec, len(shape))
+
+
+def placement_by(mesh: Mesh | AbstractMesh, spec: PartitionSpec, ndim: int) -> Placement | None:
+    """The placement of values of `ndim` dimensions that a specification means over a mesh."""
+    return placement(mesh.abstract_mesh, explicit_parts(mesh, spec, ndim), spec.unreduced, spec.reduced)
 
 
 def check_fits(sharding: NamedSharding, shape: Sequence[int]) -> None:
@@ -109,7 +135,7 @@ def typed(aval: ShapedArray, sharding: Any) -> ShapedArray:
     mesh = sharding.mesh if isinstance(sharding, NamedSharding) else None
     if mesh is None or not mesh.explicit_axes:
         return aval if aval.placement is None else aval.update(placement=None)
-    there = placement(mesh.abstract_mesh, explicit_parts(mesh, sharding.spec, aval.ndim))
+    there = placement_by(mesh, sharding.spec, aval.ndim)
     return aval if aval.placement is there else aval.update(placement=there)
 
 
@@ -130,7 +156,7 @@ def concrete(there: Placement, mesh: Any) -> NamedSharding:
     other axes. mesh: a Mesh with the same axes."""
     if not isinstance(mesh, Mesh) or mesh.shape_tuple != there.mesh.shape_tuple:
         raise ValueError(f"The mesh of a type, {there.mesh}, has other axes than the mesh that the program runs on: {mesh}")
-    return NamedSharding(mesh_like(mesh, there.mesh.axis_types), PartitionSpec(*there.parts))
+    return NamedSharding(mesh_like(mesh, there.mesh.axis_types), there.spec)
 
 
 def mesh_like(mesh: Any, types: tuple[AxisType, ...]) -> Any:
@@ -190,13 +216,15 @@ def in_types(avals: Sequence[Any]) -> bool:
 
 def abstract(op: Any, avals: Sequence[Any], params: dict[str, Any]) -> Any:
     """As op.abstract, with placements. ShardingTypeError where the operation's rule cannot tell that of a result."""
-    if not in_types(avals) or getattr(op, "programs", False) or getattr(op, "places", None) is not None:
+    if (not in_types(avals) or getattr(op, "programs", False) or getattr(op, "typed", False)
+            or getattr(op, "places", None) is not None):
         return op.abstract(*avals, **params)  # programs have the types of their results
     out = op.abstract(*[a.update(placement=None) for a in avals], **params)
     outs = out if op.multiple else [out]
     mesh = _mesh_of(op, avals)
     found = hooks.sharding_rule(op)(op, avals, outs, params)
-    placed = [_checked(op, avals, o, mesh, p) for o, p in zip(outs, found, strict=True)]
+    sums = hooks.sums_rule(op, avals) if any(has_sums(a) for a in avals) else (NONE, NONE)
+    placed = [_checked(op, avals, o, mesh, p, *sums) for o, p in zip(outs, found, strict=True)]
     return placed if op.multiple else placed[0]
 
 
@@ -228,7 +256,19 @@ def _mesh_of(op: Any, avals: Sequence[Any]) -> AbstractMesh:
     return there
 
 
-def _checked(op: Any, avals: Sequence[Any], out: ShapedArray, mesh: AbstractMesh, found: Parts) -> ShapedArray:
+def has_sums(aval: Any) -> bool:
+    """Whether a type says that sums are still to be made, of its values or of cotangents."""
+    there = aval.placement
+    return there is not None and bool(there.unreduced or there.reduced)
+
+
+def sums_of(aval: Any) -> tuple[Axes, Axes]:
+    """The axes whose devices have summands of values of a type, and those over which cotangents are such."""
+    return (NONE, NONE) if aval.placement is None else (aval.placement.unreduced, aval.placement.reduced)
+
+
+def _checked(op: Any, avals: Sequence[Any], out: ShapedArray, mesh: AbstractMesh, found: Parts, unreduced: Axes,
+             reduced: Axes) -> ShapedArray:
     """The type of a result, with a placement that it can have."""
     spec = PartitionSpec(*found)
     used = axes_of(spec)
@@ -237,7 +277,7 @@ def _checked(op: Any, avals: Sequence[Any], out: ShapedArray, mesh: AbstractMesh
         raise ShardingTypeError(f"{op.name} operation with inputs: {', '.join(a.str_short() for a in avals)} produces an "
                                 f"illegally "
                                 f"sharded result: {shown.str_short()}")
-    there = placement(mesh, found)
+    there = placement(mesh, found, unreduced, reduced)
     if there is None:
         return out
     for d, part in enumerate(found):

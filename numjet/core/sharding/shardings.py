@@ -6,6 +6,8 @@ from itertools import product
 from math import prod
 from typing import Any
 
+import numpy as np
+
 from numjet.core import hooks
 from numjet.core.sharding.mesh import AbstractMesh, AxisType, Mesh
 from numjet.core.sharding.partition_spec import PartitionSpec, axes_of, parts_of
@@ -180,8 +182,13 @@ class NamedSharding(Sharding):
 
     @property
     def is_fully_replicated(self) -> bool:
-        """Whether no dimension is divided into more than one part."""
-        return all(self.mesh.shape[axis] == 1 for axis in axes_of(self.spec))
+        """Whether no dimension is divided into more than one part, and no sum is still to be made."""
+        return all(self.mesh.shape[axis] == 1 for axis in (*axes_of(self.spec), *self.spec.unreduced))
+
+    def _has_first_summands(self, device: Any) -> bool:
+        """Whether a device is the first along the axes whose devices have summands."""
+        place = np.argwhere(self.mesh.devices == device)[0]
+        return not any(place[self.mesh.axis_names.index(axis)] for axis in self.spec.unreduced)
 
     def _parts(self, ndim: int) -> list[int]:
         """Into how many parts each dimension is divided."""

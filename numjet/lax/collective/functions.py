@@ -8,13 +8,14 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from numjet.core.aval import placements_in_use
 from numjet.core.named_axes import checked_axes, named_size
 from numjet.core.trace import aval_of
-from numjet.foundation import tree
+from numjet.foundation import lazy_import, tree
 from numjet.lax.axes import as_axis
 from numjet.lax.collective.moves import (
     all_gather_invariant_p,
@@ -34,6 +35,7 @@ from numjet.lax.collective.reductions import (
     axis_names,
     checked_groups,
     group_count,
+    no_groups,
     psum,
     sizes_of,
 )
@@ -46,6 +48,11 @@ from numjet.lax.indexing.slicing import slice_along
 from numjet.lax.shape.create import iota_p
 from numjet.lax.shape.rearrange import broadcast_in_dim_p, filled, reshaped, squeeze_p
 from numjet.lax.templates import kind_of, moveaxis
+
+if TYPE_CHECKING:
+    from numjet.lax.collective import sums
+else:
+    sums = lazy_import.Module("numjet.lax.collective.sums")
 
 _TARGETS = ("varying", "reduced", "invarying")
 
@@ -68,7 +75,8 @@ def all_gather(x: Any, axis_name: Names, *, axis_index_groups: Any = None, axis:
     """The values of all elements along a named axis, stacked on a new axis `axis`, or joined along it when `tiled`.
 
     x: a pytree. axis_index_groups: lists of indices of equal length; each element gets the values of its group.
-    to: what types inside of shard_map say of the result: 'varying', or 'invarying' as all have the same values.
+    to: what types inside of shard_map say of the result: 'varying', or 'invarying' as all have the same values, or 'reduced',
+    which is the same, and sums of cotangents are made when these are scattered.
 
     NameError when no enclosing vmap has that name; ValueError for groups that are no partition and an axis out of bounds.
 
@@ -80,7 +88,9 @@ def all_gather(x: Any, axis_name: Names, *, axis_index_groups: Any = None, axis:
         raise ValueError(f"all_gather: `to` must be one of {', '.join(map(repr, _TARGETS))}, got {to!r}")
     sizes = sizes_of(axis_name, "all_gather")
     groups, names = checked_groups("all_gather", axis_name, axis_index_groups, equal=True), axis_names(axis_name)
-    op = all_gather_invariant_p if to == "invarying" and set(names) <= checked_axes() else all_gather_p
+    checked = set(names) <= checked_axes()
+    op = all_gather_p if to == "varying" or not checked else all_gather_invariant_p if to == "invarying" else \
+        sums.all_gather_reduced_p
     if groups is not None and op is not all_gather_p:
         raise NotImplementedError(f"all_gather(to={to!r}): values gathered in axis_index_groups differ between groups: leave "
                                   "axis_index_groups out, or take to='varying'")
@@ -121,7 +131,10 @@ def psum_scatter(x: Any, axis_name: Names, *, scatter_dimension: int = 0, axis_i
     def scatter(leaf: Any) -> Any:
         d = as_axis(scatter_dimension, aval_of(leaf).ndim, "psum_scatter, scatter_dimension")
         _divided("psum_scatter", "scatter_dimension", leaf, d, count, tiled)
-        bind = lambda v, name, size, groups, tiled: reduce_scatter_p.bind(
+        delayed = bool(placements_in_use) and sums.unreduced_over(leaf, names)
+        if delayed:
+            no_groups("psum_scatter", groups)
+        bind = lambda v, name, size, groups, tiled: (sums.unreduced_reduce_scatter_p if delayed else reduce_scatter_p).bind(
             v, scatter_dimension=d, axis_index_groups=groups, axis_name=name, axis_size=size, tiled=tiled)
         if len(names) == 1 or groups is not None:
             return bind(leaf, names, count, groups, bool(tiled))

@@ -80,7 +80,7 @@ def merge_axes(x: Any, axis: int) -> Any:
 
 # ------------------------------------------------------------------------------------------------ all_gather
 
-def _gather_abstract(x: ShapedArray, *, all_gather_dimension: int, axis_size: int, tiled: bool, **_: Any) -> ShapedArray:
+def gather_abstract(x: ShapedArray, *, all_gather_dimension: int, axis_size: int, tiled: bool, **_: Any) -> ShapedArray:
     d, shape = all_gather_dimension, x.shape
     if tiled:
         return x.update(shape=(*shape[:d], shape[d] * axis_size, *shape[d + 1:]))
@@ -98,9 +98,9 @@ def _gather_along(x: Any, size: int, *, all_gather_dimension: int, axis_index_gr
     return merge_axes(out, d + 1) if tiled else out, 0
 
 
-_GATHER = ("all_gather_dimension", "axis_index_groups", "axis_name", "axis_size", "tiled")
+GATHER = ("all_gather_dimension", "axis_index_groups", "axis_name", "axis_size", "tiled")
 all_gather_p: Op = _moving(
-    "all_gather", _GATHER, _gather_abstract, _gather_along, hlo_rule=hlo.all_gather, axes=("all_gather_dimension",),
+    "all_gather", GATHER, gather_abstract, _gather_along, hlo_rule=hlo.all_gather, axes=("all_gather_dimension",),
     traits=EXACT, transpose=lambda ct, x, *, all_gather_dimension, **params: reduce_scatter_p.bind(
         ct, scatter_dimension=all_gather_dimension, **params))
 
@@ -114,13 +114,13 @@ def _own_part(ct: Any, x: Any, *, all_gather_dimension: int, axis_index_groups: 
 
 
 all_gather_invariant_p: Op = _moving(
-    "all_gather_invariant", _GATHER, _gather_abstract, _gather_along, hlo_rule=hlo.all_gather,
+    "all_gather_invariant", GATHER, gather_abstract, _gather_along, hlo_rule=hlo.all_gather,
     axes=("all_gather_dimension",), traits=EXACT, transpose=_own_part, same=True)
 
 
 # ------------------------------------------------------------------------------------------------ reduce_scatter
 
-def _scatter_abstract(x: ShapedArray, *, scatter_dimension: int, axis_size: int, tiled: bool, **_: Any) -> ShapedArray:
+def scatter_abstract(x: ShapedArray, *, scatter_dimension: int, axis_size: int, tiled: bool, **_: Any) -> ShapedArray:
     d, shape = scatter_dimension, x.shape
     return x.update(shape=(*shape[:d], *((shape[d] // axis_size,) if tiled else ()), *shape[d + 1:]))
 
@@ -141,8 +141,9 @@ def _positions(groups: tuple[tuple[int, ...], ...]) -> np.ndarray:
     return np.argsort([i for g in groups for i in g])
 
 
+SCATTER = ("axis_index_groups", "axis_name", "axis_size", "scatter_dimension", "tiled")
 reduce_scatter_p: Op = _moving(
-    "reduce_scatter", ("axis_index_groups", "axis_name", "axis_size", "scatter_dimension", "tiled"), _scatter_abstract,
+    "reduce_scatter", SCATTER, scatter_abstract,
     _scatter_along, hlo_rule=hlo.reduce_scatter, axes=("scatter_dimension",),
     transpose=lambda ct, x, *, scatter_dimension, **params: all_gather_p.bind(
         ct, all_gather_dimension=scatter_dimension, **params))

@@ -8,17 +8,17 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from numjet.core.aval import ShapedArray
+from numjet.core.aval import ShapedArray, placements_in_use
 from numjet.core.named_axes import checked_axes, named_axes, named_size, unbound
 from numjet.core.op import LINEAR, ZERO, Missing, Op, lookup
 from numjet.core.stage import Varying
 from numjet.core.trace import Tracer, aval_of
 from numjet.core.traits import EXACT
-from numjet.foundation import dtypes, tree
+from numjet.foundation import dtypes, lazy_import, tree
 from numjet.lax.axes import as_axes
 from numjet.lax.collective import hlo
 from numjet.lax.elementwise.arithmetic import add_p, div_p, mul_p
@@ -28,6 +28,11 @@ from numjet.lax.shape.create import iota_p
 from numjet.lax.shape.join import concatenate
 from numjet.lax.shape.rearrange import filled, reshaped
 from numjet.lax.templates import aligned_batch, broadcast_batch, call, kind_of
+
+if TYPE_CHECKING:
+    from numjet.lax.collective import sums
+else:
+    sums = lazy_import.Module("numjet.lax.collective.sums")
 
 INT32 = np.dtype(np.int32)
 OUTSIDE = Missing("it needs an enclosing vmap with that axis_name, which takes its place before programs are lowered")
@@ -60,6 +65,13 @@ def checked_groups(op: str, axis_name: Names, groups: Any, *, equal: bool) -> Gr
     if equal and len({len(g) for g in found}) > 1:
         raise ValueError(f"{op}: axis_index_groups must all have the same size, got {found}")
     return found
+
+
+def no_groups(op: str, groups: Groups) -> None:
+    """NotImplementedError for groups, of values of which all devices along the axes have summands."""
+    if groups is not None:
+        raise NotImplementedError(f"{op}: axis_index_groups of values whose sums over all devices are still to be made: leave them "
+                                  "out, or make the values vary")
 
 
 def one_axis(op: str, axes: Sequence[Names]) -> None:
@@ -178,6 +190,9 @@ def psum(x: Any, axis_name: Names, *, axis_index_groups: Any = None) -> Any:
         leaf = _reduced("reduce_sum", leaf, positions)
         if same and not isinstance(leaf, Tracer):
             return leaf * size
+        if placements_in_use and sums.unreduced_over(leaf, axis_names(axis_name)):
+            no_groups("psum", groups)
+            return sums.unreduced_psum_p.bind(leaf, axes=axis_names(axis_name))
         return _bound(psum_p, leaf, axis_name, groups)
     return tree.tree_map(total, x)
 

@@ -7,18 +7,24 @@ over axes is the same on them, and its transpose is `pvary`. So derivatives take
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numjet.core import hooks
+from numjet.core.aval import explicit, placements_in_use
 from numjet.core.named_axes import checked_axes, named_axes
-from numjet.core.op import LINEAR, Op
+from numjet.core.op import LINEAR, Op, lookup
 from numjet.core.stage import Varying
 from numjet.core.trace import Tracer, aval_of
 from numjet.core.traits import EXACT
-from numjet.foundation import tree
+from numjet.foundation import lazy_import, tree
 from numjet.lax.collective import hlo
 from numjet.lax.collective.reductions import NO_SAMPLES, OUTSIDE, Names, axis_names, outside, sizes_of
 from numjet.lax.templates import aligned_batch
+
+if TYPE_CHECKING:
+    from numjet.lax.collective import sums
+else:
+    sums = lazy_import.Module("numjet.lax.collective.sums")
 
 
 def _vary(found: frozenset[Any], *, axes: tuple[Names, ...]) -> Varying:
@@ -37,7 +43,7 @@ psum_invariant_p: Op = Op(
     name="psum_invariant", params=("axes",), abstract=lambda x, *, axes: x, eager=outside, jvp=LINEAR, linear_in=(0,),
     transpose=lambda ct, x, *, axes: [pvary_p.bind(ct, axes=axes)], batch=aligned_batch(lambda: psum_invariant_p),
     cpu=OUTSIDE, hlo=hlo.all_reduce("add"), samples=NO_SAMPLES, varying=_sum)
-hooks.set_vary(pvary_p)
+hooks.set_cast(lambda to: pvary_p if to == "varying" else lookup({"reduced": "preduced", "reduced to varying": "reduced_vary_cast"}[to]))
 
 
 def pvary(x: Any, axis_name: Names) -> Any:
@@ -58,29 +64,33 @@ def _check_inside(x: Any, axes: Sequence[Any], what: str) -> None:
     sizes_of(axes, what)
 
 
+def as_varying(x: Any, axes: tuple[Any, ...]) -> Any:
+    """A value whose type says that it varies over axes over which nothing was said, or which was reduced."""
+    reduced = explicit.sums_of(aval_of(x))[1] & set(axes) if placements_in_use else ()
+    if reduced:
+        x = sums.reduced_vary_cast_p.bind(x, axes=tuple(a for a in axes if a in reduced))
+    rest = tuple(a for a in axes if a not in reduced)
+    return pvary_p.bind(x, axes=rest) if rest else x
+
+
 def _varied(x: Any, axes: Sequence[Any]) -> Any:
     wanted = tuple(a for a in axes if a in checked_axes() and a not in aval_of(x).vma)
-    return pvary_p.bind(x, axes=wanted) if wanted else x
+    return as_varying(x, wanted) if wanted else x
 
 
 def pcast(x: Any, axis_name: Names | None = None, *, to: str) -> Any:
-    """A pytree of values whose types say that they vary over axes of a mesh (to="varying").
+    """A pytree of values of shards whose types say something else of axes of the mesh; nothing is computed.
 
-    TypeError for names that are neither a str nor a tuple, ValueError for another `to` than JAX has; NotImplementedError for
-    its other kinds, "reduced" and "unreduced", which only say how sums are delayed: leave them out.
+    to: "varying", of values that are the same on all devices or reduced; "unreduced", of values that vary: they are summands
+    from now on; "reduced", of values that are the same on all devices: cotangents are summands.
+
+    TypeError for names that are neither a str nor a tuple, ValueError for another `to`, for values that no such cast exists
+    of, and outside of shard_map.
     """
     if not isinstance(axis_name, (str, tuple)):
         raise TypeError(f"pcast: axis_name must be a tuple or a str. Got {axis_name!r} of type {type(axis_name).__name__}")
     if to not in ("varying", "reduced", "unreduced"):
         raise ValueError(f"Got unexpected `to` value {to!r}. Allowed `to` values are: 'varying', 'reduced' and 'unreduced'")
-    if to != "varying":
-        raise NotImplementedError(f"pcast(to={to!r}): types here say what varies over axes, and not how sums are delayed: only "
-                                  "to='varying' is known")
     axes = axis_names(axis_name)
-    _check_inside(x, axes, "pvary")
-    for leaf in tree.tree_leaves(x):
-        there = aval_of(leaf).vma & set(axes)
-        if there:
-            raise ValueError(f"Unsupported pcast from varying to varying over {sorted(map(str, there))}: the value varies over "
-                             "them already")
-    return pvary(x, axes)
+    _check_inside(x, axes, "pvary" if to == "varying" else "preduced")
+    return tree.tree_map(lambda leaf: sums.cast_to(leaf, axes, to), x)

@@ -8,6 +8,7 @@ import numjet as nj
 import numjet.numpy as jnp
 from numjet import lax
 from numjet.core.op import all_ops
+from numjet.errors import ShardingTypeError
 from numjet.lax.sharding_rules import RULES
 from numjet.sharding import AxisType, NamedSharding, PartitionSpec as P, auto_axes, explicit_axes, reshard  # noqa: F401
 
@@ -194,3 +195,57 @@ def test_types_of_structs():
 
 def test_vmap_passes_what_is_no_array_where_types_have_shardings():
     assert nj.vmap(lambda x, how: x * 2 if how == "twice" else x, (0, None))(jnp.arange(3), "twice").tolist() == [0, 2, 4]
+
+
+# ------------------------------------------------------------------------------------------------ sums still to be made
+
+def test_sums_over_a_divided_dimension_wait_for_reshard():
+    with nj.set_mesh(nj.make_mesh((4, 2), ("x", "y"))):
+        a = nj.device_put(np.arange(64, dtype=np.float32).reshape(8, 8), P("x", "y"))
+        b = nj.device_put(np.arange(64, dtype=np.float32).reshape(8, 8)[::-1], P("y"))
+        product = lambda a, b: jnp.einsum("ij,jk->ik", a, b, out_sharding=P("x", unreduced={"y"}))
+        for f in (product, nj.jit(product)):
+            u = f(a, b)
+            assert str(nj.typeof(u)) == "float32[8@x,8]{U:y}" and u.sharding.spec == P("x", None, unreduced={"y"})
+            for g in (lambda u: u, lambda u: nj.reshard(u, P("x", "y")), lambda u: nj.reshard(u + u, P()) / 2,
+                      nj.jit(lambda u: nj.reshard(u.T, P("y")).T), nj.jit(lambda u: -nj.reshard(-u, P("x")))):
+                np.testing.assert_allclose(g(u), np.asarray(a) @ np.asarray(b))
+        loss = lambda a, b, f: (nj.reshard(f(a, b), P("x")) ** 2).sum()
+        for f in (nj.grad(loss, (0, 1)), nj.jit(nj.grad(loss, (0, 1)), static_argnums=2)):
+            for found, plain in zip(f(a, b, product), f(a, b, lambda a, b: jnp.einsum("ij,jk->ik", a, b, out_sharding=P("x"))),
+                                    strict=True):
+                assert nj.typeof(found) is nj.typeof(plain)
+                np.testing.assert_allclose(found, plain, rtol=1e-6)
+        scattered = nj.reshard(nj.device_put(np.ones(8), P()), P(unreduced={"x"}))
+        assert (np.asarray(scattered) == 1).all() and [s.data.sum() for s in scattered.addressable_shards] == [8, 8] + 6 * [0]
+        assert "unreduced={" in nj.jit(product).lower(a, b).as_text()
+
+
+def test_cotangents_of_what_is_reduced_are_summands():
+    with nj.set_mesh(nj.make_mesh((4, 2), ("x", "y"))):
+        w = nj.device_put(np.arange(16, dtype=np.float32).reshape(4, 4), P(None, None, reduced={"x"}))
+        x = nj.device_put(np.arange(32, dtype=np.float32).reshape(8, 4), P("x"))
+        loss = lambda w, x: (jnp.sin(w * 2) + w.T).T.astype(jnp.float32) @ x.T
+        total = lambda w, x: nj.lax.reduce_sum(loss(w, x), axes=(0, 1))
+        dw, dx = nj.jit(nj.grad(total, (0, 1)))(w, x)
+        plain = nj.grad(total, (0, 1))(nj.reshard(w, P()), x)
+        assert str(nj.typeof(w)) == "float32[4,4]{R:x}" and str(nj.typeof(dw)) == "float32[4,4]{U:x}"
+        np.testing.assert_allclose(nj.reshard(dw, P()), plain[0], rtol=1e-5)
+        np.testing.assert_allclose(dx, plain[1], rtol=1e-5)
+
+
+@pytest.mark.parametrize(("error", "text", "f"), [
+    (NotImplementedError, "unreduced rule for sin is not implemented", lambda u, r, a: jnp.sin(u)),
+    (ShardingTypeError, "cannot be unreduced since mul is bilinear", lambda u, r, a: u * u),
+    (ShardingTypeError, "should be reduced along the same axes", lambda u, r, a: u * a),
+    (ShardingTypeError, "please reduce the first via `reshard`", lambda u, r, a: u + a),
+    (ShardingTypeError, "cannot be replicated on the same axes", lambda u, r, a: r + a),
+    (ShardingTypeError, "cannot be sharded/varying on the same axes", lambda u, r, a: r + nj.reshard(a, P("x"))),
+])
+def test_operations_that_would_change_sums(error, text, f):
+    with nj.set_mesh(nj.make_mesh((4, 2), ("x", "y"))):
+        one = np.ones((8, 8), np.float32)
+        u, r, a = (nj.reshard(jnp.asarray(one), s) for s in (P(unreduced={"x"}), P(reduced={"x"}), P()))
+        assert (nj.reshard(u * r, P()) == one).all()
+        with pytest.raises(error, match=text):
+            nj.jit(f)(u, r, a)
