@@ -12,6 +12,7 @@ from numjet.core.aval import ShapedArray
 from numjet.core.ir import ClosedJaxpr
 from numjet.core.refs import AbstractRef, Ref
 from numjet.core.sharding.layouts import Format, Layout
+from numjet.core.sharding.mesh import NO_PLATFORM
 from numjet.core.trace import Tracer, aval_of
 from numjet.core.traits import NAMED_CALL
 from numjet.core.walk import all_eqns
@@ -184,7 +185,13 @@ class Traced(Stage):
         """
         if _private_parameters is not None:
             raise TypeError("lower: _private_parameters are JAX's own; numjet has none, leave it out")
-        platforms = (self.call.device.platform,) if lowering_platforms is None else _checked_platforms(lowering_platforms)
+        own = self.call.device.platform
+        if own == NO_PLATFORM and lowering_platforms is None:
+            raise ValueError("Passing lowering_platforms via jax.export or jit(f).trace(*args).lower(lowering_platforms=...) "
+                             f"is required when only AbstractMesh exists in a jitted computation. {self.fun_name} runs on "
+                             f"{len(self.call.device.devices)} devices of which nothing is known: say of which platform, or "
+                             "set a mesh of devices with jax.set_mesh")
+        platforms = (own,) if lowering_platforms is None else _checked_platforms(lowering_platforms)
         return Lowered(self, simplify(self.program), platforms)
 
 
@@ -283,6 +290,9 @@ class Lowered(Stage):
         if backends.canonical(call.device.platform) not in map(_canonical, self.platforms):
             raise ValueError(f"compile: lowered for {', '.join(self.platforms)}, but the arguments are on {call.device} of "
                              f"platform {call.device.platform}: lower for that platform, or put the arguments elsewhere")
+        if call.device.platform == NO_PLATFORM:
+            raise ValueError(f"compile: {call.fun_name} was lowered for an AbstractMesh, which has no devices: set a mesh of "
+                             "devices with jax.set_mesh, or pass shardings over one")
         donated = traced.consumed
         over = _kept(call.device, traced.kept)
         executable = dispatch.compile_closed(self.jaxpr, call.fun_name, donated, over, traced.program, compiler_options)

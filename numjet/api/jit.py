@@ -32,7 +32,7 @@ from numjet.core.aval import ShapedArray, explicit, placements_in_use
 from numjet.core.ir import ClosedJaxpr, Jaxpr, Var
 from numjet.core.named_axes import scope as named_scope
 from numjet.core.refs import Ref
-from numjet.core.sharding.mesh import current_mesh
+from numjet.core.sharding.mesh import current_mesh, is_without_devices, over_devices, without_devices
 from numjet.core.stage import DebugInfo, StageTrace, hoist_consts, trace_with_refs
 from numjet.core.trace import EVAL, Tracer, current_trace
 from numjet.core.walk import eval_jaxpr, first_mesh
@@ -533,9 +533,10 @@ class Jitted:
         names = path_names(self.fun, call.args, call.kwargs, call.static_nums)
         avals = tuple(joined(call.avals, [(i, ref.aval) for i, ref in call.refs]))
         donated = joined(self.donated(call), [(i, False) for i, _ in call.refs])
+        with without_devices():
+            where = self.where(found, call)
         signature = aot.Signature(self.name, call.in_tree, avals, donated, names, found.out_tree,
-                                  tuple(found.jaxpr.out_avals[:found.out_tree.num_leaves]), self.where(found, call), found.refs,
-                                  self.named)
+                                  tuple(found.jaxpr.out_avals[:found.out_tree.num_leaves]), where, found.refs, self.named)
         return aot.Traced(signature, ClosedJaxpr(found.jaxpr, found.consts), program, kept)
 
 
@@ -543,7 +544,7 @@ def _mesh_in_use(traced: Traced) -> Any:
     """The mesh of devices that operations of a program name: for an abstract one the mesh in use. None where they name none."""
     if traced.mesh is NO_MESH:
         return None
-    return config.numjet_mesh if traced.mesh.is_abstract else traced.mesh
+    return over_devices(traced.mesh) or config.numjet_mesh
 
 
 def _run(executable: Any, kept: Sequence[int], donated: Sequence[bool], call: Call, device: Any) -> list[Any]:
@@ -615,11 +616,11 @@ class JittedByMesh(Jitted):
 
     def here(self) -> Any:
         """The jitted function for the mesh in use. RuntimeError without one."""
-        mesh = current_mesh()
-        found = self.made.get(mesh)
+        key = current_mesh(), is_without_devices()
+        found = self.made.get(key)
         if found is None:
             device, shardings, named = _placed(self.options["device"], *self.options["by_mesh"])
-            found = self.made[mesh] = _jitted(self.fun, {**self.options, "control_flow": False, "by_mesh": None,
+            found = self.made[key] = _jitted(self.fun, {**self.options, "control_flow": False, "by_mesh": None,
                                                          "device": device, "shardings": shardings, "named": named})
         return found
 
@@ -633,8 +634,9 @@ class JittedByMesh(Jitted):
             jitted.clear_cache()
 
     def traced(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The function traced for the mesh in use."""
-        return self.here().trace(*args, **kwargs)
+        """The function traced for the mesh in use, or one without devices."""
+        with without_devices():
+            return self.here().trace(*args, **kwargs)
 
 
 # Functions that empty the caches of each living jitted function.

@@ -24,7 +24,6 @@ from numjet.core.trace import Array, Tracer
 from numjet.foundation import locks
 from numjet.foundation.config import config
 
-
 _packages: InstalledPackages | None = None
 
 

@@ -94,7 +94,7 @@ class ShapedArray(AbstractValue):
     def to_ct_aval(self) -> ShapedArray:
         """The aval of cotangents: that of tangents, which are summands where these are reduced, and the other way round."""
         there, aval = self.placement, self.to_tangent_aval()
-        return aval if there is None or aval.placement is not there or there.dual is there else aval.update(placement=there.dual)
+        return aval if there is None or aval.placement is not there else aval.update(placement=there.dual)
 
     def normalize(self) -> ShapedArray:
         return self

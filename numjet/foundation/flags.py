@@ -196,8 +196,8 @@ FLAGS: tuple[Flag, ...] = (
     _traced("jax_platforms", parse_str, None, "Comma-separated backends to use; the first is the default.", optional=True),
     _traced("jax_platform_name", parse_str, None, "One backend to use by default; jax_platforms is newer.", optional=True),
     _traced("numjet_mesh", parse_mesh, None, "The mesh in use, which set_mesh sets.", optional=True),
-    _traced("numjet_mesh_names_only", parse_bool, False, "The mesh in use only says what specifications mean, as in `with mesh:`; "
-            "new arrays and results of functions are not put on it."),
+    _traced("numjet_mesh_names_only", parse_bool, False, "The mesh in use only says what specifications mean, as in `with "
+            "mesh:`; new arrays and results of functions are not put on it."),
     Flag("jax_num_cpu_devices", parse_count, 1, "How many devices the CPU counts as; programs over several need jaxlib. Read "
          "when devices are first asked for. XLA_FLAGS=--xla_force_host_platform_device_count=N sets it, too.",
          options=("xla_force_host_platform_device_count",)),

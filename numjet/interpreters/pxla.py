@@ -35,5 +35,5 @@ thread_resources = _Resources()
 
 
 def __getattr__(name: str) -> Any:
-    raise AttributeError(f"numjet.interpreters.pxla.{name}: XLA divides programs, by shardings that their text says, so there is "
-                         "nothing of this name here; jax.jit and jax.shard_map do what users need of it")
+    raise AttributeError(f"numjet.interpreters.pxla.{name}: XLA divides programs, by shardings that their text says, so there "
+                         "is nothing of this name here; jax.jit and jax.shard_map do what users need of it")

@@ -127,21 +127,24 @@ def sums_of_results(op: Any, avals: Avals) -> tuple[Axes, Axes]:
         k = next((k for k in arrays if summands[k] != unreduced and not (op.name == "select_n" and k == 0)), None)
         if k is None:
             return unreduced, reduced
-        raise _misfit(avals, f"`{op.name}` of operands that are unreduced and operands that are not: {_texts(avals)}. That needs "
-                             f"implicit communication: please reduce the first via `reshard`, or lax.psum, before `{op.name}`")
+        raise _misfit(avals, f"`{op.name}` of operands that are unreduced and operands that are not: {_texts(avals)}. That "
+                             f"needs implicit communication: please reduce the first via `reshard`, or lax.psum, "
+                             f"before `{op.name}`")
     if op.name in _PRODUCTS:
         first = next(k for k, u in enumerate(summands) if u)
         if any(u for k, u in enumerate(summands) if k != first):
-            raise _misfit(avals, f"lhs and rhs to `{op.name}` cannot be unreduced since {op.name} is bilinear. Got {_texts(avals)}")
+            raise _misfit(avals, f"lhs and rhs to `{op.name}` cannot be unreduced since {op.name} is bilinear. Got "
+                                 f"{_texts(avals)}")
         if any(k != first and counted[k] != unreduced for k in arrays) or (op.name == "div" and first):
-            raise _misfit(avals, f"`{op.name}`: the other operand should be reduced along the same axes as one is unreduced on. "
-                                 f"Got {_texts(avals)}")
+            raise _misfit(avals, f"`{op.name}`: the other operand should be reduced along the same axes as one is unreduced "
+                                 f"on. Got {_texts(avals)}")
         return unreduced, NONE
     linear = () if op.linear_in is None else op.linear_in
     together = [summands[k] for k in linear if k < len(avals)]
     if any(u != unreduced for u in together) or not all(k in linear or not u for k, u in enumerate(summands)):
-        raise NotImplementedError(f"unreduced rule for {op.name} is not implemented: it is not linear in {_texts(avals)}, of which "
-                                  "devices have summands. Make the sum before, by reshard, or by lax.psum inside of shard_map")
+        raise NotImplementedError(f"unreduced rule for {op.name} is not implemented: it is not linear in {_texts(avals)}, of "
+                                  "which devices have summands. Make the sum before, by reshard, or by lax.psum inside of "
+                                  "shard_map")
     return unreduced, reduced
 
 
@@ -152,8 +155,8 @@ def _reduced_of_results(op: Any, avals: Avals, counted: Sequence[Axes], reduced:
     for a, own in zip(avals, counted, strict=True):
         used = {axis for part in parts(a) for axis in parts_of(part)} | a.vma
         if used & reduced:
-            raise _misfit(avals, "Inputs cannot be sharded/varying on the same axes that another input is reduced on. Reshard the "
-                                 "input which is reduced to be sharded on the mesh axes it is reduced on via "
+            raise _misfit(avals, "Inputs cannot be sharded/varying on the same axes that another input is reduced on. Reshard "
+                                 "the input which is reduced to be sharded on the mesh axes it is reduced on via "
                                  f"`jax.sharding.reshard(inp, jax.P(...))`. Got {op.name} of {_texts(avals)}")
         if a.ndim and own != reduced:
             raise _misfit(avals, "Inputs cannot be replicated on the same axes that another input is reduced on. Got "

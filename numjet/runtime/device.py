@@ -13,10 +13,11 @@ from numjet.foundation.record import Record
 from numjet.runtime import backends, clients
 
 if TYPE_CHECKING:
-    from numjet.core.sharding import distribution
+    from numjet.core.sharding import distribution, mesh as meshes
     from numjet.core.sharding.distribution import Several
 else:
     distribution = lazy_import.Module("numjet.core.sharding.distribution")
+    meshes = lazy_import.Module("numjet.core.sharding.mesh")
 
 _NAMES = {"cpu": "Cpu", "gpu": "Cuda", "tpu": "Tpu", "xla_cpu": "XlaCpu"}
 _PLATFORMS_IN_TEXT = {"gpu": "cuda"}
@@ -230,7 +231,7 @@ def _in_use(mesh: Any) -> Any:
 
 def devices_of_mesh(mesh: Any) -> Device | Several:
     """The devices of a mesh; of an abstract one, those of the mesh in use. ValueError where that is another."""
-    found = _in_use(mesh) if mesh.is_abstract else mesh
+    found = meshes.over_devices(mesh)
     if found is None:
         raise ValueError(f"{mesh} has no devices, and the mesh in use is {config.numjet_mesh}: set one of these axes with "
                          "set_mesh, or pass arguments that are divided over as many devices")

@@ -135,7 +135,8 @@ def run_jvp(trace: JVPTrace, fun: Callable[..., Sequence[Any]], primals: Sequenc
             tangents: Sequence[Any], debug: DebugInfo | None = None) -> tuple[list[Any], list[Any]]:
     """As jvp_flat, with a trace that the caller made."""
     if placements_in_use:
-        tangents = [t if type(t) is Zero else sharding.as_tangent(t, aval_of(p)) for p, t in zip(primals, tangents, strict=True)]
+        tangents = [t if type(t) is Zero else sharding.as_tangent(t, aval_of(p))
+                    for p, t in zip(primals, tangents, strict=True)]
     args = [trace.pack(p, t) for p, t in zip(primals, tangents, strict=True)]
     try:
         with set_trace(trace):

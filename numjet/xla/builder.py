@@ -167,8 +167,8 @@ class Builder:
         return self.op("stablehlo.composite", args, outs, attrs=given)
 
     def placed(self, x: Value, mesh: Any, parts: Sequence[Any], unreduced: frozenset[Any] = frozenset()) -> Value:
-        """x, divided along Explicit axes of a mesh, whose devices along axes `unreduced` have summands; along its Auto axes as the
-        compiler likes."""
+        """x, divided along Explicit axes of a mesh, whose devices along axes `unreduced` have summands; along its Auto axes as
+        the compiler likes."""
         assert self.partitions is not None
         if not mesh.explicit_axes:
             return x
@@ -423,9 +423,10 @@ class Builder:
         specs = [*[partitions.sharding(mesh, PartitionSpec(a), 1) for a in rest],
                  *[partitions.sharding(mesh, PartitionSpec(), x.ndim, True) for x in args]]
         names = ", ".join(map(partitions.axis, rest))
-        self.op("sdy.manual_computation", [*numbers, *args], [], regions=[self.region(avals, body, isolated=True, end="sdy.return")],
-                attrs={"in_shardings": f"#sdy.sharding_per_value<[{', '.join(specs)}]>", "manual_axes": f"#sdy<manual_axes{{{names}}}>",
-                       "out_shardings": "#sdy.sharding_per_value<[]>"})
+        region = self.region(avals, body, isolated=True, end="sdy.return")
+        self.op("sdy.manual_computation", [*numbers, *args], [], regions=[region], attrs={
+            "in_shardings": f"#sdy.sharding_per_value<[{', '.join(specs)}]>", "manual_axes": f"#sdy<manual_axes{{{names}}}>",
+            "out_shardings": "#sdy.sharding_per_value<[]>"})
 
     def inspect(self, x: Value, callback: Callable[[Any], Any]) -> None:
         """Calls callback(sharding of x) when the program is compiled; with None for a program of one device."""

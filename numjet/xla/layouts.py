@@ -35,8 +35,8 @@ def hlo_sharding(sharding: Sharding | None, ndim: int, devices: tuple[Any, ...])
 
 
 def tile_numbers(sharding: NamedSharding, ndim: int, numbers: np.ndarray) -> np.ndarray:
-    """The numbers of the devices that have each tile, along two more axes: those of summands of it, and of copies. numbers: those
-    of the mesh's devices."""
+    """The numbers of the devices that have each tile, along two more axes: those of summands of it, and of copies. numbers:
+    those of the mesh's devices."""
     mesh = sharding.mesh
     groups = [list(parts_of(part)) for part in sharding.spec] + [[]] * (ndim - len(sharding.spec))
     used = {axis for group in groups for axis in group}

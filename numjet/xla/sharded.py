@@ -78,7 +78,8 @@ class Sharded:
         if _unreduced(self.sharding):
             return self._sum()
         value = np.empty(self.aval.shape, self.aval.dtype)
-        firsts = {_key(index): (part, index) for part, (_, index) in reversed([*zip(self.parts(), self.indices(), strict=True)])}
+        found = [*zip(self.parts(), self.indices(), strict=True)]
+        firsts = {_key(index): (part, index) for part, (_, index) in reversed(found)}
         for part, index in firsts.values():  # of copies, that of the first device
             value[index] = part._value
         return value

@@ -22,7 +22,8 @@ def test_modules_and_classes_are_numjets_own(run_as_jax):
         assert numjet.numpy.__spec__.name == "numjet.numpy"
         assert jax.jit is numjet.jit and jax.config is numjet.config and jax.Array is numjet.Array
         import numjet.as_jax
-        assert numjet.as_jax.install() is numjet.as_jax.install() and sum(type(f).__name__ == "AliasFinder" for f in sys.meta_path) == 1
+        assert numjet.as_jax.install() is numjet.as_jax.install()
+        assert sum(type(f).__name__ == "AliasFinder" for f in sys.meta_path) == 1
         x = jnp.arange(3.0)
         assert isinstance(x, jax.Array) and pickle.loads(pickle.dumps(x)).tolist() == [0, 1, 2]
         assert pickle.loads(pickle.dumps(jnp.sin)) is jnp.sin

@@ -7,7 +7,7 @@ from typing import Any
 from numjet import _native
 from numjet.core.sharding.distribution import Distribution, Several, canonical, devices_of, mesh_of
 from numjet.core.sharding.layouts import Format, sharding_of
-from numjet.core.sharding.mesh import AbstractMesh, Mesh, current_mesh
+from numjet.core.sharding.mesh import AbstractMesh, Mesh, current_mesh, over_devices
 from numjet.core.sharding.partition_spec import UNCONSTRAINED, PartitionSpec
 from numjet.core.sharding.shardings import IndivisibleError, NamedSharding, Sharding
 from numjet.foundation.record import Record
@@ -33,7 +33,7 @@ def resolved(what: str, placement: Any) -> Any:
                              f"NamedSharding(mesh, {placement})")
         return NamedSharding(mesh, placement)
     if isinstance(placement, NamedSharding) and isinstance(placement.mesh, AbstractMesh):
-        return NamedSharding(_concrete(what, placement.mesh), placement.spec)
+        return placement.update(mesh=_concrete(what, placement.mesh))
     if not isinstance(placement, (Sharding, Device)):
         raise TypeError(f"{_side(what)} leaf specifications are expected to be PartitionSpec instances or None, but got "
                         f"{placement!r}; a Sharding will do as well")
@@ -47,10 +47,19 @@ def _side(what: str) -> str:
 
 def _concrete(what: str, mesh: AbstractMesh) -> Mesh:
     """The mesh in use, for an abstract one of the same axes."""
-    found = current_mesh()
-    if not isinstance(found, Mesh) or found.shape_tuple != mesh.shape_tuple:
-        raise ValueError(f"{what}: {mesh} has no devices, and the mesh in use is {found}: set one with these axes by set_mesh")
+    found = over_devices(mesh)
+    if found is None:
+        raise ValueError(f"{what}: {mesh} has no devices, and the mesh in use is {current_mesh()}: set one with these axes by "
+                         "set_mesh")
     return found
+
+
+def _struct_sharding(leaf: Any) -> Any:
+    """The sharding of a ShapeDtypeStruct, over devices or their stand-ins; None for other values and without one."""
+    sharding = None if type(leaf) is _native.Array else getattr(leaf, "sharding", None)
+    if isinstance(sharding, NamedSharding) and sharding.mesh.is_abstract:
+        return sharding.update(mesh=_concrete("ShapeDtypeStruct", sharding.mesh), memory_kind=None)
+    return sharding
 
 
 def location(what: str, placement: Any) -> Any:
@@ -233,7 +242,7 @@ def check_results(shardings: Sequence[Any], out_tree: PyTreeDef, avals: Sequence
 def devices_of_structs(leaves: Sequence[Any]) -> Several | None:
     """The devices of the first ShapeDtypeStruct with a sharding over several."""
     for leaf in leaves:
-        sharding = None if type(leaf) is _native.Array else getattr(leaf, "sharding", None)
+        sharding = _struct_sharding(leaf)
         if isinstance(sharding, Sharding) and sharding.num_devices > 1:
             return Several(devices_of(sharding))
     return None
@@ -262,7 +271,7 @@ def distribution_of(over: Several, leaves: Sequence[Any], ins: Sequence[Any], ou
     """How a program of several devices takes its arguments and gives its results."""
     taken = []
     for leaf, wanted in zip(leaves, ins, strict=True):
-        there = leaf.device if type(leaf) is _native.Array else getattr(leaf, "sharding", None)
+        there = leaf.device if type(leaf) is _native.Array else _struct_sharding(leaf)
         there = there if not isinstance(there, Sharding) or there.num_devices > 1 else None
         taken.append(wanted if wanted is not None else there if isinstance(there, Sharding) else None)
     given = () if all(s is None for s in outs) else tuple(outs)

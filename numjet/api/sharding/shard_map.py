@@ -76,8 +76,9 @@ def shard_map(f: Callable[..., Any] | None = None, /, *, out_specs: Any, in_spec
                              f"{over.axis_names}")
         mapped_over = chosen & dividing_axes() & set(over.explicit_axes)
         if mapped_over:
-            raise ValueError(f"jax.shard_map requires axis_names={set(axes)} to be a subset of mesh.axis_names={over.axis_names} "
-                             f"without {set(mapped_over)}, along which the batch of the vmap around it is divided")
+            raise ValueError(f"jax.shard_map requires axis_names={set(axes)} to be a subset of "
+                             f"mesh.axis_names={over.axis_names} without {set(mapped_over)}, along which the batch of the vmap "
+                             "around it is divided")
         if over.is_abstract and current_mesh().empty:
             _check_meshes(over, args)
         if over.size == 1:
@@ -87,15 +88,15 @@ def shard_map(f: Callable[..., Any] | None = None, /, *, out_specs: Any, in_spec
     return mapped
 
 
-def _with_refs(run: Callable[..., Any], f: Callable[..., Any], in_specs: Any, out_specs: Any, args: Any, axes: frozenset[Any]
-               ) -> Any:
+def _with_refs(run: Callable[..., Any], f: Callable[..., Any], in_specs: Any, out_specs: Any, args: Any,
+               axes: frozenset[Any]) -> Any:
     """A call with mutable references among the arguments: shards have references to their parts, whose last values are more
     results, which the references then get."""
     leaves, tree = tree_flatten(tuple(args))
     places = [k for k, x in enumerate(leaves) if isinstance(x, Ref)]
     given = [read(x) if isinstance(x, Ref) else x for x in leaves]
     values = tree_unflatten(tree, given)
-    specs = _specs_of("shard_map", "in_specs", in_specs, values) if in_specs is not INFER else [_spec_of(x, axes) for x in given]
+    specs = [_spec_of(x, axes) for x in given] if in_specs is INFER else _specs_of("shard_map", "in_specs", in_specs, values)
 
     def with_parts(*parts: Any) -> Any:
         inner = tree_flatten(tuple(parts))[0]
@@ -146,7 +147,8 @@ def smap(f: Callable[..., Any] | None = None, /, *, in_axes: Any = INFER, out_ax
 def _divided_as(args: tuple[Any, ...], specs: Any, axis: Any) -> Any:
     """Arguments whose types say that they are divided along an axis in another dimension than their specification."""
     leaves, tree = tree_flatten(args)
-    return tree_unflatten(tree, [_along(x, s, axis) for x, s in zip(leaves, _specs_of("smap", "in_axes", specs, args), strict=True)])
+    given = _specs_of("smap", "in_axes", specs, args)
+    return tree_unflatten(tree, [_along(x, s, axis) for x, s in zip(leaves, given, strict=True)])
 
 
 def _along(x: Any, spec: Any, axis: Any) -> Any:
@@ -280,11 +282,12 @@ class _Call:
     def _check_sums(self, path: Any, aval: ShapedArray, spec: PartitionSpec) -> None:
         """ValueError for a result whose sums over some axes are still to be made, or which is reduced, where its specification
         does not say so."""
-        for what, own, named in zip(("unreduced", "reduced"), explicit.sums_of(aval), (spec.unreduced, spec.reduced), strict=True):
+        named_sums = spec.unreduced, spec.reduced
+        for what, own, named in zip(("unreduced", "reduced"), explicit.sums_of(aval), named_sums, strict=True):
             left = (own & self.axes) - named
             if left:
-                raise ValueError(f"{self._of} was given out_specs{keystr(path)} {spec}, but the result {aval.str_short()} is {what} "
-                                 f"over {{{', '.join(sorted(map(str, left)))}}}: name these by P(..., {what}=...)"
+                raise ValueError(f"{self._of} was given out_specs{keystr(path)} {spec}, but the result {aval.str_short()} is "
+                                 f"{what} over {{{', '.join(sorted(map(str, left)))}}}: name these by P(..., {what}=...)"
                                  + (", or make the sum, by lax.psum or lax.psum_scatter" if what == "unreduced" else ""))
 
     def _check_axes(self, what: str, spec: PartitionSpec) -> None:
@@ -300,12 +303,12 @@ class _Call:
         """Raises for sums that are left where no type can say so."""
         rest = set(self.mesh.axis_names) - self.axes
         if rest - set(self.mesh.explicit_axes) - set(self.mesh.manual_axes):
-            raise NotImplementedError(f"{self._of}: unreduced and reduced axes can only be passed to {what} when shard_map is in full "
-                                      f"manual mode, or its other axes are Explicit. Got {what}={spec} and axis_names="
+            raise NotImplementedError(f"{self._of}: unreduced and reduced axes can only be passed to {what} when shard_map is "
+                                      f"in full manual mode, or its other axes are Explicit. Got {what}={spec} and axis_names="
                                       f"{sorted(map(str, self.axes))} of {self.mesh}")
         if self.mesh.auto_axes:
-            raise ValueError(f"{self._of}: unreduced and reduced axes can only be used when the mesh passed to shard_map contains "
-                             f"axis names all of type `Explicit`. Got {what}={spec} and {self.mesh}")
+            raise ValueError(f"{self._of}: unreduced and reduced axes can only be used when the mesh passed to shard_map "
+                             f"contains axis names all of type `Explicit`. Got {what}={spec} and {self.mesh}")
 
     def _check_type(self, aval: ShapedArray, spec: PartitionSpec) -> None:
         """ValueError for an argument whose type says that it is divided along Explicit axes in another way."""
@@ -372,3 +375,4 @@ def _check_specs(what: str, mesh: Any, specs: Any, values: Any) -> None:
                 NamedSharding(mesh, spec).shard_shape(aval_of(value).shape)
             except ValueError as error:
                 raise ValueError(f"{what} at {keystr(path) or 'the result'}: {error}") from None
+

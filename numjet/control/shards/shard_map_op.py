@@ -134,7 +134,8 @@ def _with_sums_of(aval: ShapedArray, spec: PartitionSpec) -> ShapedArray:
     """The type of a shard's part of a result, whose sums are those that the specification leaves."""
     mesh = current_mesh().abstract_mesh if aval.placement is None else aval.placement.mesh
     manual = set(mesh.manual_axes)
-    sums = [(own & manual) | (old - manual) for own, old in zip((spec.unreduced, spec.reduced), explicit.sums_of(aval), strict=True)]
+    given = zip((spec.unreduced, spec.reduced), explicit.sums_of(aval), strict=True)
+    sums = [(own & manual) | (old - manual) for own, old in given]
     return aval.update(placement=explicit.placement(mesh, explicit.parts(aval), *sums))
 
 
@@ -285,7 +286,8 @@ def _batch(size: int, args: Sequence[Any], dims: Sequence[int | None], *, jaxpr:
            out_specs: Specs, axis_name: Any = None, **params: Any) -> tuple[list[Any], list[int | None]]:
     call, batched = _Call(params), tuple(d is not None for d in dims)
     divided = explicit.mapped()
-    along = tuple(a for a in (spmd_axes_of(axis_name) or (parts_of(divided[1]) if divided is not None else ())) if a in call.axes)
+    divides = spmd_axes_of(axis_name) or (() if divided is None else parts_of(divided[1]))
+    along = tuple(a for a in divides if a in call.axes)
     if along:
         _check_collectives(jaxpr, along)
         size, axis_name = _divided_batch(call, size, along, in_specs, out_specs), BatchAxis(batch_name(axis_name), along, True)
@@ -303,8 +305,8 @@ def _check_collectives(jaxpr: ClosedJaxpr, along: tuple[Any, ...]) -> None:
         names = eqn.params.get("axes", eqn.params.get("axis_name", ())) if eqn.primitive.collective is not None else ()
         if set(along) & set(names if isinstance(names, tuple) else (names,)):
             raise ValueError(f"vmap spmd_axis_name cannot appear in shard_map's collectives: {along} divides the batch, and "
-                             f"{eqn.primitive.name} in the shard_map is over {names}. If it is one of a derivative that was taken "
-                             "before, take it in the function that vmap gets.")
+                             f"{eqn.primitive.name} in the shard_map is over {names}. If it is one of a derivative that was "
+                             "taken before, take it in the function that vmap gets.")
 
 
 def _divided_batch(call: _Call, size: int, along: tuple[Any, ...], in_specs: Specs, out_specs: Specs) -> int:
@@ -313,8 +315,8 @@ def _divided_batch(call: _Call, size: int, along: tuple[Any, ...], in_specs: Spe
     for side, what, specs in (("in_specs", "an argument", in_specs), ("out_specs", "a result", out_specs)):
         if any(set(along) & set(axes_of(s)) for s in specs):
             if explicit.mapped() is not None:
-                raise ValueError(f"jax.shard_map requires axis_names={set(call.axes)} to be a subset of those that do not divide "
-                                 f"the batch of vmap: {along} do, and {what} by {side} {specs}.")
+                raise ValueError(f"jax.shard_map requires axis_names={set(call.axes)} to be a subset of those that do not "
+                                 f"divide the batch of vmap: {along} do, and {what} by {side} {specs}.")
             raise ValueError(f"vmap spmd_axis_name cannot appear in shard_map {side}: {along} divides the batch, and {what} by "
                              f"{side} {specs}. Values that derivatives keep are divided along all axes: take derivatives of "
                              "vmap, not vmap of derivatives.")

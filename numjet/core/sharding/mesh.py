@@ -4,6 +4,7 @@ from __future__ import annotations
 import collections
 import contextlib
 import enum
+import functools
 import threading
 import weakref
 from collections.abc import Sequence
@@ -12,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from numjet import _native
 from numjet.foundation.config import Override, mesh_in_use, mesh_names_only
 from numjet.foundation.processes import state as processes
 from numjet.foundation.record import Record
@@ -310,3 +312,53 @@ def current_mesh() -> Mesh | AbstractMesh:
 def using(mesh: Mesh | AbstractMesh) -> Override:
     """A block with a mesh in use."""
     return mesh_in_use(None if mesh.empty else mesh)
+
+
+# -------------------------------------------------------------------------------------------- programs for no devices
+
+NO_PLATFORM = "abstract"
+
+
+class StandIn(Record):
+    """A device of an abstract mesh, in programs that are only looked at: lowered, and exported."""
+    id: int
+    platform: str = NO_PLATFORM
+    process_index: int = 0
+
+    def __repr__(self) -> str:
+        return f"abstract:{self.id}"
+
+
+class _Lowering(threading.local):
+    active: bool = False
+
+
+_lowering = _Lowering()
+
+
+def without_devices() -> _native.Scope:
+    """A block in which programs may be made for abstract meshes, whose devices stand-ins are."""
+    return _native.Scope(_lowering, "active", True)
+
+
+def is_without_devices() -> bool:
+    """Whether programs may be made for abstract meshes now."""
+    return _lowering.active
+
+
+def over_devices(mesh: Mesh | AbstractMesh) -> Mesh | None:
+    """A mesh with devices: of an abstract one the mesh in use, if it has the same axes; where a program is only looked at, one
+    of stand-ins. Else None."""
+    if isinstance(mesh, Mesh):
+        return mesh
+    used = current_mesh()
+    if isinstance(used, Mesh) and used.shape_tuple == mesh.shape_tuple:
+        return used
+    return _of_stand_ins(mesh) if _lowering.active else None
+
+
+@functools.lru_cache(maxsize=256)
+def _of_stand_ins(mesh: AbstractMesh) -> Mesh:
+    grid = np.empty(mesh.size, object)
+    grid[:] = [StandIn(k) for k in range(mesh.size)]
+    return Mesh(grid.reshape(mesh.axis_sizes), mesh.axis_names, mesh.axis_types)

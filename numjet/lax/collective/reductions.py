@@ -70,8 +70,8 @@ def checked_groups(op: str, axis_name: Names, groups: Any, *, equal: bool) -> Gr
 def no_groups(op: str, groups: Groups) -> None:
     """NotImplementedError for groups, of values of which all devices along the axes have summands."""
     if groups is not None:
-        raise NotImplementedError(f"{op}: axis_index_groups of values whose sums over all devices are still to be made: leave them "
-                                  "out, or make the values vary")
+        raise NotImplementedError(f"{op}: axis_index_groups of values whose sums over all devices are still to be made: leave "
+                                  "them out, or make the values vary")
 
 
 def one_axis(op: str, axes: Sequence[Names]) -> None:

@@ -20,7 +20,7 @@ from numjet.core.sharding import explicit
 from numjet.core.sharding.mesh import AxisType, current_mesh
 from numjet.core.stage import Varying
 from numjet.core.trace import aval_of
-from numjet.core.traits import EXACT
+from numjet.core.traits import EXACT, NONE
 from numjet.lax.collective import hlo
 from numjet.lax.collective.moves import GATHER, SCATTER, gather_abstract, scatter_abstract
 from numjet.lax.collective.reductions import NO_SAMPLES, OUTSIDE, Names, axis_names, outside
@@ -37,13 +37,16 @@ def _op(name: str, back: Callable[[], Op], unreduced: Any = None, reduced: Any =
     def abstract(x: ShapedArray, *, axes: tuple[Names, ...]) -> ShapedArray:
         return _with_sums(x, set(axes), unreduced, reduced)
 
+    def itself(b: Any, x: Any, **_: Any) -> Any:
+        return x
+
     def vary(found: frozenset[Any], *, axes: tuple[Names, ...]) -> Varying:
         return Varying(op, {"axes": axes}, found, found if varying is None else varying(found, frozenset(axes)))
 
     op: Op = Op(name=name, params=("axes",), abstract=abstract, eager=outside, jvp=LINEAR, linear_in=(0,),
                 transpose=lambda ct, x, *, axes: [back().bind(ct, axes=axes)], batch=aligned_batch(lambda: op),
-                cpu=OUTSIDE if rule else lambda b, x, **_: x, hlo=rule or (lambda b, x, **_: x), traits=EXACT if not rule else frozenset(),
-                samples=NO_SAMPLES, varying=vary, typed=True)
+                cpu=OUTSIDE if rule else itself, hlo=rule or itself, traits=NONE if rule else EXACT, samples=NO_SAMPLES,
+                varying=vary, typed=True)
     return op
 
 
@@ -71,7 +74,7 @@ def _moving(name: str, params: tuple[str, ...], dimension: str, shape: Callable[
     """A record that gathers or scatters along one axis."""
     def abstract(x: ShapedArray, *, axis_name: Names, **rest: Any) -> ShapedArray:
         out = shape(x.update(placement=None), axis_name=axis_name, **rest)
-        parts = [p for p in explicit.parts(x)]
+        parts = list(explicit.parts(x))
         d = rest[dimension]
         if out.ndim > x.ndim:
             parts.insert(d, None)
@@ -104,8 +107,8 @@ def unreduced_over(x: Any, axes: Sequence[Any]) -> bool:
     """Whether devices along all of some axes have summands of a value. ValueError where they do along some of them only."""
     mine = explicit.sums_of(aval_of(x))[0] & set(axes)
     if mine and mine != set(axes):
-        raise ValueError(f"a sum over axes {tuple(axes)} of {aval_of(x).str_short()}, of which devices along {sorted(map(str, mine))} "
-                         "have summands: sum over these first, and then over the others")
+        raise ValueError(f"a sum over axes {tuple(axes)} of {aval_of(x).str_short()}, of which devices along "
+                         f"{sorted(map(str, mine))} have summands: sum over these first, and then over the others")
     return bool(mine)
 
 
@@ -113,7 +116,8 @@ def cast_to(x: Any, axes: Sequence[Any], to: str) -> Any:
     """A value as `pcast` gives it. ValueError for what no cast gives."""
     aval, own = aval_of(x), frozenset(axes) & checked_axes()
     unreduced, reduced = explicit.sums_of(aval)
-    states = {"varying" if a in aval.vma else "unreduced" if a in unreduced else "reduced" if a in reduced else "invarying" for a in own}
+    known = {"varying": aval.vma, "unreduced": unreduced, "reduced": reduced}
+    states = {next((state for state, of in known.items() if a in of), "invarying") for a in own}
     if len(states) > 1:
         raise ValueError("jax.lax.pcast can only accept axis_name which corresponds to one of varying, unreduced, reduced or "
                          f"invarying state of the input: {aval.str_short()} is {', '.join(sorted(states))} over {tuple(axes)}")
@@ -136,13 +140,13 @@ def as_shards(x: Any, aval: ShapedArray) -> Any:
     have, want = explicit.sums_of(aval_of(x)), explicit.sums_of(aval)
     to_unreduced, to_reduced = want[0] - have[0], want[1] - have[1]
     if have[0] - want[0]:
-        raise ValueError(f"{aval_of(x).str_short()} where {aval.str_short()} is expected: sums over {set(have[0] - want[0])} are still "
-                         "to be made, by lax.psum or lax.psum_scatter")
+        raise ValueError(f"{aval_of(x).str_short()} where {aval.str_short()} is expected: sums over {set(have[0] - want[0])} "
+                         "are still to be made, by lax.psum or lax.psum_scatter")
     for axes, to in ((to_unreduced & aval_of(x).vma, "unreduced"), (to_reduced - aval_of(x).vma, "reduced")):
         if axes:
             x = cast_to(x, tuple(sorted(axes, key=str)), to)
     left = to_unreduced - explicit.sums_of(aval_of(x))[0]
     if left or to_reduced & aval_of(x).vma:
-        raise ValueError("vary_unreduced_cast is a Varying->Unreduced collective, and preduced one from what is the same for all: "
-                         f"{aval_of(x).str_short()} cannot become {aval.str_short()}")
+        raise ValueError("vary_unreduced_cast is a Varying->Unreduced collective, and preduced one from what is the same for "
+                         f"all: {aval_of(x).str_short()} cannot become {aval.str_short()}")
     return x

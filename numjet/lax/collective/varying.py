@@ -43,7 +43,8 @@ psum_invariant_p: Op = Op(
     name="psum_invariant", params=("axes",), abstract=lambda x, *, axes: x, eager=outside, jvp=LINEAR, linear_in=(0,),
     transpose=lambda ct, x, *, axes: [pvary_p.bind(ct, axes=axes)], batch=aligned_batch(lambda: psum_invariant_p),
     cpu=OUTSIDE, hlo=hlo.all_reduce("add"), samples=NO_SAMPLES, varying=_sum)
-hooks.set_cast(lambda to: pvary_p if to == "varying" else lookup({"reduced": "preduced", "reduced to varying": "reduced_vary_cast"}[to]))
+_CASTS = {"varying": "pvary", "reduced": "preduced", "reduced to varying": "reduced_vary_cast"}
+hooks.set_cast(lambda to: lookup(_CASTS[to]))
 
 
 def pvary(x: Any, axis_name: Names) -> Any:
