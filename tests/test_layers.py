@@ -134,7 +134,7 @@ LAZY = {
     "numjet/foundation/flags.py": ["difflib"],  # for misspelled flags
     "numjet/foundation/tree/register.py": ["dataclasses"],  # for dataclasses that become pytrees
     "numjet/lax/__init__.py": ["numjet.lax.lazy_exports"],
-    "numjet/lax/sharding_later.py": ["numjet.lax.sharding", "numjet.lax.sharding_rules"],
+    "numjet/lax/sharding_later.py": ["numjet.lax.sharding", "numjet.lax.sharding_rules", "numjet.lax.collective.sums"],
     "numjet/lax/contraction/precision.py": ["numjet.lax.contraction.dot_algorithms"],
     "numjet/lax/linalg/lapack.py": ["scipy.linalg.blas", "scipy.linalg.lapack"],
     "numjet/lax/elementwise/scipy_functions.py": ["scipy.special"],

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from numjet import _native
+from numjet.core.sharding.mesh import over_devices
 from numjet.foundation import lazy_import
 from numjet.foundation.config import config
 from numjet.foundation.processes import state as processes
@@ -13,11 +14,10 @@ from numjet.foundation.record import Record
 from numjet.runtime import backends, clients
 
 if TYPE_CHECKING:
-    from numjet.core.sharding import distribution, mesh as meshes
+    from numjet.core.sharding import distribution
     from numjet.core.sharding.distribution import Several
 else:
     distribution = lazy_import.Module("numjet.core.sharding.distribution")
-    meshes = lazy_import.Module("numjet.core.sharding.mesh")
 
 _NAMES = {"cpu": "Cpu", "gpu": "Cuda", "tpu": "Tpu", "xla_cpu": "XlaCpu"}
 _PLATFORMS_IN_TEXT = {"gpu": "cuda"}
@@ -231,7 +231,7 @@ def _in_use(mesh: Any) -> Any:
 
 def devices_of_mesh(mesh: Any) -> Device | Several:
     """The devices of a mesh; of an abstract one, those of the mesh in use. ValueError where that is another."""
-    found = meshes.over_devices(mesh)
+    found = over_devices(mesh)
     if found is None:
         raise ValueError(f"{mesh} has no devices, and the mesh in use is {config.numjet_mesh}: set one of these axes with "
                          "set_mesh, or pass arguments that are divided over as many devices")

@@ -8,14 +8,14 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
 from numjet.core.aval import placements_in_use
 from numjet.core.named_axes import checked_axes, named_size
 from numjet.core.trace import aval_of
-from numjet.foundation import lazy_import, tree
+from numjet.foundation import tree
 from numjet.lax.axes import as_axis
 from numjet.lax.collective.moves import (
     all_gather_invariant_p,
@@ -47,12 +47,8 @@ from numjet.lax.indexing.gather import index_take
 from numjet.lax.indexing.slicing import slice_along
 from numjet.lax.shape.create import iota_p
 from numjet.lax.shape.rearrange import broadcast_in_dim_p, filled, reshaped, squeeze_p
+from numjet.lax.sharding_later import sums
 from numjet.lax.templates import kind_of, moveaxis
-
-if TYPE_CHECKING:
-    from numjet.lax.collective import sums
-else:
-    sums = lazy_import.Module("numjet.lax.collective.sums")
 
 _TARGETS = ("varying", "reduced", "invarying")
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from numjet.core.op import LINEAR, ZERO, Missing, Op, lookup
 from numjet.core.stage import Varying
 from numjet.core.trace import Tracer, aval_of
 from numjet.core.traits import EXACT
-from numjet.foundation import dtypes, lazy_import, tree
+from numjet.foundation import dtypes, tree
 from numjet.lax.axes import as_axes
 from numjet.lax.collective import hlo
 from numjet.lax.elementwise.arithmetic import add_p, div_p, mul_p
@@ -27,12 +27,8 @@ from numjet.lax.indexing.gather import index_take
 from numjet.lax.shape.create import iota_p
 from numjet.lax.shape.join import concatenate
 from numjet.lax.shape.rearrange import filled, reshaped
+from numjet.lax.sharding_later import sums
 from numjet.lax.templates import aligned_batch, broadcast_batch, call, kind_of
-
-if TYPE_CHECKING:
-    from numjet.lax.collective import sums
-else:
-    sums = lazy_import.Module("numjet.lax.collective.sums")
 
 INT32 = np.dtype(np.int32)
 OUTSIDE = Missing("it needs an enclosing vmap with that axis_name, which takes its place before programs are lowered")

@@ -7,7 +7,7 @@ over axes is the same on them, and its transpose is `pvary`. So derivatives take
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from numjet.core import hooks
 from numjet.core.aval import explicit, placements_in_use
@@ -16,15 +16,11 @@ from numjet.core.op import LINEAR, Op, lookup
 from numjet.core.stage import Varying
 from numjet.core.trace import Tracer, aval_of
 from numjet.core.traits import EXACT
-from numjet.foundation import lazy_import, tree
+from numjet.foundation import tree
 from numjet.lax.collective import hlo
 from numjet.lax.collective.reductions import NO_SAMPLES, OUTSIDE, Names, axis_names, outside, sizes_of
+from numjet.lax.sharding_later import sums
 from numjet.lax.templates import aligned_batch
-
-if TYPE_CHECKING:
-    from numjet.lax.collective import sums
-else:
-    sums = lazy_import.Module("numjet.lax.collective.sums")
 
 
 def _vary(found: frozenset[Any], *, axes: tuple[Names, ...]) -> Varying:
