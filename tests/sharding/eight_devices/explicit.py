@@ -20,14 +20,21 @@ WRONG = [case.split(" !! ") for case in CASES if " !! " in case]
 W = np.arange(64, dtype=np.float32).reshape(8, 8)
 
 
-def run(text, mesh, jitted):
-    """An expression over a mesh."""
+def run(texts, mesh, jitted):
+    """The values of expressions over a mesh; those of a program with all of them, or operation by operation."""
     def a(*spec, shape=(8, 8), dtype=np.float32):
         value = (np.arange(np.prod(shape)) % 37 / 8 if dtype is np.float32 else np.arange(np.prod(shape)) % 4)
         return nj.device_put(value.reshape(shape).astype(dtype), NamedSharding(mesh, P(*spec)))
     names = {**globals(), "a": a, "mesh": mesh}
+
+    def value(text):
+        try:
+            return eval(text, names)
+        except Exception as error:
+            error.add_note(text)
+            raise
     with nj.set_mesh(mesh):
-        return nj.jit(lambda: eval(text, names))() if jitted else eval(text, names)
+        return nj.jit(lambda: list(map(value, texts)))() if jitted else list(map(value, texts))
 
 
 def types_of(values):
@@ -40,22 +47,29 @@ def sharding_of(x):
     return NamedSharding(MESH, there.spec)
 
 
-@pytest.mark.parametrize("text, wanted", TYPED)
-def test_types_are_those_of_jax_and_values_those_of_one_device(text, wanted):
-    one = nj.tree.leaves(run(text, ONE, True))
-    for jitted in (True, False):
-        found = run(text, MESH, jitted)
-        assert types_of(found) == wanted
-        for x, y in zip(nj.tree.leaves(found), one, strict=True):
-            assert not x.ndim or x.sharding.is_equivalent_to(sharding_of(x), x.ndim), (x.sharding, nj.typeof(x))
-            np.testing.assert_allclose(np.asarray(x, np.complex64), np.asarray(y, np.complex64), rtol=2e-4, atol=2e-4)
+def check(text, wanted, found, one):
+    assert types_of(found) == wanted, text
+    for x, y in zip(nj.tree.leaves(found), nj.tree.leaves(one), strict=True):
+        assert not x.ndim or x.sharding.is_equivalent_to(sharding_of(x), x.ndim), (text, x.sharding, nj.typeof(x))
+        np.testing.assert_allclose(np.asarray(x, np.complex64), np.asarray(y, np.complex64), rtol=2e-4, atol=2e-4, err_msg=text)
+
+
+@pytest.mark.parametrize("block", [TYPED[k:k + 18] for k in range(0, len(TYPED), 18)], ids=lambda block: block[0][0])
+def test_types_are_those_of_jax_and_values_those_of_one_device(block):
+    """Many expressions are one program, as each takes XLA long. Training has derivatives operation by operation."""
+    texts = [text for text, _ in block]
+    one = run(texts, ONE, True)
+    for (text, wanted), found, alone in zip(block, run(texts, MESH, True), one, strict=True):
+        check(text, wanted, found, alone)
+        if "grad(" not in text and "hessian(" not in text:
+            check(text, wanted, *run([text], MESH, False), alone)
 
 
 @pytest.mark.parametrize("text, wanted", WRONG)
 def test_errors_are_those_of_jax(text, wanted):
     kind, message = wanted.split(":", 1)
     with pytest.raises(Exception) as caught:
-        run(text, MESH, True)
+        run([text], MESH, True)
     assert kind in {cls.__name__ for cls in type(caught.value).__mro__}
     assert message.strip() in " ".join(str(caught.value).split())
 
