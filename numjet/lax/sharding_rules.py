@@ -164,7 +164,7 @@ def _reduced_of_results(op: Any, avals: Avals, counted: Sequence[Axes], reduced:
     return reduced
 
 
-def _misfit(avals: Avals, message: str) -> ValueError:
+def _misfit(avals: Avals, message: str) -> Exception:
     """The error for operands whose sums do not fit. Inside of shard_map nothing can be left to the compiler."""
     manual = any(a.placement is not None and a.placement.mesh.manual_axes for a in avals)
     return ValueError(message) if manual else ShardingTypeError(message)

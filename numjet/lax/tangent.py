@@ -57,7 +57,8 @@ def instantiate(t: Any) -> Any:
     if type(t) is not Zero:
         return t
     zeros = zeros_like_aval(t.aval)
-    unreduced, reduced = (), ()
+    unreduced: frozenset[Any] = frozenset()
+    reduced = unreduced
     if placements_in_use and t.aval.placement is not None:
         unreduced, reduced = t.aval.mat.unreduced, t.aval.mat.reduced
     for name, axes in (("pvary", t.aval.vma.union(unreduced)), ("vary_unreduced_cast", unreduced), ("preduced", reduced)):

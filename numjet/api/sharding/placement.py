@@ -57,7 +57,7 @@ def _concrete(what: str, mesh: AbstractMesh) -> Mesh:
 def _struct_sharding(leaf: Any) -> Any:
     """The sharding of a ShapeDtypeStruct, over devices or their stand-ins; None for other values and without one."""
     sharding = None if type(leaf) is _native.Array else getattr(leaf, "sharding", None)
-    if isinstance(sharding, NamedSharding) and sharding.mesh.is_abstract:
+    if isinstance(sharding, NamedSharding) and isinstance(sharding.mesh, AbstractMesh):
         return sharding.update(mesh=_concrete("ShapeDtypeStruct", sharding.mesh), memory_kind=None)
     return sharding
 

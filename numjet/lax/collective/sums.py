@@ -63,10 +63,10 @@ def _with_sums(x: ShapedArray, axes: set[Any], unreduced: Any, reduced: Any, par
 _without = lambda old, axes: frozenset(old) - axes
 _with = lambda old, axes: frozenset(old) | axes
 
-preduced_p = _op("preduced", lambda: unreduced_psum_p, reduced=_with)
-unreduced_psum_p = _op("unreduced_psum", lambda: preduced_p, unreduced=_without, rule=hlo.all_reduce("add"))
-reduced_vary_cast_p = _op("reduced_vary_cast", lambda: vary_unreduced_cast_p, reduced=_without, varying=_with)
-vary_unreduced_cast_p = _op("vary_unreduced_cast", lambda: reduced_vary_cast_p, unreduced=_with, varying=_without)
+preduced_p: Op = _op("preduced", lambda: unreduced_psum_p, reduced=_with)
+unreduced_psum_p: Op = _op("unreduced_psum", lambda: preduced_p, unreduced=_without, rule=hlo.all_reduce("add"))
+reduced_vary_cast_p: Op = _op("reduced_vary_cast", lambda: vary_unreduced_cast_p, reduced=_without, varying=_with)
+vary_unreduced_cast_p: Op = _op("vary_unreduced_cast", lambda: reduced_vary_cast_p, unreduced=_with, varying=_without)
 
 
 def _moving(name: str, params: tuple[str, ...], dimension: str, shape: Callable[..., ShapedArray], rule: Any,
@@ -93,11 +93,11 @@ def _moving(name: str, params: tuple[str, ...], dimension: str, shape: Callable[
     return op
 
 
-all_gather_reduced_p = _moving(
+all_gather_reduced_p: Op = _moving(
     "all_gather_reduced", GATHER, "all_gather_dimension", gather_abstract, hlo.all_gather,
     lambda ct, *, all_gather_dimension, **given: unreduced_reduce_scatter_p.bind(
         ct, scatter_dimension=all_gather_dimension, **given), None, _with, _without)
-unreduced_reduce_scatter_p = _moving(
+unreduced_reduce_scatter_p: Op = _moving(
     "unreduced_reduce_scatter", SCATTER, "scatter_dimension", scatter_abstract, hlo.reduce_scatter,
     lambda ct, *, scatter_dimension, **given: all_gather_reduced_p.bind(
         ct, all_gather_dimension=scatter_dimension, **given), _without, None, _with)
