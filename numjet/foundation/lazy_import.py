@@ -47,12 +47,13 @@ def _exported(module: str) -> set[str]:
     return {name for name in dir(locks.import_module(module)) if name[0] != "_"}
 
 
-def names(facade: str, module: str, modules: frozenset[str] = frozenset(), only: frozenset[str] | None = None
-          ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+def names(facade: str, module: str, modules: frozenset[str] = frozenset(), only: frozenset[str] | None = None,
+          instead: str | None = None) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """`__getattr__` and `__dir__` by which the package `facade` exports the public names of `module` and its own `modules`.
 
     Importing a module of a package asks for it as an attribute first. Where programs import them at once, the exported names
-    are given as `only`, so that asking for another does not import `module`.
+    are given as `only`, so that asking for another does not import `module`. `instead` names a module whose table INSTEAD says
+    what to use for names that are not there on purpose.
     """
     more = Module(module)
     _sources[facade] = module
@@ -64,13 +65,18 @@ def names(facade: str, module: str, modules: frozenset[str] = frozenset(), only:
         unknown = name.startswith("_") or (only is not None and name not in only)
         found = None if unknown else getattr(more, name, None)
         if found is None:
-            raise AttributeError(f"module {facade!r} has no attribute {name!r}")
+            raise AttributeError(f"module {facade!r} has no attribute {name!r}{_remedy(name, instead)}")
         setattr(sys.modules[facade], name, found)
         return found
 
     def __dir__() -> list[str]:
         return sorted(_exported(module) | own_names(sys.modules[facade]).keys() | modules)
     return __getattr__, __dir__
+
+
+def _remedy(name: str, module: str | None) -> str:
+    text = None if module is None or name.startswith("_") else locks.import_module(module).INSTEAD.get(name)
+    return f": {text}" if text else ""
 
 
 def submodules(package: str, modules: frozenset[str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:

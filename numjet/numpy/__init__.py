@@ -123,4 +123,4 @@ _methods.install(_sys.modules[__name__])
 if _TYPE_CHECKING:
     from numjet.numpy.lazy_exports import *  # noqa: F403
 else:
-    __getattr__, __dir__ = _lazy_import.names(__name__, "numjet.numpy.lazy_exports")
+    __getattr__, __dir__ = _lazy_import.names(__name__, "numjet.numpy.lazy_exports", instead="numjet.numpy.absent")
