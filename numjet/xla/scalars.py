@@ -47,10 +47,6 @@ class Scalars(NamedArithmetic):
     def _div(self, x: Value, y: Value) -> Value:
         return self.b.divide(x, y)
 
-    def _fma(self, x: Value, y: Value, z: Value) -> Value:
-        """With two roundings, or one where XLA contracts them."""
-        return self.b.binary("add", self.b.binary("multiply", x, y), z)
-
     def _rem(self, x: Value, y: Value) -> Value:
         return self.b.remainder(x, y)
 

@@ -109,9 +109,7 @@ def _scaled_exponent(a: Number, x: Number) -> Number:
 def _density(a: Number, x: Number, precise: bool) -> Number:
     """x^a e^-x / Gamma(a + 1)."""
     if not precise:
-        above = a + 1.0
-        log_gamma = (a + 0.5) * above.math("log") + log_gamma_star_1(above, precise=False) + _HALF_LOG_2_PI
-        return (a * x.math("log") + (above - x) - log_gamma).math("exp")
+        return _log_density(a, x, precise).math("exp")
     large = a >= 10.0
     big = a.where(large, 10.0)
     scaled = _scaled_exponent(big, x).math("exp") / (big * (2 * math.pi)).sqrt()
@@ -121,7 +119,11 @@ def _density(a: Number, x: Number, precise: bool) -> Number:
     return scaled.where(large, direct)
 
 
-def _log_density(a: Number, x: Number) -> Number:
+def _log_density(a: Number, x: Number, precise: bool) -> Number:
+    if not precise:
+        above = a + 1.0
+        log_gamma = (a + 0.5) * above.math("log") + log_gamma_star_1(above, precise=False) + _HALF_LOG_2_PI
+        return a * x.math("log") + (above - x) - log_gamma
     large = a >= 10.0
     big = a.where(large, 10.0)
     scaled = _scaled_exponent(big, x) - 0.5 * (big * (2 * math.pi)).math("log")
@@ -145,8 +147,7 @@ class _Parts:
 
     def small_q(self) -> Number:
         """Q for a < 1 and x <= 1 without cancellation for small a: 1 - x^a / Gamma(1 + a) is that of the logarithm."""
-        small = self.small
-        a, x = self.a.where(small, 0.5), self.x.where(small, 0.5)
+        a, x = self.a, self.x
         fall = (a * (x.math("log") - log_gamma_1p(a))).math("expm1")
         w = _small_sum(a, x, _SMALL_TERMS[self.precise])
         return (1.0 + fall) * (-x).math("exp") * a * w - fall
@@ -163,7 +164,7 @@ class _Parts:
     def log(self, upper: bool) -> Number:
         """log(Q) if `upper`, else log(P). The logarithm of the larger of both comes from the smaller one."""
         p, q = self.shares()
-        log_density = _log_density(self.a, self.x)
+        log_density = _log_density(self.a, self.x, self.precise)
         tail = log_density + (self.fraction if upper else self.series).math("log")
         in_tail = self.a.b.prim("not", self.lower) if upper else self.lower
         expansion = Temme(self.a, self.x, self.temme, self.precise)

@@ -139,7 +139,7 @@ def equals(b: Any, x: S, y: float) -> S:
 
 
 class Number:
-    """A float64 scalar of a builder with Python's operators; the other operand may be a number."""
+    """A float scalar of a builder with Python's operators; the other operand may be a number."""
 
     __slots__ = ("b", "s")
 
@@ -147,7 +147,7 @@ class Number:
         self.b, self.s = b, s
 
     def _other(self, y: Number | float) -> S:
-        return y.s if isinstance(y, Number) else const(self.b, y)
+        return y.s if isinstance(y, Number) else self.b.const(y, self.s.dtype)
 
     def _of(self, name: str, *args: S) -> Number:
         return Number(self.b, self.b.prim(name, *args))
@@ -196,7 +196,7 @@ class Number:
 
     def constant(self, value: float) -> Number:
         """A number of the same builder."""
-        return Number(self.b, const(self.b, value))
+        return Number(self.b, self.b.const(value, self.s.dtype))
 
     def fma(self, y: Number | float, z: Number | float) -> Number:
         """self * y + z, rounded once."""
@@ -221,7 +221,7 @@ class Number:
 
     def polynomial(self, coefficients: Sequence[float]) -> Number:
         """The sum of c_k self**k by Horner's rule."""
-        total: Number = Number(self.b, const(self.b, coefficients[-1]))
+        total = self.constant(coefficients[-1])
         for c in reversed(coefficients[:-1]):
             total = total.fma(self, c)
         return total

@@ -37,11 +37,14 @@ def _remainders(k: Any, m: Any, precise: bool) -> Any:
     return rest(k + m) - rest(k) - rest(m)
 
 
-def _deviance(k: Any, u: Any, ratio: Any, precise: bool) -> Any:
-    """k (u - log(1 + u)) for 1 + u = ratio; without cancellation near u = 0 if precise. 0 where k and the ratio are 0."""
+def _product_with_log(k: Any, x: Any) -> Any:
+    """k log(x), 0 where both are 0."""
+    return k * jnp.log(jnp.where((k == 0) & (x == 0), 1, x))
+
+
+def _deviance(k: Any, u: Any, ratio: Any) -> Any:
+    """k (u - log(1 + u)) for 1 + u = ratio, without cancellation near u = 0. 0 where k and the ratio are 0."""
     ratio = jnp.where((k == 0) & (ratio == 0), 1, ratio)
-    if not precise:
-        return k * (u - jnp.log(ratio))
     near = jnp.abs(u) < _SPREAD
     inner = jnp.where(near, u, 0)
     return k * jnp.where(near, inner * inner * horner(PHI, inner), u - jnp.log(jnp.where(near, 2, ratio)))
@@ -51,6 +54,17 @@ def _with_value(out: Any, where: Any, value: Any) -> Any:
     """out, which is known better in some places, with its derivatives."""
     known = where & jnp.isfinite(value)
     return out + lax.stop_gradient(jnp.where(known, value - jnp.where(known, out, 0), 0))
+
+
+def log_factorial(k: Any, precise: bool = True) -> Any:
+    """log(k!) for k >= 0.
+
+    >>> import numjet.numpy as jnp
+    >>> round(float(jnp.exp(log_factorial(jnp.array(4.0)))), 4)
+    24.0
+    """
+    k_1 = k + 1
+    return (k + 0.5) * jnp.log(k_1) - k_1 + _HALF_LOG_2_PI + stirling_remainder(k_1, precise)
 
 
 def log_choices(k: Any, m: Any, precise: bool = True) -> Any:
@@ -73,10 +87,14 @@ def log_binomial_term(k: Any, m: Any, p: Any, precise: bool = True) -> Any:
     -1.333
     """
     both, k_1, m_1 = k + m + 1, k + 1, m + 1
+    end, rest = (k == 0) | (m == 0), _remainders(k, m, precise) - _HALF_LOG_2_PI
+    if not precise:
+        first, second = _product_with_log(k, p), m * jnp.log1p(-jnp.where((m == 0) & (p == 1), 0, p))
+        choices = (k + m + 0.5) * jnp.log(both) - (k + 0.5) * jnp.log(k_1) - (m + 0.5) * jnp.log(m_1)
+        return _with_value(choices + first + second + (rest + 1), end, jnp.where(k == 0, second, first))
     u, v = (p * both - k_1) / k_1, (k - p * both) / m_1
-    deviances = _deviance(k, u, p * both / k_1, precise) + _deviance(m, v, (1 - p) * both / m_1, precise)
-    out = 0.5 * jnp.log(both / k_1 / m_1) - _HALF_LOG_2_PI + _remainders(k, m, precise) - deviances - u - v
-    end = (k == 0) | (m == 0)
+    deviances = _deviance(k, u, p * both / k_1) + _deviance(m, v, (1 - p) * both / m_1)
+    out = 0.5 * jnp.log(both / k_1 / m_1) + rest - deviances - u - v
     away = jnp.where(end & (k + m > 0), jnp.where(k == 0, -p, p - 1), 0)
     return _with_value(out, end, (k + m) * jnp.log1p(away))
 
@@ -89,8 +107,12 @@ def log_poisson_term(k: Any, mean: Any, precise: bool = True) -> Any:
     -1.496
     """
     k_1 = k + 1
-    u = (mean - k_1) / k_1
-    out = -_deviance(k, u, mean / k_1, precise) - u - 0.5 * jnp.log(k_1) - _HALF_LOG_2_PI - stirling_remainder(k_1, precise)
+    rest = stirling_remainder(k_1, precise) + _HALF_LOG_2_PI
+    if precise:
+        u = (mean - k_1) / k_1
+        out = -_deviance(k, u, mean / k_1) - u - 0.5 * jnp.log(k_1) - rest
+    else:
+        out = _product_with_log(k, mean) - (k + 0.5) * jnp.log(k_1) + (k_1 - mean) - rest
     return _with_value(out, k == 0, -mean)
 
 

@@ -16,7 +16,7 @@ from numjet.foundation import dtypes
 from numjet.lax.elementwise import special
 from numjet.numpy.core.promotion import promote_args_inexact, promote_shapes, strong_array
 from numjet.scipy.special.complex_gamma import gamma_of_complex
-from numjet.scipy.special.factorial_terms import log_beta, log_choices
+from numjet.scipy.special.factorial_terms import log_beta, log_choices, log_factorial
 from numjet.scipy.special.gamma_values import gamma_of_double, stirling_series
 from numjet.scipy.special.wide_evaluation import smooth_by_precision, smooth_in_64_bits
 
@@ -156,9 +156,10 @@ def factorial(n: Any, exact: bool = False) -> Any:
     return _factorial(floats("factorial", n)[0])
 
 
-@smooth_in_64_bits
-def _factorial(n: Any) -> Any:
-    return jnp.where(n < 0, 0, _real_gamma(n + 1))
+@smooth_by_precision
+def _factorial(n: Any, precise: bool) -> Any:
+    safe = jnp.where(n < 0, 0, n)
+    return jnp.where(n < 0, 0, _real_gamma(safe + 1) if precise else jnp.exp(log_factorial(safe, precise)))
 
 
 def poch(z: Any, m: Any) -> Any:
