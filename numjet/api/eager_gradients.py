@@ -129,7 +129,7 @@ class TapedTrace(JVPTrace):
         for e in split.equations:
             outvars = [Var(a) for a in e.avals]
             ins = [atoms[n] if type(n) is int else n for n in e.ins]
-            unknown.eqns.append(JaxprEqn(ins, outvars, e.op, e.params, _NONE, where))
+            unknown.eqns.append(JaxprEqn(ins, outvars, e.op, dict(e.params), _NONE, where))   # users may edit parameters
             atoms += outvars
         outs = [values[n] if t is None else JVPTracer(self, values[n], StageTracer(unknown, atoms[t]))
                 for n, t in zip(split.outs, split.tangents, strict=True)]
