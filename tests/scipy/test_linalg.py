@@ -143,3 +143,9 @@ ERRORS = [
 def test_errors(call, kind, message):
     with pytest.raises(kind, match=message):
         call()
+
+
+def test_functions_of_empty_matrices():
+    empty = np.zeros((0, 0), np.float32)
+    assert sl.sqrtm(empty).shape == sl.funm(empty, np.exp).shape == (0, 0)
+    assert sl.sqrtm(empty).dtype == sl.funm(empty, np.exp).dtype == np.complex64

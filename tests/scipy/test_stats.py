@@ -262,3 +262,17 @@ def test_slopes_of_logpmf(name):
         want = (np.asarray(fn(k, *args[:-1], args[-1] + step)) - np.asarray(fn(k, *args[:-1], args[-1] - step))) / (2 * step)
         got = nj.vmap(nj.grad(fn, argnums=len(params)), (0, *[None] * len(args)))(jnp.array(k), *args)
         np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("name, at", [
+    ("binom", (500_000.0, 1_000_000.0, 0.5)), ("binom", (0.0, 8.0, 1e-9)), ("binom", (8.0, 8.0, 1.0)),
+    ("nbinom", (90_000.0, 1000.0, 0.01)), ("poisson", (1e6, 1e6)), ("poisson", (0.0, 1e-9))])
+def test_terms_of_large_factorials_do_not_cancel(name, at):
+    """Logarithms of factorials are a million times the result."""
+    at = [float(np.float32(x)) for x in at]
+    with nj.enable_x64(True):
+        want = float(getattr(stats, name).logpmf(*at))
+        np.testing.assert_allclose(want, getattr(oracle, name).logpmf(*at), rtol=1e-9, atol=1e-12)
+    narrow = getattr(stats, name).logpmf(*map(np.float32, at))
+    assert narrow.dtype == np.float32
+    np.testing.assert_allclose(narrow, want, rtol=2e-7)
