@@ -83,8 +83,8 @@ class Executable(LoadedProgram):
             results = self._execute(given)
         self.call_count += 1
         if donated is not None and True in donated:
-            for array, gives in zip(arrays, donated, strict=True):
-                if gives and type(array._remote) is there and array._remote.buffer.is_deleted():
+            for array, gives, buffer in zip(arrays, donated, given[len(self._constants):], strict=True):
+                if gives and buffer.is_deleted():
                     array.delete()
         if self._orders is not None:
             results = [sharded.ordered(r, a, s, self.over.devices, order) for r, a, s, order in zip(

@@ -79,10 +79,10 @@ def shard_map(f: Callable[..., Any] | None = None, /, *, out_specs: Any, in_spec
             raise ValueError(f"jax.shard_map requires axis_names={set(axes)} to be a subset of "
                              f"mesh.axis_names={over.axis_names} without {set(mapped_over)}, along which the batch of the vmap "
                              "around it is divided")
-        if over.is_abstract and current_mesh().empty:
-            _check_meshes(over, args)
         if over.size == 1:
             return _on_one_device(f, name, over, axes, in_specs, out_specs, args)
+        if over.is_abstract and current_mesh().empty:
+            _check_meshes(over, args)
         run = lambda fun, ins, outs, args: _Call(fun, name, over, axes, check_vma)(ins, outs, args)
         return _with_refs(run, f, in_specs, out_specs, args, axes) if holds_refs(args) else run(f, in_specs, out_specs, args)
     return mapped
@@ -161,18 +161,17 @@ def _along(x: Any, spec: Any, axis: Any) -> Any:
 
 
 def _check_meshes(mesh: AbstractMesh, args: Any) -> None:
-    """ValueError for arguments that do not say on which devices a mesh without devices is."""
-    for x in tree_leaves(args):
-        sharding = getattr(x, "sharding", None) if isinstance(x, Array) else None
-        if isinstance(x, Tracer) or not is_array_like(x):
-            continue
-        if not isinstance(sharding, NamedSharding):
-            raise ValueError("Please pass `jax.Array`s with a `NamedSharding` as input to `shard_map` when passing "
-                             f"`AbstractMesh` to the mesh argument. Got {mesh}, which has no devices: pass a Mesh, or set one "
-                             "with jax.set_mesh")
-        if sharding.mesh.shape_tuple != mesh.shape_tuple:
-            raise ValueError(f"Mesh shape of the input {sharding.mesh.shape_tuple} does not match the mesh shape passed to "
-                             f"shard_map {mesh.shape_tuple}")
+    """ValueError for arguments none of which says on which devices a mesh without devices is."""
+    leaves = [x for x in tree_leaves(args) if is_array_like(x)]
+    given = [x.sharding for x in leaves if isinstance(x, Array) and not isinstance(x, Tracer)]
+    meshes = [s.mesh for s in given if isinstance(s, NamedSharding)]
+    if leaves and not meshes and not any(isinstance(x, Tracer) for x in leaves):
+        raise ValueError("Please pass `jax.Array`s with a `NamedSharding` as input to `shard_map` when passing `AbstractMesh` "
+                         f"to the mesh argument. Got {mesh}, which has no devices: pass a Mesh, or set one with jax.set_mesh")
+    for other in meshes:
+        if other.shape_tuple != mesh.shape_tuple:
+            raise ValueError(f"Mesh shape of the input {other.shape_tuple} does not match the mesh shape passed to shard_map "
+                             f"{mesh.shape_tuple}")
 
 
 def _checked_mesh(name: str, mesh: Any) -> Mesh | AbstractMesh:

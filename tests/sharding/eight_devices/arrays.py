@@ -109,6 +109,9 @@ def test_donated_arrays_are_gone():
     y = nj.jit(lambda x: x + 1, donate_argnums=0)(x)
     assert x.is_deleted() and (y == WHOLE + 1).all()
     assert nj.jit(lambda x: x.sum(), donate_argnums=0)(y) == (WHOLE + 1).sum() and not y.is_deleted()
+    z = jnp.asarray(WHOLE)
+    nj.jit(lambda x: x * 2, in_shardings=over(), donate_argnums=0)(z)
+    assert z.is_deleted()
 
 
 def test_derivatives_and_loops_run_divided():

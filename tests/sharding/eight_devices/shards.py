@@ -348,3 +348,14 @@ def test_batches_are_divided_along_explicit_axes():
         nj.smap(lambda a: a, out_axes=0, axis_name="x")(WHOLE)
     with pytest.raises(ValueError, match="Only one of spmd_axis_name or arrays sharded on"):
         nj.vmap(lambda a: a, spmd_axis_name="y")(x)
+
+
+def test_one_argument_says_where_an_abstract_mesh_is():
+    f = nj.shard_map(lambda a, b: (a, b * 2), mesh=MESH.abstract_mesh, in_specs=P("x"), out_specs=P("x"))
+    there = nj.device_put(WHOLE, NamedSharding(MESH, P("x", "y")))
+    out, twice = f(WHOLE, there)
+    assert out.sharding == NamedSharding(MESH, P("x")) and (twice == 2 * WHOLE).all()
+    with pytest.raises(ValueError, match=r"Please pass .* with a `NamedSharding`"):
+        f(WHOLE, WHOLE)
+    with pytest.raises(ValueError, match="does not match the mesh shape passed to shard_map"):
+        f(WHOLE, nj.device_put(WHOLE, NamedSharding(nj.make_mesh((8,), ("z",)), P("z"))))
