@@ -15,9 +15,10 @@ import numpy as np
 
 from numjet.api.arguments import check_callable, debug_info, flatten_result
 from numjet.api.jit import jit
-from numjet.control.branches.cond import cond, switch
+from numjet.control.branches.cond import switch
 from numjet.control.branches.cond_op import cond_p
 from numjet.control.checks.check_op import CHECK, FailedCheckError, JaxException, JaxRuntimeError, Site, check_p
+from numjet.control.checks.index_op import note_index_p
 from numjet.control.custom.checkpoint import checkpoint, checkpoint_p
 from numjet.control.loops.checkpoint_scan import checkpoint_scan_p
 from numjet.control.loops.scan import scan_by
@@ -35,16 +36,13 @@ from numjet.core.walk import all_eqns
 from numjet.foundation import dtypes, source, tree
 from numjet.foundation.record import Record
 from numjet.foundation.util import split_list, wraps
-from numjet.lax.elementwise.arithmetic import rem_p
-from numjet.lax.elementwise.bits import bitcast_convert_type, stop_gradient
+from numjet.lax.elementwise.bits import stop_gradient
 from numjet.lax.elementwise.bitwise import and_p, not_p, or_p
-from numjet.lax.elementwise.compare import eq_p, gt_p, lt_p, min_p, ne_p, select_n_p
+from numjet.lax.elementwise.compare import eq_p, gt_p, lt_p, ne_p, select_n_p
 from numjet.lax.elementwise.convert import cast
 from numjet.lax.indexing.dimension_numbers import GatherScatterMode
-from numjet.lax.indexing.dynamic_slicing import dynamic_index_in_dim
-from numjet.lax.reduction.reduce import reduce_min_p, reduce_or_p
-from numjet.lax.shape.create import iota
-from numjet.lax.shape.rearrange import broadcast_in_dim, reshape
+from numjet.lax.reduction.reduce import reduce_or_p
+from numjet.lax.shape.rearrange import broadcast_in_dim
 from numjet.lax.shape.stacking import stack
 from numjet.lax.tangent import zeros_like_aval
 
@@ -209,11 +207,13 @@ class _Interpreter:
         self.numbers: dict[tuple[int, ErrorCategory], int] = {}  # by the identity of the equation, which the program keeps
         self.code = _state(ShapedArray((), np.dtype(np.int32)))
         write(self.code, np.int32(-1))
+        self.place = list(map(_state, (_INDEX, _INDEX)))   # of the first index out of bounds: the index, its axis
         for eqn in all_eqns(jaxpr):
             for site, avals in _sites(eqn):
                 if site.category in enabled and (id(eqn), site.category) not in self.numbers:
                     number = self.numbers[id(eqn), site.category] = len(self.sites)
-                    self.sites[number], self.payloads[number] = site, list(map(_state, avals))
+                    self.sites[number], self.payloads[number] = site, (
+                        self.place if site.category is OOBError else list(map(_state, avals)))
 
     def error(self) -> Error:
         """The first error so far."""
@@ -246,24 +246,27 @@ class _Interpreter:
         if (id(eqn), NaNError) in self.numbers:
             self._record(eqn, NaNError, _any(*[ne_p.bind(x, x) for x in outs if _inexact(aval_of(x))]), [])
         if (id(eqn), OOBError) in self.numbers:
-            self._record(eqn, OOBError, *_out_of_bounds(eqn, ins))
+            self._note_index(eqn, ins)
         return outs
 
-    def _record(self, eqn: JaxprEqn, category: ErrorCategory, failed: Any, payload: Sequence[Any] | Callable[[], list[Any]]
-                ) -> None:
-        """Keeps an error, unless there is one. payload: a function computes it in a branch that is hardly ever taken."""
+    def _note_index(self, eqn: JaxprEqn, ins: Sequence[Any]) -> None:
+        axes, limits = _window_limits(eqn)  # type: ignore[misc]
+        indices = _indices(eqn.primitive.name, ins)
+        if axes:
+            most = tuple(min(n, np.iinfo(aval_of(indices).dtype).max) for n in limits)
+            state = [self.code, *self.place]
+            found = note_index_p.bind(*map(read, state), indices, number=self.numbers[id(eqn), OOBError], limits=most,
+                                      axes=tuple(axes))
+            for ref, value in zip(state, found, strict=True):
+                write(ref, value)
+
+    def _record(self, eqn: JaxprEqn, category: ErrorCategory, failed: Any, payload: Sequence[Any]) -> None:
+        """Keeps an error, unless there is one."""
         number = self.numbers.get((id(eqn), category))
         if number is None:
             return
         old = read(self.code)
         first = and_p.bind(failed, lt_p.bind(old, np.int32(0)))
-        if callable(payload):
-            refs = [self.code, *self.payloads[number]]
-            before = [read(ref) for ref in refs]
-            found = cond(first, lambda: [np.int32(number), *payload()], lambda: before)
-            for ref, value in zip(refs, found, strict=True):
-                write(ref, value)
-            return
         write(self.code, select_n_p.bind(first, old, np.int32(number)))
         for ref, value in zip(self.payloads[number], payload, strict=True):
             aval = ref.aval.inner_aval
@@ -425,46 +428,13 @@ def _moved_on_purpose(name: str, mode: GatherScatterMode, numbers: Any) -> bool:
     return mode is GatherScatterMode.CLIP and len(dropped) > 0
 
 
-def _out_of_bounds(eqn: JaxprEqn, ins: Sequence[Any]) -> tuple[Any, Callable[[], list[Any]]]:
-    """Whether an index is out of bounds, and what finds the first such index and its axis."""
-    axes, limits = _window_limits(eqn)  # type: ignore[misc]
-    name = eqn.primitive.name
+def _indices(name: str, ins: Sequence[Any]) -> Any:
+    """The indices of an operation: integers of 32 bits at least, along the last axis those of one window."""
     if name in ("dynamic_slice", "dynamic_update_slice"):
         starts = _typed(ins[1 if name == "dynamic_slice" else 2 :])
-        if not starts:
-            return np.bool_(False), lambda: [np.int32(0), np.int32(0)]
-        indices = stack(starts)
+        indices = stack(starts) if starts else np.zeros(0, np.int32)
     else:
         indices = ins[1]
-    aval = aval_of(indices)
-    dtype = np.dtype(np.int32) if aval.dtype.itemsize < 4 or aval.dtype == np.uint32 else aval.dtype
-    indices = stop_gradient(cast(indices, dtype))
-    return _any(_outside(indices, limits)), lambda: _first_index(indices, _outside(indices, limits), axes)
-
-
-def _outside(indices: Any, limits: Sequence[int]) -> Any:
-    """Which indices are out of bounds."""
-    aval = aval_of(indices)
-    unsigned = np.dtype(f"uint{8 * aval.dtype.itemsize}")
-    if min(limits) >= 0:   # negative ones are the largest unsigned ones
-        return gt_p.bind(bitcast_convert_type(indices, unsigned), _along_last_axis(limits, unsigned, aval.shape))
-    most = _along_last_axis(limits, aval.dtype, aval.shape)
-    return or_p.bind(lt_p.bind(indices, np.zeros((), aval.dtype)), gt_p.bind(indices, most))
-
-
-def _first_index(indices: Any, bad: Any, axes: Sequence[int]) -> list[Any]:
-    """The first bad index and its axis."""
-    count = prod(aval_of(indices).shape)
-    number = np.dtype(np.int32 if count <= np.iinfo(np.int32).max else np.int64)
-    none = broadcast_in_dim(number.type(count), (count,), ())
-    first = reduce_min_p.bind(select_n_p.bind(reshape(bad, (count,)), none, iota(number, count)), axes=(0,))
-    which = min_p.bind(first, number.type(count - 1))
-    index = dynamic_index_in_dim(reshape(indices, (count,)), which, 0, keepdims=False)
-    axis = dynamic_index_in_dim(np.asarray(axes, np.int32), rem_p.bind(which, number.type(len(axes))), 0, keepdims=False)
-    return [cast(index, np.dtype(np.int32)), axis]
-
-
-def _along_last_axis(values: Sequence[int], dtype: np.dtype, shape: Sequence[int]) -> Any:
-    """One value for all positions along the last axis, or one for each."""
-    same = all(v == values[0] for v in values)
-    return dtype.type(values[0]) if same else broadcast_in_dim(np.asarray(values, dtype), shape, (len(shape) - 1,))
+    dtype = aval_of(indices).dtype
+    wide = np.dtype(np.int32) if dtype.itemsize < 4 or dtype == np.uint32 else dtype
+    return stop_gradient(cast(indices, wide))

@@ -118,6 +118,10 @@ class LoopBuilder(ScalarBuilder, Protocol):
     def let(self, x: Scalar) -> Scalar:
         """The same scalar, computed here and once. Inside loop."""
         ...
+    def bounded(self, x: Scalar, low: int, high: int) -> Scalar:
+        """The same integer scalar, known to be within low ... high whatever the program's values are, so that as an index it
+        needs not be moved there."""
+        ...
     def constant(self, value: np.ndarray) -> Any: ...
     def reshape(self, x: Any, shape: Sequence[int]) -> Any:
         """Same elements in row-major order."""
@@ -188,8 +192,10 @@ class LoopBuilder(ScalarBuilder, Protocol):
     def inside(self, n: Any, shape: Sequence[int], axis: int) -> Any:
         """The bools index[axis] < n (n: an int32 array of rank 0)."""
         ...
-    def check(self, ok: Scalar, error: Callable[..., Exception], *values: Index, deferrable: bool = False) -> None:
-        """Leaves the program with error(*values) when ok is false. deferrable: what follows may run before the check."""
+    def check(self, ok: Scalar, error: Callable[..., Exception], *values: Index, deferrable: bool = False,
+              found: Callable[[], Sequence[Index]] | None = None) -> None:
+        """Leaves the program with error(*values) when ok is false. deferrable: what follows may run before the check. found:
+        more values, computed where the check fails only."""
         ...
 
     # -- control flow; operands and results are arrays
@@ -200,8 +206,9 @@ class LoopBuilder(ScalarBuilder, Protocol):
              reverse: bool) -> list[Any]:
         """jaxpr(*consts, *carry, *x) -> (*carry, *y); results: carries, then stacked ys."""
         ...
-    def cond(self, index: Any, branches: Sequence[ClosedJaxpr], operands: Sequence[Any]) -> list[Any]:
-        """index: int32 array of rank 0, clamped here to the number of branches."""
+    def cond(self, index: Any, branches: Sequence[ClosedJaxpr], operands: Sequence[Any], rare: bool = False) -> list[Any]:
+        """index: int32 array of rank 0, clamped here to the number of branches. rare: of two, the second one is hardly ever
+        taken."""
         ...
 
 

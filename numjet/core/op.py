@@ -13,7 +13,10 @@ Slots (a function, or one of the markers below):
   samples                                        inputs on which the generic record test runs
 Optional slots
   partial_eval(trace, args, params), dce(eqn, used results) -> eqn, or None to drop it: see transforms
-  rewrites(eqn, producer) -> atom | eqn | None   an exact algebraic identity: what may stand in place of the equation
+  rewrites(eqn, facts) -> atom | eqn | None      an exact identity: what may stand in place of the equation; atoms when
+      `multiple`. facts: see core/intervals.py
+  interval(eqn, known) -> Interval                the interval of an integer result (a list when `multiple`), from those of
+      the operands: see core/intervals.py
   in_place(eqn) -> positions of operands whose memory its results may take over
   carries(eqn) -> Carries                        of a loop: where its state is
   shift(eqn) -> (operand, axis, by) per way in which the result is an array shifted along an axis (to the front if by > 0) of
@@ -179,6 +182,8 @@ class Op(Fields, Primitive):
     cost: float | None = None
     reduces: str | None = None
     rewrites: Any = None
+    interval: Any = None
+    reports: frozenset[str] = frozenset()  # parameters that only say what an error is about
     in_place: Any = None
     carries: Any = None
     shift: Any = None

@@ -73,6 +73,8 @@ class Primitive:
     cost: float | None = None
     reduces: str | None = None
     rewrites: Any = None
+    interval: Any = None
+    reports: frozenset[str] = frozenset()
     in_place: Any = None
     carries: Any = None
     shift: Any = None

@@ -56,6 +56,8 @@ CALLS = _trait("calls", "is the program that it holds, applied to its operands")
 NAMED_CALL = _trait("named call", "is a program under a name by which a backend may know a better one", CALLS)
 BRANCHES = _trait("branches", "operand 0 chooses one of the programs `branches`, which get the other operands")
 KEEPS_APART = _trait("keeps apart", "neither merged with an equal equation nor computed before the program runs")
+CHECKS = _trait("checks", "leaves the program with an error, or is its operand: an equal check behind it finds nothing",
+                KEEPS_APART)
 
 
 class Carries(Record):

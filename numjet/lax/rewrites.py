@@ -2,7 +2,8 @@
 
 NaN, infinities and -0.0 are included: `x + 0.0` is not among them (it turns -0.0 into 0.0), nor is `x * 0`, nor anything that
 reorders floats. A rule gets the equation, with its operands already replaced, and `producer`, which finds the equation that
-makes an operand; it returns the atom that equals the result, a simpler equation, or None. Rules of single operations are
+makes an operand, and the intervals of integers (`core/intervals.py`); it returns the atom that equals the result, a simpler
+equation, or None. Rules of operations with several results return one atom for each, or None. Rules of single operations are
 beside their records.
 """
 from __future__ import annotations
@@ -12,15 +13,16 @@ from typing import Any
 
 import numpy as np
 
+from numjet.core.intervals import Facts
 from numjet.core.ir import Atom, JaxprEqn, Literal
 from numjet.core.traits import BROADCASTS
 from numjet.foundation import dtypes
 
-Producer = Callable[[Atom], JaxprEqn | None]
+Producer = Facts
 Rule = Callable[[JaxprEqn, Producer], "Atom | JaxprEqn | None"]
 
 
-def splat(a: Atom, producer: Producer) -> Any:
+def splat(a: Atom, producer: Callable[[Atom], JaxprEqn | None]) -> Any:
     """The value of all elements of an operand; None when they differ or are unknown."""
     eqn = producer(a)
     while eqn is not None and BROADCASTS <= eqn.primitive.traits:

@@ -17,7 +17,7 @@ from numjet.core.op import LINEAR, ZERO, Expand, Missing, Op, PerArg, all_ops
 from numjet.core.traits import DESCRIPTIONS, words
 
 SLOTS = ("eager", "jvp", "transpose", "batch", "cpu", "hlo", "samples")
-OPTIONAL = ("rewrites", "in_place", "carries", "shift", "part")
+OPTIONAL = ("rewrites", "interval", "in_place", "carries", "shift", "part")
 _PACKAGE = nj.__name__
 
 

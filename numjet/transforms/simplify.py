@@ -1,22 +1,24 @@
 """Simplification of programs before they are compiled: calls inlined, known values folded, repetitions removed.
 
-One forward pass rewrites each equation with what is known of its operands and keeps the first of equal equations (value
-numbering); dead code goes last. The pass is linear in the program's size with calls written out; the program of a loop
-or branch is simplified once, however often it occurs. Operations say how they take part in their record:
+One forward pass rewrites each equation with what is known of its operands, the intervals of integers included, and keeps the
+first of equal equations (value numbering); dead code goes last. The pass is linear in the program's size with calls written
+out; the program of a loop or branch is simplified once, however often it occurs with the same intervals. Operations say how
+they take part in their record:
 
   "inline": rule(eqn) -> (program, operands) to write in place of the equation, or None to leave it
   "simplify": rule(eqn, simplify) -> Rewritten, for operations that hold programs; `simplify` maps a closed program
-      without constants to a simpler one with the same inputs and results
+      without constants to a simpler one with the same inputs and results, given the intervals of integer inputs, if it says so
 
 Programs in parameters of other operations are left alone. Equations with effects stay, in their order.
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Protocol
 
+from numjet.core.intervals import Facts, Interval, counts
 from numjet.core.ir import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
-from numjet.core.traits import KEEPS_APART, NAMED_CALL
+from numjet.core.traits import CHECKS, KEEPS_APART, NAMED_CALL
 from numjet.foundation.record import Record
 from numjet.foundation.source import within
 from numjet.transforms.dce import dce_jaxpr
@@ -30,15 +32,16 @@ from numjet.transforms.value_numbering import equation_key
 class Simplify(Protocol):
     """The argument of rules of operations that hold programs."""
 
-    def __call__(self, closed: ClosedJaxpr) -> ClosedJaxpr:
+    def __call__(self, closed: ClosedJaxpr, inputs: Sequence[Interval] | None = None) -> ClosedJaxpr:
         """A program without constants, simplified, with the same inputs and results; operations whose definitions hold arrays
-        give it constants."""
+        give it constants. inputs: what its inputs are within."""
 
     def constant(self, value: Any, var: Var) -> Atom:
         """A constant of the program around it, as a literal or under the name `var`."""
 
-    def producer(self, a: Atom) -> JaxprEqn | None:
-        """The equation that makes an operand of the operation; None for inputs and constants."""
+    @property
+    def facts(self) -> Facts:
+        """What is known of the operands of the operation."""
 
 
 class Rewritten(Record):
@@ -64,12 +67,16 @@ def simplify(closed: ClosedJaxpr, keeps_names: bool = False) -> ClosedJaxpr:
     return _simplified(closed, {}, keeps_names=keeps_names)
 
 
-_Memo = dict[int, tuple[ClosedJaxpr, ClosedJaxpr]]
+_Memo = dict[Any, tuple[ClosedJaxpr, ClosedJaxpr]]
 
 
-def _simplified(closed: ClosedJaxpr, memo: _Memo, inner: bool = False, keeps_names: bool = False) -> ClosedJaxpr:
+def _simplified(closed: ClosedJaxpr, memo: _Memo, inner: bool = False, keeps_names: bool = False,
+                inputs: Sequence[Interval] = ()) -> ClosedJaxpr:
+    """inputs: the intervals of those inputs that are integers."""
     scope = _Scope(memo, inner, keeps_names)
     jaxpr = closed.jaxpr
+    for v, interval in zip([v for v in jaxpr.invars if counts(v.aval.dtype)], inputs, strict=False):
+        scope.facts.bind(v, interval)
     scope.constants.update(zip(jaxpr.constvars, closed.consts, strict=True))
     for eqn in jaxpr.eqns:
         scope.add(eqn, eqn.outvars)
@@ -81,14 +88,15 @@ def _simplified(closed: ClosedJaxpr, memo: _Memo, inner: bool = False, keeps_nam
     return ClosedJaxpr(thin.replace(constvars=list(kept)), list(kept.values()))
 
 
-def _simpler(eqn: JaxprEqn, producer: Callable[[Atom], JaxprEqn | None]) -> Atom | JaxprEqn | None:
-    """A replacement of an equation with one result by the identities of its operation; None when none applies."""
+def _simpler(eqn: JaxprEqn, facts: Facts) -> Sequence[Atom] | JaxprEqn | None:
+    """A replacement of an equation, or its results, by the identities of its operation; None when none applies."""
     rule = eqn.primitive.rewrites
-    found = None if rule is None else rule(eqn, producer)
+    found = None if rule is None else rule(eqn, facts)
     if isinstance(found, JaxprEqn) or found is None:
         return found
+    results = found if eqn.primitive.multiple else [found]
     # Weak types reach results and the types of loops, so they must not change.
-    return found if found.aval is eqn.outvars[0].aval else None
+    return results if all(a.aval is v.aval for a, v in zip(results, eqn.outvars, strict=True)) else None
 
 
 class _Scope:
@@ -100,13 +108,11 @@ class _Scope:
         self.env: dict[Var, Atom] = {}
         self.constants: dict[Var, Any] = {}
         self.producers: dict[Var, JaxprEqn] = {}
+        self.facts = Facts(self.producers.get, self.constants.get)
         self.seen: dict[Any, Sequence[Atom]] = {}
 
     def read(self, a: Atom) -> Atom:
         return a if isinstance(a, Literal) else self.env.get(a, a)
-
-    def producer(self, a: Atom) -> JaxprEqn | None:
-        return None if isinstance(a, Literal) else self.producers.get(a)
 
     def add(self, eqn: JaxprEqn, outvars: Sequence[Var], names: tuple[str, ...] = ()) -> None:
         """Rewrites one equation. outvars: the variables of its results, new ones when it was inlined. names: of the scopes
@@ -135,14 +141,14 @@ class _Scope:
 
     def value(self, eqn: JaxprEqn) -> Sequence[Atom]:
         """The results of an equation: known values, those of an equal equation, or its own after it is written down."""
-        if eqn.effects or KEEPS_APART <= eqn.primitive.traits:
+        if eqn.effects or (KEEPS_APART <= eqn.primitive.traits and not CHECKS <= eqn.primitive.traits):
             self.emit(eqn)
             return eqn.outvars
-        if not eqn.primitive.multiple:
-            simpler = _simpler(eqn, self.producer)
-            if isinstance(simpler, (Var, Literal)):
-                return [simpler]
-            eqn = eqn if simpler is None else simpler
+        simpler = _simpler(eqn, self.facts) or self.decided(eqn)
+        if isinstance(simpler, JaxprEqn):
+            eqn = simpler
+        elif simpler is not None:
+            return simpler
         key = equation_key(eqn, eqn.invars)
         found = self.seen.get(key)
         if found is None:
@@ -152,6 +158,14 @@ class _Scope:
         return found
 
     # -- known values
+    def decided(self, eqn: JaxprEqn) -> Sequence[Atom] | None:
+        """The result of an equation that can have one value only, as the intervals of its operands tell."""
+        if eqn.primitive.multiple or eqn.outvars[0].aval.shape != ():
+            return None
+        number = self.facts.number(eqn)
+        literal = None if number is None else as_literal(number, eqn.outvars[0].aval)
+        return None if literal is None else [literal]
+
     def folded(self, eqn: JaxprEqn) -> list[Atom] | None:
         """The values of the results, if all operands are known and folding pays; inner programs hold scalars only."""
         if not all(isinstance(a, Literal) or a in self.constants for a in eqn.invars) or not foldable(eqn, eqn.invars):
@@ -204,11 +218,14 @@ class _Scope:
             self.add(later, later.outvars)
         return [self.read(a) for a in made.results]
 
-    def __call__(self, closed: ClosedJaxpr) -> ClosedJaxpr:
-        """A program that an operation holds, simplified once per pass."""
+    def __call__(self, closed: ClosedJaxpr, inputs: Sequence[Interval] | None = None) -> ClosedJaxpr:
+        """A program that an operation holds, simplified once per pass for inputs within the same intervals."""
         if closed.consts:
             return closed
-        known = self.memo.get(id(closed))
+        given = () if inputs is None else tuple(i for i, v in zip(inputs, closed.jaxpr.invars, strict=True)
+                                                if counts(v.aval.dtype))
+        known = self.memo.get((id(closed), given))
         if known is None:
-            known = self.memo[id(closed)] = closed, _simplified(closed, self.memo, True, self.keeps_names)
+            simple = _simplified(closed, self.memo, True, self.keeps_names, given)
+            known = self.memo[id(closed), given] = closed, simple
         return known[1]

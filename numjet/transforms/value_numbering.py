@@ -10,8 +10,10 @@ from numjet.core.ir import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal
 
 
 def equation_key(eqn: JaxprEqn, operands: Sequence[Atom]) -> Any:
-    """The key of an equation with the given operands."""
-    return eqn.primitive, params_key(eqn.params), tuple(map(atom_key, operands))
+    """The key of an equation with the given operands, without what only errors tell of."""
+    op, params = eqn.primitive, eqn.params
+    told = params if not op.reports else {k: v for k, v in params.items() if k not in op.reports}
+    return op, params_key(told), tuple(map(atom_key, operands))
 
 
 def atom_key(a: Atom) -> Any:

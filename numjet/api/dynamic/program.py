@@ -5,10 +5,10 @@ from collections.abc import Callable
 from typing import Any
 
 from numjet.api.dynamic import selection
-from numjet.api.dynamic.ranges import range_of
 from numjet.api.dynamic.size_table import SizeTable
 from numjet.api.dynamic.trace import PaddingTrace, here, spread_like
 from numjet.control.checks.size_ops import Message, bind_size_p, check_sizes_p, expect_size_p
+from numjet.core.intervals import Facts
 from numjet.core.stage import StageTrace, StageTracer
 from numjet.core.trace import Tracer, current_trace, set_trace
 from numjet.foundation.dimension import variables_in
@@ -37,6 +37,7 @@ class Program:
         self.inputs: list[str] = []  # the variables whose numbers are arguments, in their order
         self.given_checks: list[tuple[Any, str]] = []  # sizes of those that must be at least 0, and messages
         self._tables: dict[StageTrace, SizeTable] = {}
+        self._facts: dict[StageTrace, Facts] = {}
 
     def expect(self, x: Size) -> None:
         """Checks when the program runs that an expression of sizes is at least 0."""
@@ -89,7 +90,7 @@ class Program:
         if not isinstance(value, Tracer):
             return int(value)
         assert isinstance(value, StageTracer)
-        low, high = range_of(stage, stage.atom(value))
+        low, high = self._facts.setdefault(stage, Facts(stage._producer)).interval(stage.atom(value))
         bound = int(high) if bound is None else min(bound, int(high))
         with set_trace(stage):
             return self._size(stage, value, low, bound, about)

@@ -262,7 +262,8 @@ def _known_branch(eqn: JaxprEqn) -> tuple[ClosedJaxpr, list[Atom]] | None:
 
 def _simplify(eqn: JaxprEqn, simplify: Simplify) -> Rewritten:
     """Drops the operands that no branch reads."""
-    branches = [simplify(b) for b in eqn.params["branches"]]
+    operands = list(map(simplify.facts.interval, eqn.invars[1:]))
+    branches = [simplify(b, operands) for b in eqn.params["branches"]]
     counts = [use_counts(b.jaxpr) for b in branches]
     read = [any(v in c for v, c in zip(inputs, counts, strict=True))
             for inputs in zip(*(b.jaxpr.invars for b in branches), strict=True)]

@@ -32,7 +32,8 @@ def _hlo(b: Any, *args: Any, name: str, version: int, attributes: tuple[tuple[st
 
 
 def _simplify(eqn: Any, simplify: Any) -> Rewritten:
-    return Rewritten(eqn.replace(params={**eqn.params, "jaxpr": simplify(eqn.params["jaxpr"])}), eqn.outvars)
+    body = simplify(eqn.params["jaxpr"], list(map(simplify.facts.interval, eqn.invars)))
+    return Rewritten(eqn.replace(params={**eqn.params, "jaxpr": body}), eqn.outvars)
 
 
 composite_p = calling_op("composite", ("name", "version", "attributes", "jaxpr"),

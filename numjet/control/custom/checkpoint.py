@@ -112,7 +112,8 @@ def _partial_eval(trace: Any, args: Sequence[Any], params: dict[str, Any]) -> li
 
 def _simplify(eqn: JaxprEqn, simplify: Simplify) -> Rewritten:
     """Keeps the call: a deliberate recomputation must not be merged with the first computation."""
-    return Rewritten(eqn.replace(params={**eqn.params, "jaxpr": simplify(eqn.params["jaxpr"])}), eqn.outvars)
+    body = simplify(eqn.params["jaxpr"], list(map(simplify.facts.interval, eqn.invars)))
+    return Rewritten(eqn.replace(params={**eqn.params, "jaxpr": body}), eqn.outvars)
 
 
 def _hlo(b: Any, *args: Any, jaxpr: ClosedJaxpr, prevent_cse: Any, differentiated: bool, **_: Any) -> list[Any]:

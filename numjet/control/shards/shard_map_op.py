@@ -337,7 +337,8 @@ def _dce(eqn: JaxprEqn, used: list[bool]) -> JaxprEqn:
 
 
 def _simplify(eqn: JaxprEqn, simplify: Simplify) -> Rewritten:
-    return Rewritten(eqn.replace(params={**eqn.params, "jaxpr": simplify(eqn.params["jaxpr"])}), eqn.outvars)
+    body = simplify(eqn.params["jaxpr"], list(map(simplify.facts.interval, eqn.invars)))
+    return Rewritten(eqn.replace(params={**eqn.params, "jaxpr": body}), eqn.outvars)
 
 
 # ------------------------------------------------------------------------------------------------ StableHLO

@@ -11,7 +11,9 @@ from typing import Any, NamedTuple
 
 from numjet.control.call.jaxpr_transforms import substituted
 from numjet.control.simplify.horizontal_fusion import pack
+from numjet.control.simplify.induction import results_of, scan_inputs, while_inputs
 from numjet.control.simplify.loop_products import ScanParts, move_products
+from numjet.core.intervals import Interval, counts, hull, largest
 from numjet.core.ir import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from numjet.core.traits import CHEAP, FREE, MOVES
 from numjet.core.walk import use_counts
@@ -90,9 +92,13 @@ def _choose(eqn: JaxprEqn, makers: dict[Var, JaxprEqn], chosen: dict[JaxprEqn, N
 class _Body:
     """The program of a loop under rewriting; its first inputs are constants."""
 
-    def __init__(self, closed: ClosedJaxpr, consts: Sequence[Atom], simplify: Simplify):
+    def __init__(self, closed: ClosedJaxpr, consts: Sequence[Atom], simplify: Simplify, inputs: Sequence[Interval]):
         self.consts = list(consts)
-        made = simplify(self._with_literals(closed))
+        intervals = dict(zip(closed.jaxpr.invars, inputs, strict=True))
+        given = self._with_literals(closed)
+        within = [intervals[v] for v in given.jaxpr.invars]
+        made = simplify(given, within)
+        self.results = results_of(made, within)
         lifted = [simplify.constant(x, v.copy()) for x, v in zip(made.consts, made.jaxpr.constvars, strict=True)]
         self.consts = [*lifted, *self.consts]
         self.jaxpr = made.jaxpr.replace(constvars=[], invars=[*made.jaxpr.constvars, *made.jaxpr.invars])
@@ -180,10 +186,20 @@ def _unchanged(body: _Body, init: Sequence[Atom]) -> list[bool]:
 # ------------------------------------------------------------------------------------------------ rules
 
 
+def _bind(simplify: Simplify, eqn: JaxprEqn, results: Sequence[Interval], init: Sequence[Interval]) -> None:
+    """Says what the results of a loop are within: a carry may be its first value, if there is no step."""
+    for k, (v, found) in enumerate(zip(eqn.outvars, results, strict=True)):
+        if counts(v.aval.dtype):
+            simplify.facts.bind(v, hull([found, init[k]]) if k < len(init) else found)
+
+
 def simplify_scan(eqn: JaxprEqn, simplify: Simplify) -> Rewritten:
     """Simplification of `scan`: unchanged carries become constants; numbers and invariant equations leave the loop."""
     params, (consts, init, xs) = eqn.params, split_list(eqn.invars, [eqn.params["num_consts"], eqn.params["num_carry"]])
-    body = _Body(params["jaxpr"], consts, simplify)
+    operands = list(map(simplify.facts.interval, eqn.invars))
+    inputs = scan_inputs(params["jaxpr"], operands, len(consts), len(init), largest(params["length"]))
+    body = _Body(params["jaxpr"], consts, simplify, inputs)
+    _bind(simplify, eqn, body.results, operands[len(consts) :][: len(init)])
     same = _unchanged(body, init)[: len(init)]
     body.fix(same, init)
     body.drop_results(same)
@@ -193,7 +209,7 @@ def simplify_scan(eqn: JaxprEqn, simplify: Simplify) -> Rewritten:
         params["length"], body.consts, _except(init, same), list(xs), _except(carries, same), list(ys), body.jaxpr
     )
     move_products(parts)
-    pack(parts, simplify.producer)
+    pack(parts, simplify.facts)
     body.jaxpr, body.consts = parts.body, parts.consts
     body.drop_unread(parts)
     made = eqn.replace(
@@ -216,7 +232,11 @@ def simplify_while(eqn: JaxprEqn, simplify: Simplify) -> Rewritten:
         eqn.params,
         split_list(eqn.invars, [eqn.params["cond_nconsts"], eqn.params["body_nconsts"]]),
     )
-    cond, body = _Body(params["cond_jaxpr"], cond_consts, simplify), _Body(params["body_jaxpr"], body_consts, simplify)
+    intervals = [list(map(simplify.facts.interval, part)) for part in (cond_consts, body_consts, init)]
+    asked, inside = while_inputs(params["cond_jaxpr"], intervals[0], params["body_jaxpr"], *intervals[1:])
+    cond = _Body(params["cond_jaxpr"], cond_consts, simplify, asked)
+    body = _Body(params["body_jaxpr"], body_consts, simplify, inside)
+    _bind(simplify, eqn, body.results, intervals[2])
     same = [s and v.aval is a.aval for s, v, a in zip(_unchanged(body, init), cond.carries, init, strict=True)]
     if all(same):
         same = [False] * len(init)

@@ -281,7 +281,9 @@ def _fixed(stmt: Stmt) -> Any:
             return notes, stmt.limit is None, _of_carries(stmt.carries)
         case While():
             return stmt.idempotent_after_exit, stmt.cancellation_point, _of_carries(stmt.carries)
-        case If() | Switch():
+        case If():
+            return len(stmt.results), stmt.rare
+        case Switch():
             return len(stmt.results)
         case Call():
             kinds = tuple(isinstance(arg, tuple) for arg in stmt.args)

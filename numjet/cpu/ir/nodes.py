@@ -223,11 +223,12 @@ class While(Fields):
 
 
 class If(Fields):
-    """`results`: (out variable, value in then, value in else), bound after the statement."""
+    """`results`: (out variable, value in then, value in else), bound after the statement. rare: `then` is hardly ever run."""
     cond: Expr
     then: list[Stmt]
     orelse: list[Stmt]
     results: list[tuple[Expr, Expr, Expr]] = default_factory(list)
+    rare: bool = False
 
 
 class Switch(Fields):

@@ -410,14 +410,14 @@ class _Parser:
         return body, values
 
     def _if(self) -> Stmt:
-        cond = self.expr()
+        rare, cond = self.accept("rarely"), self.expr()
         self.expect("{")
         then, yes = self._branch()
         self.expect("else", "{")
         orelse, no = self._branch()
         self.expect("->", "(")
         outs = self.many(self.var)
-        return If(cond, then, orelse, [(out, *values) for out, values in self._results(outs, [yes, no])])
+        return If(cond, then, orelse, [(out, *values) for out, values in self._results(outs, [yes, no])], rare)
 
     def _switch(self) -> Stmt:
         index = self.expr()

@@ -191,7 +191,7 @@ class _Show:
         self.line(level, f"}} -> ({', '.join(c.out.attr for c in stmt.carries)})")
 
     def _if(self, stmt: If, level: int) -> None:
-        self.line(level, f"if {self.expr(stmt.cond)} {{")
+        self.line(level, f"if {'rarely ' * stmt.rare}{self.expr(stmt.cond)} {{")
         self.block(stmt.then, level + 1)
         self.line(level + 1, f"yield ({self._many([yes for _, yes, _ in stmt.results])})")
         self.line(level, "} else {")

@@ -103,8 +103,8 @@ class FunctionBuilder:
         if x.expr.op in ("const", "var"):
             return x
         var = self.table.var(x.dtype)
-        if x.dtype == INT64:
-            self.terms.bounds[var] = self.terms.index(x).bounds
+        if x.dtype.kind in "iu":
+            self.terms.same_bounds(var, x)
         self.emit(Let(var, x.expr))
         return Scalar(self.terms, var)
 

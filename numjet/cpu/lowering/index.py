@@ -203,13 +203,34 @@ class IndexTerms:
     def compare(self, op: str, x: Any, y: Any) -> Scalar:
         """The comparison of two indices as a bool scalar: a constant where the bounds decide it."""
         left, right = self.index(x), self.index(y)
-        lo, hi = (left - right).bounds
+        value = self.decided(op, left, right)
+        if value is not None:
+            return Scalar(self, self.table.const(value, BOOL))
+        return Scalar(self, fold(self.table, op, [left.expr, right.expr]))
+
+    def decided(self, op: str, x: Index, y: Index) -> bool | None:
+        """The value of a comparison that the bounds decide, else None."""
+        lo, hi = (x - y).bounds
         holds, fails = _DECIDED[op]
         for value, shown in ((True, holds(lo, hi)), (False, fails(lo, hi))):
             if max(shown) < 0:
                 negative(*shown)
-                return Scalar(self, self.table.const(value, BOOL))
-        return Scalar(self, fold(self.table, op, [left.expr, right.expr]))
+                return value
+        return None
+
+    def bound(self, x: Expr, bounds: Bounds) -> None:
+        """Says what an integer is within, as an index."""
+        self.bounds[self._as_index(x)] = bounds
+
+    def same_bounds(self, var: Expr, x: Scalar) -> None:
+        """Says that a variable is within what a scalar is."""
+        if x.dtype == INT64:
+            self.bounds[var] = self.index(x).bounds
+        elif (found := self.bounds.get(self._as_index(x.expr))) is not None:
+            self.bound(var, found)
+
+    def _as_index(self, x: Expr) -> Expr:
+        return x if x.dtype == INT64 else self.table.convert(x, INT64)
 
     def opaque(self, expr: Expr, bounds: Bounds) -> Index:
         if expr.op == "const":

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from numjet.core.aval import ShapedArray
-from numjet.cpu.ir.nodes import CALLBACK, RAISES, Call, Check
+from numjet.cpu.ir.nodes import BOOL, CALLBACK, RAISES, Call, Check, If, Stmt
 from numjet.cpu.kernels.callbacks import Trampoline
 from numjet.cpu.lowering.arrays.array_updates import ArrayUpdates
 from numjet.cpu.lowering.arrays.values import LoweredArray
@@ -64,8 +64,20 @@ class LibraryCalls:
         self.trampolines[symbol] = made
         return self.kernel(symbol, args, outs, checked=True)
 
-    def check(self, ok: Any, error: Callable[..., Exception], *values: Any, deferrable: bool = False) -> None:
-        """Leaves the program with error(*values) when ok is false. deferrable: what follows may run before the check."""
+    def check(self, ok: Any, error: Callable[..., Exception], *values: Any, deferrable: bool = False,
+              found: Callable[[], Sequence[Any]] | None = None) -> None:
+        """Leaves the program with error(*values) when ok is false. deferrable: what follows may run before the check. found:
+        more values, computed where the check fails only."""
         self.ir.function.errors.append(error)
-        known = tuple(self.scalars.scalar(v).expr for v in values)
-        self.ir.emit(Check(ok.expr, len(self.ir.function.errors), known, deferrable))
+        code = len(self.ir.function.errors)
+        if found is None:
+            self.ir.emit(self._check(ok, code, values, deferrable))
+            return
+        block: list[Stmt] = []
+        with self.ir.inside(block):
+            more = found()
+            self.ir.emit(self._check(self.scalars.const(False, BOOL), code, [*values, *more], deferrable))
+        self.ir.emit(If(self.scalars.prim("not", ok).expr, block, [], [], rare=True))
+
+    def _check(self, ok: Any, code: int, values: Sequence[Any], deferrable: bool) -> Check:
+        return Check(ok.expr, code, tuple(self.scalars.scalar(v).expr for v in values), deferrable)

@@ -70,7 +70,23 @@ class Scalars(NamedArithmetic):
             found = self._power(args[0], float(first.expr.attr))
             if found is not None:
                 return found
+        if name in ("min", "max") and first.dtype == INT64:
+            found = self._limited(name, *args)
+            if found is not None:
+                return found
         return Scalar(self.terms, fold(self.table, name, [a.expr for a in args]))
+
+    def _limited(self, name: str, x: Scalar, limit: Scalar) -> Scalar | None:
+        """min(x, limit) or max(x, limit) of an index whose bounds decide it, else None."""
+        if limit.expr.op != "const" or x.expr not in self.terms.bounds:
+            return None
+        first = self.terms.decided("le" if name == "min" else "ge", self.terms.index(x), self.terms.index(limit))
+        return None if first is None else x if first else limit
+
+    def bounded(self, x: Any, low: int, high: int) -> Any:
+        """The same integer scalar, known to be within low ... high."""
+        self.terms.bound(x.expr, (low, high))
+        return x
 
     def _half(self, name: str, args: tuple[Scalar, ...]) -> Scalar:
         wide = [self.convert(a, FLOAT32) for a in args]

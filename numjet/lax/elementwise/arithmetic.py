@@ -3,11 +3,14 @@ from __future__ import annotations
 
 import enum
 import operator
+from math import inf
 from typing import Any
 
 import numpy as np
 
 from numjet.core.aval import ShapedArray
+from numjet.core.intervals import Interval, by, counts, plus, times
+from numjet.core.ir import Atom, JaxprEqn
 from numjet.core.op import LINEAR, SCALARS, ZERO, Missing, Op, Samples, Undefined
 from numjet.core.printer import register_parameter_type
 from numjet.core.trace import aval_of
@@ -33,7 +36,7 @@ from numjet.lax.operands import (
     where,
     with_loops,
 )
-from numjet.lax.rewrites import neutral, twice
+from numjet.lax.rewrites import Producer, neutral, twice
 from numjet.lax.tangent import sum_transpose
 from numjet.lax.templates import (
     FLOAT,
@@ -53,6 +56,7 @@ from numjet.lax.templates import (
 neg_p: Op = elementwise(
     "neg", accepts=NUMBER, eager=same_dtype(np.negative), jvp=LINEAR, transpose=lambda ct, x: neg_p.bind(ct),
     cpu=lambda b, x: b.neg(x), hlo="stablehlo.negate", linear_in=(0,), traits=EXACT | CHEAP, rewrites=twice, function="neg",
+    interval=by(lambda x: (-x[1], -x[0])),
     samples=Samples(shapes=UNARY_SHAPES, dtypes=NUMBERS, ulps=0))
 
 
@@ -68,7 +72,7 @@ def neg(x: Any) -> Any:
 add_p: Op = elementwise(
     "add", nargs=2, accepts=NUMBER, eager=np.add, jvp=(lambda t, out, x, y: t, lambda t, out, x, y: t),
     transpose=sum_transpose, cpu=lambda b, x, y: b.add(x, y), hlo="stablehlo.add", linear_in=(0, 1),
-    traits=CHEAP, rewrites=neutral(-0.0, 0), function="add",
+    traits=CHEAP, rewrites=neutral(-0.0, 0), interval=by(plus), function="add",
     samples=Samples(shapes=BINARY_SHAPES, dtypes=NUMBERS, ulps=0))
 
 
@@ -89,6 +93,7 @@ sub_p: Op = elementwise(
     "sub", nargs=2, accepts=NUMBER, eager=np.subtract, jvp=(lambda t, out, x, y: t, lambda t, out, x, y: neg_p.bind(t)),
     transpose=_sub_transpose, cpu=lambda b, x, y: b.sub(x, y), hlo="stablehlo.subtract", linear_in=(0, 1),
     traits=CHEAP, rewrites=neutral(0.0, 0, both=False), function="sub",
+    interval=by(lambda x, y: (x[0] - y[1], x[1] - y[0])),
     samples=Samples(shapes=BINARY_SHAPES, dtypes=NUMBERS, ulps=0))
 
 
@@ -111,7 +116,7 @@ mul_p: Op = elementwise(
     "mul", nargs=2, accepts=NUMBER, eager=np.multiply,
     jvp=(lambda t, out, x, y: mul_p.bind(t, y), lambda t, out, x, y: mul_p.bind(x, t)),
     transpose=_mul_transpose, cpu=lambda b, x, y: b.mul(x, y), hlo="stablehlo.multiply", linear_in=(0, 1),
-    traits=CHEAP, rewrites=neutral(1.0, 1), function="mul",
+    traits=CHEAP, rewrites=neutral(1.0, 1), interval=by(times), function="mul",
     samples=Samples(shapes=BINARY_SHAPES, dtypes=NUMBERS, ulps=1))
 
 
@@ -169,12 +174,33 @@ def _rem_eager(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 _rem_eager.ufunc = {"f": np.fmod}  # type: ignore[attr-defined]
 
 
+def _quotients(x: Interval, y: Interval) -> Interval:
+    """The interval of integer quotients."""
+    if y[0] < 1 or inf in (-x[0], x[1]):
+        return -inf, inf
+    divisor = int(y[0])
+    return min(-(-int(x[0]) // divisor), 0), max(int(x[1]) // divisor, 0)
+
+
+def _remainders(x: Interval, y: Interval) -> Interval:
+    """The interval of integer remainders; those of a division by 0 are the dividends."""
+    most = inf if y[0] <= 0 <= y[1] else max(-y[0], y[0], -y[1], y[1]) - 1
+    return max(min(x[0], 0), -most), min(max(x[1], 0), most)
+
+
+def _known_remainder(eqn: JaxprEqn, producer: Producer) -> Atom | None:
+    """x rem y = x for 0 <= x < y."""
+    x, y = eqn.invars
+    whole = x.aval.shape == eqn.outvars[0].aval.shape
+    return x if whole and counts(x.aval.dtype) and producer.within(x, 0, producer.interval(y)[0] - 1) else None
+
+
 div_p: Op = elementwise(
     "div", nargs=2, accepts=NUMBER, eager=_div_eager,
     jvp=(lambda t, out, x, y: div_p.bind(t, y), lambda t, out, x, y: neg_p.bind(div_p.bind(mul_p.bind(t, out), y))),
     transpose=lambda ct, x, y: (div_p.bind(ct, y), None),
     cpu=lambda b, x, y: b.div(x, y), hlo=lambda b, x, y: b.divide(x, y), linear_in=(0,),
-    rewrites=neutral(1.0, 1, both=False), function="div",
+    rewrites=neutral(1.0, 1, both=False), interval=by(_quotients), function="div",
     samples=Samples(shapes=BINARY_SHAPES, dtypes=NUMBERS, ulps=4))
 
 
@@ -197,7 +223,8 @@ def _rem_jvp_y(t: Any, out: Any, x: Any, y: Any) -> Any:
 rem_p: Op = elementwise(
     "rem", nargs=2, accepts=REAL, eager=_rem_eager, jvp=(lambda t, out, x, y: t, _rem_jvp_y),
     cpu=lambda b, x, y: b.prim("rem" if x.dtype.kind in "iu" else "fmod", x, y), hlo=lambda b, x, y: b.remainder(x, y),
-    function="rem", samples=Samples(shapes=BINARY_SHAPES, dtypes=(*FLOATS, *INTS), ulps=0))
+    rewrites=_known_remainder, interval=by(_remainders), function="rem",
+    samples=Samples(shapes=BINARY_SHAPES, dtypes=(*FLOATS, *INTS), ulps=0))
 
 
 def rem(x: Any, y: Any) -> Any:

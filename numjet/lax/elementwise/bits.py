@@ -1,11 +1,14 @@
 """Operations on the representation of values: bitcasts, reduced precision, and the identity without derivative."""
 from __future__ import annotations
 
+from math import inf
 from typing import Any
 
 import numpy as np
 
 from numjet.core.aval import ShapedArray
+from numjet.core.intervals import Facts, Interval, of_operand
+from numjet.core.ir import JaxprEqn
 from numjet.core.op import SCALARS, ZERO, Missing, Op, Samples
 from numjet.core.trace import EVAL, Array, aval_of, current_trace
 from numjet.core.traits import EXACT, LANES, RECODES
@@ -156,10 +159,17 @@ def _bitcast_hlo(b: Any, x: Any, *, new_dtype: np.dtype) -> Any:
     return b.bitcast(x, new_dtype, _bitcast_abstract(x.aval, new_dtype=np.dtype(new_dtype)).shape)
 
 
+def _same_bits(eqn: JaxprEqn, known: Facts) -> Interval:
+    """The interval of integers that are none below 0, read as integers of the same width."""
+    (x,), (out,) = eqn.invars, eqn.outvars
+    low, high = known.interval(x)
+    return (low, high) if low >= 0 and x.aval.dtype.itemsize == out.aval.dtype.itemsize else (-inf, inf)
+
+
 bitcast_convert_type_p: Op = Op(
     name="bitcast_convert_type", params=("new_dtype",), abstract=_bitcast_abstract, eager=_bitcast_eager, jvp=ZERO,
     transpose=Missing("bits have no derivative"), batch=leading_batch(lambda: bitcast_convert_type_p), cpu=_bitcast_cpu,
-    hlo=_bitcast_hlo, traits=RECODES | LANES,
+    hlo=_bitcast_hlo, traits=RECODES | LANES, interval=_same_bits,
     samples=Samples(shapes=((2,), (3, 2), (0, 2), (2, 1, 2)), dtypes=("uint32", "int32", "float32"), ulps=0, order=0,
                     params=tuple({"new_dtype": np.dtype(d)}
                                  for d in ("int32", "uint8", "float16", "uint64", "float32"))))
@@ -265,6 +275,7 @@ def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> An
 
 stop_gradient_p: Op = elementwise(
     "stop_gradient", accepts=ANY, eager=lambda x: x, jvp=ZERO, cpu=lambda b, x: x, hlo=SCALARS, traits=EXACT, rewrites=itself,
+    interval=of_operand,
     samples=Samples(shapes=UNARY_SHAPES, dtypes=(*FLOATS, "int32", "bool", *COMPLEXES), ulps=0, order=0))
 
 

@@ -1,10 +1,13 @@
 """Operations on the bits of integers and on truth values."""
 from __future__ import annotations
 
+from math import inf
 from typing import Any
 
 import numpy as np
 
+from numjet.core.intervals import Facts, Interval, by, limits
+from numjet.core.ir import JaxprEqn
 from numjet.core.op import SCALARS, ZERO, Missing, Op, Samples
 from numjet.core.traits import CHEAP, EXACT
 from numjet.foundation import dtypes
@@ -17,10 +20,31 @@ _NO_TRANSPOSE = Missing("integers have no derivative")
 _LOGICAL = "biu"
 
 
+def _common_bits(x: Interval, y: Interval) -> Interval:
+    """The interval of x & y."""
+    ends = [high for low, high in (x, y) if low >= 0]
+    if x[0] == x[1] and y[0] == y[1]:
+        return int(x[0]) & int(y[0]), int(x[0]) & int(y[0])
+    return (0, min(ends)) if ends else (-inf, inf)
+
+
+def _joined_bits(x: Interval, y: Interval) -> Interval:
+    """The interval of x | y."""
+    return (max(x[0], y[0]), _differing_bits(x, y)[1]) if min(x[0], y[0]) >= 0 else (-inf, inf)
+
+
+def _differing_bits(x: Interval, y: Interval) -> Interval:
+    """The interval of x ^ y."""
+    return (0, (1 << int(max(x[1], y[1])).bit_length()) - 1) if min(x[0], y[0]) >= 0 else (-inf, inf)
+
+
+_INTERVALS = {"and": _common_bits, "or": _joined_bits, "xor": _differing_bits}
+
+
 def _logical(name: str, fn: Any) -> Op:
     return elementwise(name, nargs=2, accepts=_LOGICAL, eager=same_dtype(fn), jvp=ZERO, transpose=_NO_TRANSPOSE,
                        cpu=lambda b, x, y: b.prim(name, x, y), hlo=f"stablehlo.{name}", traits=EXACT | CHEAP, function=name,
-                       rewrites=bitwise(ones=name == "and"),
+                       rewrites=bitwise(ones=name == "and"), interval=by(_INTERVALS[name]),
                        samples=Samples(shapes=BINARY_SHAPES, dtypes=("bool", *_INTS), low=-100, high=100, order=0,
                                        ulps=0))
 
@@ -57,9 +81,17 @@ def bitwise_xor(x: Any, y: Any) -> Any:
     return binary(xor_p, x, y)
 
 
+def _complement(eqn: JaxprEqn, known: Facts) -> Interval:
+    """The interval of ~x: as far from the end of the dtype as x is from the start."""
+    least, most = limits(eqn.outvars[0].aval.dtype)
+    low, high = known.interval(eqn.invars[0])
+    return least + most - high, least + most - low
+
+
 not_p = elementwise(
     "not", accepts=_LOGICAL, eager=same_dtype(np.bitwise_not), jvp=ZERO, transpose=_NO_TRANSPOSE,
     cpu=lambda b, x: b.prim("not", x), hlo="stablehlo.not", traits=EXACT | CHEAP, rewrites=twice, function="not",
+    interval=_complement,
     samples=Samples(shapes=UNARY_SHAPES, dtypes=("bool", *_INTS), low=-100, high=100, order=0, ulps=0))
 
 
@@ -108,10 +140,19 @@ def _copies_of_highest_bit(x: np.ndarray) -> np.ndarray:
     return np.where(x.view(f"i{x.dtype.itemsize}") < 0, ~np.zeros_like(x), np.zeros_like(x))
 
 
+def _shifted(x: Interval, y: Interval) -> Interval:
+    """The interval of x >> y; nothing is left of x where y is out of range."""
+    if x[0] < 0:
+        return -inf, inf
+    known = 0 <= y[0] == y[1] < 64
+    return (0, int(x[1]) >> int(y[0])) if known else (0, x[1])
+
+
 def _shift_op(name: str, prim: str, fn: Any, beyond: Any) -> Op:
     return elementwise(name, nargs=2, accepts=INTEGER, eager=lambda x, y: _shift(x, y, fn, beyond), jvp=ZERO,
                        transpose=_NO_TRANSPOSE, cpu=lambda b, x, y: b.prim(prim, x, y), hlo=SCALARS, function=prim,
-                       traits=EXACT, samples=Samples(shapes=BINARY_SHAPES, dtypes=_INTS, low=-3, high=40, order=0, ulps=0))
+                       traits=EXACT, interval=None if prim == "shl" else by(_shifted), samples=Samples(
+                           shapes=BINARY_SHAPES, dtypes=_INTS, low=-3, high=40, order=0, ulps=0))
 
 
 shift_left_p = _shift_op("shift_left", "shl", np.left_shift, np.zeros_like)
@@ -167,6 +208,7 @@ def _leading_zeros(x: np.ndarray) -> np.ndarray:
 population_count_p = elementwise(
     "population_count", accepts=INTEGER, eager=lambda x: np.bitwise_count(_bits_of(x)).astype(x.dtype), jvp=ZERO,
     transpose=_NO_TRANSPOSE, cpu=lambda b, x: b.prim("popcount", x), hlo="stablehlo.popcnt", traits=EXACT, function="popcount",
+    interval=by(lambda x: (0, 64)),
     samples=Samples(shapes=UNARY_SHAPES, dtypes=_INTS, low=-100, high=100, order=0, ulps=0))
 
 
@@ -182,6 +224,7 @@ def population_count(x: Any) -> Any:
 clz_p = elementwise(
     "clz", accepts=INTEGER, eager=_leading_zeros, jvp=ZERO, transpose=_NO_TRANSPOSE,
     cpu=lambda b, x: b.prim("clz", x), hlo="stablehlo.count_leading_zeros", traits=EXACT, function="clz",
+    interval=by(lambda x: (0, 64)),
     samples=Samples(shapes=UNARY_SHAPES, dtypes=_INTS, low=-100, high=100, order=0, ulps=0))
 
 

@@ -1,20 +1,23 @@
 """Comparisons, choices between values, and neighbours of floats."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+import builtins
+from collections.abc import Callable, Sequence
+from math import inf
 from typing import Any
 
 import numpy as np
 
 from numjet.core.aval import ShapedArray
+from numjet.core.intervals import Facts, Interval, by, counts, hull, intersection, plus
 from numjet.core.ir import Atom, JaxprEqn
 from numjet.core.op import SCALARS, ZERO, Missing, Op, Samples, Undefined, Zero
 from numjet.core.trace import aval_of
 from numjet.core.traits import CHEAP, EXACT
 from numjet.foundation import dtypes
 from numjet.lax.elementwise import complex_rules as cx
-from numjet.lax.elementwise.arithmetic import mul_p
-from numjet.lax.elementwise.bitwise import and_p
+from numjet.lax.elementwise.arithmetic import add_p, mul_p
+from numjet.lax.elementwise.bitwise import and_p, not_p, or_p
 from numjet.lax.operands import (
     BINARY_SHAPES,
     COMPLEXES,
@@ -28,7 +31,7 @@ from numjet.lax.operands import (
     scalar,
     where,
 )
-from numjet.lax.rewrites import Producer, splat
+from numjet.lax.rewrites import Producer, Rule
 from numjet.lax.tangent import instantiate, no_tangent
 from numjet.lax.templates import FLOAT, Joint, broadcast_shapes, call, elementwise, kind_of, promote_scalars
 
@@ -42,6 +45,28 @@ def _no_transpose(name: str) -> Missing:
 
 # ------------------------------------------------------------------------------------------------ comparisons
 
+_Verdict = Callable[[Interval, Interval], bool]
+# By comparison: whether it holds, and whether it fails, for all numbers of two intervals.
+_DECIDED: dict[str, tuple[_Verdict, _Verdict]] = {
+    "lt": (lambda x, y: x[1] < y[0], lambda x, y: x[0] >= y[1]), "le": (lambda x, y: x[1] <= y[0], lambda x, y: x[0] > y[1]),
+    "gt": (lambda x, y: x[0] > y[1], lambda x, y: x[1] <= y[0]), "ge": (lambda x, y: x[0] >= y[1], lambda x, y: x[1] < y[0]),
+    "eq": (lambda x, y: x[0] == x[1] == y[0] == y[1], lambda x, y: intersection(x, y) is None),
+    "ne": (lambda x, y: intersection(x, y) is None, lambda x, y: x[0] == x[1] == y[0] == y[1]),
+}
+
+
+def _verdict(name: str) -> Any:
+    """The interval of a comparison."""
+    holds, fails = _DECIDED[name]
+
+    def rule(eqn: JaxprEqn, known: Facts) -> Interval:
+        if not all(counts(a.aval.dtype) for a in eqn.invars):
+            return 0, 1
+        x, y = map(known.interval, eqn.invars)
+        return int(holds(x, y)), int(not fails(x, y))
+    return rule
+
+
 def _comparison(name: str, fn: Any, accepts: str = "biuf", samples: tuple[Any, ...] = _COMPARED) -> Any:
     def eager(x: np.ndarray, y: np.ndarray) -> np.ndarray:
         if dtypes.is_key(x.dtype):
@@ -52,7 +77,7 @@ def _comparison(name: str, fn: Any, accepts: str = "biuf", samples: tuple[Any, .
 
     return elementwise(name, nargs=2, accepts=accepts, result=_BOOL, eager=eager, jvp=ZERO,
                        cpu=lambda b, x, y: b.compare(name, x, y), hlo=SCALARS,
-                       transpose=_no_transpose(name), traits=EXACT | CHEAP, function=name,
+                       transpose=_no_transpose(name), traits=EXACT | CHEAP, function=name, interval=_verdict(name),
                        samples=Samples(shapes=BINARY_SHAPES, dtypes=samples, order=0, ulps=0))
 
 
@@ -62,6 +87,7 @@ lt_p: Op = _comparison("lt", np.less)
 le_p: Op = _comparison("le", np.less_equal)
 gt_p: Op = _comparison("gt", np.greater)
 ge_p: Op = _comparison("ge", np.greater_equal)
+_COMPARISONS = frozenset((eq_p, ne_p, lt_p, le_p, gt_p, ge_p))
 
 
 def eq(x: Any, y: Any) -> Any:
@@ -179,6 +205,20 @@ _EXTREMUM_RULES = (lambda t, out, x, y: mul_p.bind(t, _share(out, x, y)),
                    lambda t, out, x, y: mul_p.bind(t, _share(out, y, x)))
 
 
+def _known_extremum(least: bool) -> Rule:
+    """min(x, y) = x where no element of x is above any of y."""
+    def rule(eqn: JaxprEqn, producer: Producer) -> Atom | None:
+        x, y = eqn.invars
+        if not counts(x.aval.dtype):
+            return None
+        for a, b in ((x, y), (y, x)):
+            (low, high), (other_low, other_high) = producer.interval(a), producer.interval(b)
+            if a.aval.shape == eqn.outvars[0].aval.shape and (high <= other_low if least else low >= other_high):
+                return a
+        return None
+    return rule
+
+
 def _extremum(name: str, fn: Any, boolean: str, complex_rule: Any) -> Any:
     def cpu(b: Any, x: Any, y: Any) -> Any:
         if x.dtype.kind == "c":
@@ -186,7 +226,8 @@ def _extremum(name: str, fn: Any, boolean: str, complex_rule: Any) -> Any:
         return b.prim(boolean if x.dtype == _BOOL else name, x, y)
 
     return elementwise(name, nargs=2, accepts="biufc", eager=same_dtype(fn), jvp=_EXTREMUM_RULES, cpu=cpu,
-                       hlo=SCALARS, traits=EXACT | CHEAP, function=name,
+                       hlo=SCALARS, traits=EXACT | CHEAP, function=name, rewrites=_known_extremum(name == "min"),
+                       interval=by(lambda x, y: tuple(map(builtins.min if name == "min" else builtins.max, x, y))),
                        samples=Samples(shapes=BINARY_SHAPES, dtypes=("bool", *NUMBERS), ulps=0))
 
 
@@ -234,12 +275,25 @@ def _clamp_operands(rng: Any, shapes: Any, dtype: Any, params: Any) -> list[np.n
     return [np.asarray(rng.uniform(*r, s)).astype(dtype) for r, s in zip(ranges, shapes, strict=True)]
 
 
+def _clamped(low: Interval, x: Interval, high: Interval) -> Interval:
+    """The interval of x, limited to numbers that are in intervals themselves."""
+    return builtins.min(builtins.max(x[0], low[0]), high[0]), builtins.min(builtins.max(x[1], low[1]), high[1])
+
+
+def _known_clamp(eqn: JaxprEqn, producer: Producer) -> Atom | None:
+    """clamp(low, x, high) = x for integers that are within the limits."""
+    low, x, high = eqn.invars
+    inside = counts(x.aval.dtype) and producer.within(x, producer.interval(low)[1], producer.interval(high)[0])
+    return x if inside and x.aval.shape == eqn.outvars[0].aval.shape else None
+
+
 clamp_p: Op = elementwise(
     "clamp", nargs=3, accepts="biuf",
     eager=lambda low, x, high: np.asarray(np.minimum(np.maximum(x, low), high)).astype(x.dtype, copy=False),
     jvp=(lambda t, out, low, x, high: _masked(t, gt_p.bind(low, x)), _clamp_jvp_x,
          lambda t, out, low, x, high: _masked(t, lt_p.bind(high, x))),
     cpu=lambda b, low, x, high: min_p.cpu(b, max_p.cpu(b, x, low), high), hlo="stablehlo.clamp", traits=EXACT | CHEAP,
+    rewrites=_known_clamp, interval=by(_clamped),
     samples=Samples(shapes=((), (3,), (0, 2), (2, 3, 4), [(), (3,), ()], [(), (2, 2), (2, 2)], [(3,), (3,), ()]),
                     dtypes=(*FLOATS, "int32", "uint8", "bool"), ulps=0, make=_clamp_operands))
 
@@ -334,14 +388,66 @@ def _known_choice(eqn: JaxprEqn, producer: Producer) -> Atom | None:
     which, *cases = eqn.invars
     if all(c is cases[0] for c in cases):
         return cases[0]
-    value = splat(which, producer)
-    return None if value is None or not 0 <= int(value) < len(cases) else cases[int(value)]
+    low, high = producer.interval(which)
+    value = builtins.min(builtins.max(low, 0), len(cases) - 1)
+    chosen = cases[int(value)] if low == high or low >= len(cases) - 1 or high <= 0 else None
+    return chosen if chosen is not None and chosen.aval.shape == eqn.outvars[0].aval.shape else None
+
+
+_AFTER = {"lt": (-inf, -1), "le": (-inf, 0), "gt": (1, inf), "ge": (0, inf), "eq": (0, 0)}   # x - y where x < y holds, ...
+_OPPOSITE = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "ne": "eq"}
+
+
+def implied(x: Atom, which: Atom, truth: bool, known: Facts) -> Interval:
+    """What x is within where a condition on it has a value."""
+    eqn = known(which)
+    if eqn is None:
+        return -inf, inf
+    op = eqn.primitive
+    if op is not_p:
+        return implied(x, eqn.invars[0], not truth, known)
+    if op is (and_p if truth else or_p):
+        found = [implied(x, a, truth, known) for a in eqn.invars]
+        return intersection(*found) or (-inf, inf)
+    holds = op.name if truth else _OPPOSITE.get(op.name)
+    if op not in _COMPARISONS or holds not in _AFTER:
+        return -inf, inf
+    a, b = eqn.invars
+    difference = _AFTER[holds]
+    if x is a:
+        return plus(difference, known.interval(b))
+    return plus((-difference[1], -difference[0]), known.interval(a)) if x is b else (-inf, inf)
+
+
+def _case(case: Atom, which: Atom, truth: bool, known: Facts) -> Interval:
+    """The interval of a case, where it is chosen: of x or x + y with a condition on x."""
+    inside = intersection(known.interval(case), implied(case, which, truth, known))
+    eqn = known(case)
+    if inside is None or eqn is None or eqn.primitive is not add_p:
+        return inside or _NEVER
+    for x, y in (eqn.invars, eqn.invars[::-1]):
+        part = intersection(known.interval(x), implied(x, which, truth, known))
+        inside = intersection(inside, plus(part, known.interval(y))) if part and inside else None
+    return inside or _NEVER
+
+
+_NEVER = (inf, -inf)  # no number
+
+
+def _chosen(eqn: JaxprEqn, known: Facts) -> Interval:
+    """The interval around all cases, each within what the condition says. So an index that may count from the end, of which
+    select_n(i < 0, i, i + n) makes one that does not, is from 0 to n - 1 if it is in bounds."""
+    which, *cases = eqn.invars
+    if which.aval.dtype != _BOOL or not counts(cases[0].aval.dtype):
+        return hull(list(map(known.interval, cases)))
+    found = [c for c in (_case(case, which, bool(k), known) for k, case in enumerate(cases)) if c is not _NEVER]
+    return hull(found) if found else (-inf, inf)
 
 
 select_n_p: Op = elementwise(
     "select_n", accepts="biufcV", abstract=_select_abstract, prepare=_select_prepare, eager=_select_eager,
     jvp=Joint(_select_jvp), transpose=_select_transpose, cpu=_select_cpu, whole=_select_whole,
-    hlo=SCALARS, traits=EXACT | CHEAP, rewrites=_known_choice, function="select",
+    hlo=SCALARS, traits=EXACT | CHEAP, rewrites=_known_choice, interval=_chosen, function="select",
     samples=Samples(shapes=((), (3,), (0, 2), (2, 3, 4), [(), (2, 2), (2, 2)], [(3,), (3,), ()]),
                     dtypes=("bool", *FLOATS, "int32", *COMPLEXES), make=_select_operands, ulps=0))
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import warnings
 from functools import cache
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ import numpy as np
 from numjet import _native
 from numjet.core import hooks
 from numjet.core.aval import ShapedArray
+from numjet.core.intervals import Facts, Interval, counts, limits, of_operand
+from numjet.core.ir import JaxprEqn
 from numjet.core.op import LINEAR, SCALARS, Op, Samples, Undefined, Zero
 from numjet.core.trace import Tracer, aval_of
 from numjet.core.traits import CHEAP, EXACT, FREE, RECODES
@@ -95,10 +98,28 @@ def _convert_transpose(ct: Any, x: Any, *, new_dtype: np.dtype, weak_type: bool)
     return convert_element_type_p.bind(ct, new_dtype=x.aval.dtype, weak_type=x.aval.weak_type)
 
 
+def _converted(eqn: JaxprEqn, known: Facts) -> Interval:
+    """The interval of the operand; of truth values, whether it holds 0, or nothing else. Floats lose their fraction, and NaN is
+    0; small integers are floats of any format."""
+    (low, high), (of,), to = known.interval(eqn.invars[0]), eqn.invars, eqn.outvars[0].aval.dtype
+    if not counts(to):
+        return (low, high) if all(abs(end) <= _SMALL and end == int(end) for end in (low, high)) else (-inf, inf)
+    if to == _BOOL:
+        known_zero = low == high == 0 and counts(of.aval.dtype)
+        return int(not low <= 0 <= high and counts(of.aval.dtype)), int(not known_zero)
+    if counts(of.aval.dtype):
+        return low, high
+    least, most = limits(to)
+    return (least if low < least else min(int(min(low, most)), 0)), (most if high > most else max(int(max(high, least)), 0))
+
+
+_SMALL = 16   # floats of 8 bits hold the integers up to here
+
+
 convert_element_type_p: Op = elementwise(
     "convert_element_type", accepts=ANY, abstract=_convert_abstract, eager=_convert_eager, jvp=Joint(_convert_jvp),
     transpose=_convert_transpose, params=("new_dtype", "weak_type"), cpu=_convert_cpu, hlo=SCALARS, linear_in=(0,),
-    traits=FREE, rewrites=same_aval,
+    traits=FREE, rewrites=same_aval, interval=_converted,
     samples=Samples(shapes=UNARY_SHAPES, dtypes=("bool", *FLOATS, "int32", "uint8", "complex64"), ulps=0, low=-4,
                     high=99, params=tuple({"new_dtype": np.dtype(d), "weak_type": False} for d in
                                  ("bool", "int32", "uint8", "float32", "float16", dtypes.bfloat16, "complex64"))))
@@ -107,7 +128,7 @@ convert_element_type_p: Op = elementwise(
 # A new array of the same values: outside of compiled programs, where deleting one of two arrays must leave the other.
 copy_p: Op = elementwise(
     "copy", accepts=ANY, eager=np.copy, jvp=LINEAR, transpose=lambda ct, x: copy_p(ct), cpu=lambda b, x: x, hlo=SCALARS,
-    linear_in=(0,), traits=FREE, rewrites=same_aval,
+    linear_in=(0,), traits=FREE, rewrites=same_aval, interval=of_operand,
     samples=Samples(shapes=UNARY_SHAPES, dtypes=("float32", "bool", "int8", "complex64"), ulps=0))
 
 

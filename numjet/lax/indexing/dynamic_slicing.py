@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from numjet.core.aval import ShapedArray
+from numjet.core.intervals import hull, of_operand
 from numjet.core.op import Op, Samples, Undefined, Zero
 from numjet.core.trace import aval_of
 from numjet.core.traits import EXACT, LANES
@@ -134,6 +135,7 @@ dynamic_slice_p: Op = Op(
     name="dynamic_slice", params=("slice_sizes",), abstract=_dynamic_slice_abstract, eager=_dynamic_slice_eager,
     jvp=linear_in_first(lambda: dynamic_slice_p), transpose=_dynamic_slice_transpose, batch=_dynamic_slice_batch,
     cpu=_dynamic_slice_cpu, hlo=_dynamic_slice_hlo, linear_in=(0,), traits=EXACT | LANES, rewrites=same_aval,
+    interval=of_operand,
     samples=Samples(shapes=_DYNAMIC_SHAPES, params=[{"slice_sizes": s} for s in _DYNAMIC_SIZES], dtypes=SAMPLE_DTYPES,
                     ulps=0, wrt=(0,), make=lambda rng, shape, dtype, params: [
                         random_values(rng, shape, dtype), *_starts_sample(rng, len(shape))]))
@@ -214,7 +216,7 @@ def _update_sample(rng: np.random.Generator, shapes: Any, dtype: Any, params: di
 dynamic_update_slice_p = Op(
     name="dynamic_update_slice", abstract=_update_abstract, eager=_update_eager, jvp=_update_jvp,
     transpose=_update_transpose, batch=_update_batch, cpu=_update_cpu, hlo=_update_hlo, linear_in=(0, 1),
-    traits=EXACT | LANES, in_place=lambda eqn: (0,),
+    traits=EXACT | LANES, in_place=lambda eqn: (0,), interval=lambda eqn, known: hull([*map(known.interval, eqn.invars[:2])]),
     samples=Samples(shapes=[list(pair) for pair in zip(_DYNAMIC_SHAPES, _DYNAMIC_SIZES, strict=True)],
                     dtypes=SAMPLE_DTYPES, ulps=0, wrt=(0, 1), make=_update_sample))
 

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 
 from numjet.core.aval import ShapedArray
+from numjet.core.intervals import Facts, Interval, counts, hull
+from numjet.core.ir import JaxprEqn
 from numjet.core.op import Op, Samples, Undefined, Zero
 from numjet.core.trace import Tracer, aval_of
 from numjet.core.traits import EXACT, LANES
@@ -287,11 +289,20 @@ def _gather_samples() -> Samples:
                    ulps=0, wrt=(0,))
 
 
+def _gathered(eqn: JaxprEqn, known: Facts) -> Interval:
+    """The interval of the operand, and of what stands in for elements out of bounds."""
+    inside, mode = known.interval(eqn.invars[0]), eqn.params["mode"]
+    if not drops(mode) or not counts(eqn.outvars[0].aval.dtype):
+        return inside
+    fill = int(_fill(eqn.outvars[0].aval.dtype, mode, eqn.params["fill_value"]))
+    return hull([inside, (fill, fill)])
+
+
 gather_p = Op(name="gather", params=("dimension_numbers", "slice_sizes", "indices_are_sorted", "unique_indices", "mode",
                                      "fill_value"),
               abstract=_gather_abstract, eager=_gather_eager, jvp=_gather_jvp, transpose=_gather_transpose,
               batch=_gather_batch, cpu=_gather_cpu, hlo=_gather_hlo, traits=EXACT | LANES, samples=_gather_samples(),
-              linear_in=(0,))
+              linear_in=(0,), interval=_gathered)
 
 
 # ------------------------------------------------------------------------------------------------ public

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from numjet.core.aval import ShapedArray
-from numjet.core.ir import ClosedJaxpr, Jaxpr
+from numjet.core.intervals import Facts, Interval, hull
+from numjet.core.ir import ClosedJaxpr, Jaxpr, JaxprEqn
 from numjet.core.op import Missing, Op, Samples, lookup
 from numjet.core.trace import aval_of
 from numjet.core.traits import EXACT, LANES, NONE, SCATTERS
@@ -224,11 +225,17 @@ _NUMBERS = ("float32", "int32", "uint8", "complex64", "float16")
 _ALL = ("float32", "int32", "uint8", "bool", "complex64", "bfloat16", "float64", "int64")
 
 
+def _scattered(eqn: JaxprEqn, known: Facts) -> Interval:
+    """The interval of the operand and the updates, of which elements are chosen."""
+    return hull([known.interval(eqn.invars[0]), known.interval(eqn.invars[2])])
+
+
 def _record(name: str, program: str | None, combine: Combine, jvp: Any, transpose: Any,
             names: Sequence[str], *, unique: bool = False, order: int = 2) -> Op:
     return Op(name=name, params=_PARAMS, abstract=_scatter_abstract, eager=_eager(combine), jvp=jvp,
               transpose=transpose, batch=_batch(name), cpu=cpu_rule(program), hlo=_hlo(program),
               samples=_samples(names, unique, order, program), in_place=lambda eqn: (0,),
+              interval=_scattered if program in (None, "min", "max") else None,
               traits=SCATTERS | LANES | (EXACT if program in (None, "min", "max") else NONE))
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from numjet.core.aval import ShapedArray
+from numjet.core.intervals import of_operand
 from numjet.core.ir import Atom, JaxprEqn
 from numjet.core.op import LINEAR, Op, Samples
 from numjet.core.trace import aval_of
@@ -106,7 +107,8 @@ def _whole_slice(eqn: JaxprEqn, producer: Producer) -> Atom | None:
 slice_p = Op(
     name="slice", params=("start_indices", "limit_indices", "strides"), abstract=_slice_abstract, eager=_slice_eager,
     jvp=LINEAR, transpose=_slice_transpose, batch=_slice_batch, cpu=_slice_cpu, hlo=_slice_hlo,
-    linear_in=(0,), traits=STRIDED | READS_ONCE | LANES, rewrites=_whole_slice, part=_slice_part, samples=Samples(
+    linear_in=(0,), traits=STRIDED | READS_ONCE | LANES, rewrites=_whole_slice, interval=of_operand,
+    part=_slice_part, samples=Samples(
         shapes=((), (5,), (5,), (3, 4), (4, 0, 3), (2, 3, 4, 5), (6,)), dtypes=SAMPLE_DTYPES, ulps=0,
         make=lambda rng, shapes, dtype, params: [random_values(rng, shapes, dtype)],
         params=[{"start_indices": lo, "limit_indices": hi, "strides": st} for lo, hi, st in (

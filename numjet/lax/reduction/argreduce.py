@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from numjet.core.aval import ShapedArray
+from numjet.core.intervals import largest
 from numjet.core.op import ZERO, Missing, Op, Samples
 from numjet.core.trace import aval_of
 from numjet.core.traits import EXACT, LANES, READS_ONCE, SCANS_OPERAND
@@ -86,7 +87,8 @@ def _record(name: str, find: Callable[..., Any], kind: str) -> Op:
                 params=tuple({"axes": (a,), "index_dtype": np.dtype(d)} for a, d in (
                     (0, "int32"), (1, "int32"), (1, "uint8"), (0, "int32"), (1, "int64"), (0, "int32"), (1, "int32"))),
                 dtypes=("float32", "float64", "float16", "bfloat16", "int8", "uint32", "bool"), ulps=0),
-            traits=EXACT | READS_ONCE | SCANS_OPERAND | LANES)
+            traits=EXACT | READS_ONCE | SCANS_OPERAND | LANES,
+            interval=lambda eqn, known: (0, largest(eqn.invars[0].aval.shape[eqn.params["axes"][0]]) - 1))
     return op
 
 

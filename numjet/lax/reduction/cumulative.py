@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 
 from numjet.core.aval import ShapedArray
+from numjet.core.intervals import Facts, Interval, largest, of_operand, times
+from numjet.core.ir import JaxprEqn
 from numjet.core.op import LINEAR, Missing, Op, Samples, Zero
 from numjet.core.trace import aval_of
 from numjet.core.traits import EXACT, LANES, NONE, SCANS_OPERAND, Traits
@@ -57,9 +59,18 @@ def _eager(run: Callable[[np.ndarray, int], np.ndarray]) -> Callable[..., np.nda
     return eager
 
 
+def _sums(eqn: JaxprEqn, known: Facts) -> Interval:
+    """The interval of sums of 1 to n terms."""
+    return times(known.interval(eqn.invars[0]), (1, largest(eqn.invars[0].aval.shape[eqn.params["axis"]])))
+
+
+_INTERVALS = {"cumsum": _sums, "cummax": of_operand, "cummin": of_operand}
+
+
 def _record(name: str, accepts: str, run: Callable[..., Any], jvp: Any, cpu: Any, hlo: Any, low: float = -2.0,
             dtype_names: Sequence[str] = (), transpose: Any = None, traits: Traits = LANES) -> Op:
     op = Op(name=name, params=("axis", "reverse"), abstract=_abstract(name, accepts), eager=_eager(run), jvp=jvp,
+            interval=_INTERVALS.get(name),
             transpose=transpose or Missing(f"{name} is not linear"), batch=aligned_batch(lambda: op, "axis"), cpu=cpu, hlo=hlo,
             linear_in=(0,) if transpose else None, traits=SCANS_OPERAND | traits,
             samples=Samples(

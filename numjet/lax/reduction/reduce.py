@@ -7,18 +7,20 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from math import prod
+from math import inf, prod
 from typing import Any
 
 import numpy as np
 
 from numjet.core.aval import ShapedArray
-from numjet.core.ir import Literal
+from numjet.core.intervals import Facts, Interval, largest, times
+from numjet.core.ir import JaxprEqn, Literal
 from numjet.core.op import LINEAR, ZERO, Missing, Op, Samples, Zero
 from numjet.core.trace import aval_of
 from numjet.core.traits import EXACT, LANES, NONE, READS_ONCE, SCANS_OPERAND
 from numjet.foundation import dtypes
 from numjet.foundation.config import config
+from numjet.foundation.dimension import Dimension
 from numjet.lax.axes import Ints, shift, without
 from numjet.lax.elementwise.arithmetic import div_p, mul_p
 from numjet.lax.elementwise.compare import eq_p
@@ -78,12 +80,36 @@ def accumulator(dtype: np.dtype) -> np.dtype:
     return np.dtype(np.float32 if kind_of(dtype) == "f" else np.int32)
 
 
+def _sums(eqn: JaxprEqn, known: Facts) -> Interval:
+    """The interval of sums: as many times that of the terms as there are."""
+    sizes = [eqn.invars[0].aval.shape[a] for a in eqn.params["axes"]]
+    exact = not any(isinstance(n, Dimension) for n in sizes)
+    most = prod(map(largest, sizes))
+    return times(known.interval(eqn.invars[0]), (most if exact else 0, most))
+
+
+def _choices(eqn: JaxprEqn, known: Facts) -> Interval:
+    """The interval of the elements, of which there are some."""
+    sizes = [eqn.invars[0].aval.shape[a] for a in eqn.params["axes"]]
+    some = all(not isinstance(n, Dimension) and n > 0 for n in sizes)
+    return known.interval(eqn.invars[0]) if some else (-inf, inf)
+
+
+def _truths(eqn: JaxprEqn, known: Facts) -> Interval:
+    """As _choices, of truth values: bits of integers are combined."""
+    return _choices(eqn, known) if eqn.outvars[0].aval.dtype.kind == "b" else (-inf, inf)
+
+
+_INTERVALS = {"add": _sums, "max": _choices, "min": _choices, "or": _truths, "and": _truths}
+
+
 def _record(name: str, kind: str, accepts: str, eager: Any, jvp: Any, cpu: Any, hlo: Any, samples: Samples,
             transpose: Any = None, linear_in: Any = None) -> Op:
     traits = READS_ONCE | SCANS_OPERAND | LANES | (NONE if kind in ("add", "mul") else EXACT)
     op = Op(name=name, params=("axes",), abstract=_abstract(name, accepts), eager=eager, jvp=jvp,
             transpose=transpose or Missing(f"{name} is not linear"), batch=batch(lambda: op), cpu=cpu, hlo=hlo,
-            samples=samples, linear_in=linear_in, traits=traits, reduces=kind, rewrites=no_axes("axes"))
+            samples=samples, linear_in=linear_in, traits=traits, reduces=kind, rewrites=no_axes("axes"),
+            interval=_INTERVALS.get(kind))
     return op
 
 

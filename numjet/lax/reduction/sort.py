@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from numjet.core.aval import ShapedArray
+from numjet.core.intervals import each_operand, largest
 from numjet.core.op import Missing, Op, Samples, Zero
 from numjet.core.trace import aval_of
 from numjet.core.traits import EXACT
@@ -196,7 +197,7 @@ sort_p: Op = Op(
     name="sort", params=("dimension", "is_stable", "num_keys"), multiple=True,
     abstract=_abstract, eager=_eager, jvp=_jvp, transpose=Missing("sort is not linear"),
     batch=aligned_batch(lambda: sort_p, "dimension"),
-    cpu=_cpu, hlo=_hlo, traits=EXACT,
+    cpu=_cpu, hlo=_hlo, traits=EXACT, interval=each_operand,
     samples=Samples(
         shapes=([(5,)], [(2, 6)], [(4, 3)], [(5,), (5,)], [(3, 4), (3, 4)], [(0,)], [(2, 0)], [(6,)] * 3,
                 [(50,)], [(40, 3), (40, 3)], [(4, 5)] * 6),
@@ -301,6 +302,7 @@ top_k_p: Op = Op(
     name="top_k", params=("k", "axis"), multiple=True,
     abstract=_top_k_abstract, eager=_top_k_eager, jvp=_top_k_jvp, transpose=Missing("top_k is not linear"),
     batch=aligned_batch(lambda: top_k_p, "axis"), cpu=_top_k_cpu, hlo=_top_k_hlo, traits=EXACT,
+    interval=lambda eqn, known: [known.interval(eqn.invars[0]), (0, largest(eqn.invars[0].aval.shape[eqn.params["axis"]]) - 1)],
     samples=Samples(
         shapes=((5,), (2, 6), (4, 3), (3,), (5,), (2, 0), (60,)),
         params=tuple({"k": k, "axis": a} for k, a in ((2, 0), (3, 1), (2, 0), (3, 0), (0, 0), (0, 1), (20, 0))),

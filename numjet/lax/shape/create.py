@@ -7,6 +7,7 @@ import numpy as np
 
 from numjet import _native
 from numjet.core.aval import ShapedArray
+from numjet.core.intervals import largest
 from numjet.core.op import ZERO, Missing, Op, Samples
 from numjet.core.trace import aval_of
 from numjet.core.traits import COMPACT, LANES
@@ -157,6 +158,7 @@ iota_p = Op(
     name="iota", params=("dtype", "shape", "dimension"), abstract=_iota_abstract, eager=_iota_eager, jvp=ZERO,
     transpose=Missing("it has no operands"), batch=Missing("it has no operands"), cpu=_iota_cpu,
     hlo=lambda b, *, dtype, shape, dimension: b.iota(shape, dimension, dtype), traits=COMPACT | LANES,
+    interval=lambda eqn, known: (0, largest(eqn.params["shape"][eqn.params["dimension"]]) - 1),
     samples=Samples(shapes=([],), order=0, ulps=0, make=lambda rng, shapes, dtype, params: [], params=tuple(
         {"dtype": np.dtype(d), "shape": shape, "dimension": i} for d, shape, i in (
             ("int32", (4,), 0), ("float32", (2, 3), 1), ("uint8", (2, 3), 0), (dtypes.bfloat16, (3,), 0),

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from numjet.core.aval import ShapedArray
+from numjet.core.intervals import largest
 from numjet.core.op import ZERO, Missing, Op, Samples
 from numjet.foundation import dtypes
 from numjet.foundation.symbolic.dims import SymbolicDim, set_array_of
@@ -20,6 +21,7 @@ dim_as_value_p = Op(
     eager=lambda *, dim: np.asarray(int(dim), _dtype()), jvp=ZERO, transpose=Missing("it has no operands"),
     batch=Missing("it has no operands"), cpu=lambda b, *, dim: b.compute((), _dtype(), lambda: b.const(int(dim), _dtype())),
     hlo=lambda b, *, dim: b.constant(np.asarray(int(dim), _dtype())),
+    interval=lambda eqn, known: (0, largest(eqn.params["dim"])),
     samples=Samples(shapes=([],), order=0, ulps=0, make=lambda rng, shapes, dtype, params: [],
                     params=({"dim": 3}, {"dim": 0})))
 

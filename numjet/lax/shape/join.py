@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from numjet.core.aval import ShapedArray
+from numjet.core.intervals import of_operands
 from numjet.core.ir import Atom, JaxprEqn, Literal
 from numjet.core.op import LINEAR, Op, Samples, Undefined
 from numjet.core.trace import aval_of
@@ -107,7 +108,7 @@ concatenate_p: Op = Op(
     abstract=_concatenate_abstract, eager=_concatenate_eager, jvp=LINEAR, transpose=_concatenate_transpose,
     batch=aligned_batch(lambda: concatenate_p, "dimension"), cpu=_concatenate_cpu,
     hlo=lambda b, *xs, dimension: b.concatenate(xs, dimension), linear_in=(0, 1),
-    traits=MOVES | READS_ONCE | LANES,
+    traits=MOVES | READS_ONCE | LANES, interval=of_operands,
     rewrites=lambda eqn, producer: eqn.invars[0] if len(eqn.invars) == 1 else None, shift=_concatenate_shifts,
     samples=Samples(
         shapes=([(3,), (2,)], [(2, 3), (2, 1)], [(2, 3), (0, 3)], [(2, 3, 4), (2, 5, 4)], [(4,)],
@@ -343,7 +344,7 @@ pad_p = Op(
     abstract=_pad_abstract, eager=_pad_eager, jvp=LINEAR, transpose=_pad_transpose, batch=_pad_batch,
     cpu=_pad_cpu, hlo=lambda b, x, value, *, padding_config: b.pad(x, value, padding_config),
     linear_in=(0, 1), prepare=promote_scalars,
-    traits=MOVES | READS_ONCE | LANES, rewrites=_no_padding, shift=_pad_shifts, part=_pad_part,
+    traits=MOVES | READS_ONCE | LANES, rewrites=_no_padding, interval=of_operands, shift=_pad_shifts, part=_pad_part,
     samples=_pad_samples())
 
 

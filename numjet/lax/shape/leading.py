@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from numjet.core.aval import ShapedArray
+from numjet.core.intervals import by, hull
 from numjet.core.op import Missing, Op, Samples
 from numjet.core.trace import aval_of
 from numjet.core.traits import COMPACT, EXACT, KEEPS_APART, MOVES, READS_ONCE
@@ -93,7 +94,8 @@ def _filled_batch(size: int, args: Sequence[Any], dims: Sequence[int | None], *,
 
 filled_p = Op(
     name="filled", params=("axis",), abstract=lambda x, n, fill, *, axis: x, eager=_filled_eager, jvp=_WHY, transpose=_WHY,
-    batch=_filled_batch, cpu=_filled_cpu, hlo=_filled_hlo, traits=EXACT | READS_ONCE, samples=Samples(
+    batch=_filled_batch, cpu=_filled_cpu, hlo=_filled_hlo, traits=EXACT | READS_ONCE,
+    interval=by(lambda x, n, fill: hull([x, fill])), samples=Samples(
         shapes=([(4,), (), ()], [(3, 2), (), ()], [(2, 3), (), ()]), dtypes=(("float32", "int32", "float32"),), low=0, high=3,
         order=0, ulps=0, params=({"axis": 0}, {"axis": 0}, {"axis": 1})))
 """x with a value behind the first n elements along an axis."""

@@ -14,6 +14,7 @@ import numpy as np
 
 from numjet.core import hooks
 from numjet.core.aval import ShapedArray
+from numjet.core.intervals import of_operand
 from numjet.core.ir import Atom, JaxprEqn
 from numjet.core.op import LINEAR, Op, Samples
 from numjet.core.printer import PrintingRule
@@ -117,7 +118,7 @@ broadcast_in_dim_p = Op(
     name="broadcast_in_dim", params=("shape", "broadcast_dimensions"),
     abstract=_broadcast_abstract, eager=_broadcast_eager, jvp=LINEAR, transpose=_broadcast_transpose,
     batch=_broadcast_batch, cpu=_broadcast_cpu, hlo=_broadcast_hlo, linear_in=(0,),
-    traits=BROADCASTS | LANES, rewrites=_simpler_broadcast,
+    traits=BROADCASTS | LANES, rewrites=_simpler_broadcast, interval=of_operand,
     printing=PrintingRule(implied={"shape": lambda ins, outs: outs[0].shape, "broadcast_dimensions": ()}),
     samples=Samples(
         shapes=((), (3,), (3,), (1, 3), (2, 3), (0,), (2, 1, 3), (19,), (5, 1, 7)),
@@ -277,7 +278,7 @@ reshape_p = Op(
     name="reshape", params=("new_sizes", "dimensions"),
     abstract=_reshape_abstract, eager=_reshape_eager, jvp=LINEAR, transpose=_reshape_transpose,
     batch=_reshape_batch, cpu=_reshape_cpu, hlo=_reshape_hlo, linear_in=(0,),
-    traits=ARRAY_VIEW | READS_ONCE | LANES, rewrites=_simpler_reshape,
+    traits=ARRAY_VIEW | READS_ONCE | LANES, rewrites=_simpler_reshape, interval=of_operand,
     samples=Samples(
         shapes=((6,), (2, 3, 4), (), (2, 3), (0, 3), (2, 3, 4), (6, 35)),
         params=tuple({"new_sizes": s, "dimensions": d} for s, d in (
@@ -371,6 +372,7 @@ transpose_p: Op = Op(
     batch=_transpose_batch, cpu=_transpose_cpu,
     hlo=lambda b, x, *, permutation: b.transpose(x, permutation), linear_in=(0,),
     traits=STRIDED | ARRAY_VIEW | READS_ONCE | LANES, rewrites=_simpler_transpose,
+    interval=of_operand,
     samples=Samples(
         shapes=((), (3,), (2, 3), (2, 3, 4), (1, 3, 1), (2, 0, 3), (2, 3, 4, 5), (9, 33)),
         params=tuple({"permutation": p} for p in (
@@ -419,6 +421,7 @@ squeeze_p = Op(
     batch=_squeeze_batch, cpu=_squeeze_cpu,
     hlo=lambda b, x, *, dimensions: b.reshape(x, without(x.shape, dimensions)), linear_in=(0,),
     traits=STRIDED | ARRAY_VIEW | READS_ONCE | LANES, rewrites=no_axes("dimensions"),
+    interval=of_operand,
     samples=Samples(
         shapes=((1,), (1, 3), (2, 1, 3, 1), (1, 0), (2, 3)),
         params=tuple({"dimensions": d} for d in ((0,), (0,), (1, 3), (0,), ())),
@@ -464,7 +467,7 @@ rev_p: Op = Op(
     transpose=lambda ct, x, *, dimensions: [rev_p.bind(ct, dimensions=dimensions)],
     batch=aligned_batch(lambda: rev_p, "dimensions"), cpu=_rev_cpu,
     hlo=lambda b, x, *, dimensions: b.op("stablehlo.reverse", [x], x.aval, attrs={"dimensions": dimensions}), linear_in=(0,),
-    traits=STRIDED | READS_ONCE | LANES, rewrites=twice,
+    traits=STRIDED | READS_ONCE | LANES, rewrites=twice, interval=of_operand,
     samples=Samples(
         shapes=((4,), (2, 3, 4), (2, 3), (0, 2), (), (3, 37)),
         params=tuple({"dimensions": d} for d in ((0,), (0, 2), (1,), (0,), (), (1,))),

@@ -20,7 +20,7 @@ def if_(emitter: FunctionEmitter, stmt: If) -> None:
         _by_lane(emitter, stmt, branches, cond)
         return
     labels = [emitter.writer.name("then"), emitter.writer.name("else")]
-    choice = f"br i1 {cond.text}, label %{labels[0]}, label %{labels[1]}"
+    choice = f"br i1 {cond.text}, label %{labels[0]}, label %{labels[1]}{', !prof !0' * stmt.rare}"
     _branch(emitter, stmt, [out for out, _, _ in stmt.results], branches, labels, choice)
 
 

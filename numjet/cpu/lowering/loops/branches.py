@@ -148,8 +148,9 @@ class Branches:
             return self.walk.run(jaxpr, args)
 
     def cond(self, index: LoweredArray, branches: Sequence[ClosedJaxpr],
-             operands: Sequence[LoweredArray]) -> list[LoweredArray]:
-        """The results of the branch with that number, clamped to those that there are."""
+             operands: Sequence[LoweredArray], rare: bool = False) -> list[LoweredArray]:
+        """The results of the branch with that number, clamped to those that there are. rare: the second of two is hardly ever
+        taken."""
         ir, last = self.ir, self.scalars.const(len(branches) - 1, INT64)
         wide = self.scalars.convert(self.walk.reads.read(index), INT64)
         clamped = self.scalars.prim("min", self.scalars.prim("max", wide, self.scalars.const(0, INT64)), last)
@@ -179,7 +180,7 @@ class Branches:
                 self.states.buffers.assign(assigned, [], "result of a branch", kept)
         memory.join(occupied)
         joins = [join for j in joined for join in j.joins()]
-        self._emit(choice, blocks, joins)
+        self._emit(choice, blocks, joins, rare)
         return [j.result(ir.block) for j in joined]
 
     def _choose(self, results: Sequence[Sequence[LoweredArray]], operands: Sequence[LoweredArray]) -> list[JoinedResult]:
@@ -205,10 +206,10 @@ class Branches:
                 unavailable.add(chosen[-1].buffer)
         return chosen
 
-    def _emit(self, choice: Expr, blocks: list[list[Stmt]], joins: list[Join]) -> None:
+    def _emit(self, choice: Expr, blocks: list[list[Stmt]], joins: list[Join], rare: bool) -> None:
         if len(blocks) == 2:
             test = self.scalars.compare("ne", self.scalars.wrap(choice), self.scalars.const(0, INT64)).expr
-            self.ir.emit(If(test, blocks[1], blocks[0], [(v, c[1], c[0]) for v, c in joins]))
+            self.ir.emit(If(test, blocks[1], blocks[0], [(v, c[1], c[0]) for v, c in joins], rare))
         else:
             self.ir.emit(Switch(choice, blocks, joins))
 
