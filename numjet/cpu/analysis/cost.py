@@ -141,7 +141,8 @@ class _Estimate:
                 return
             case If(then=then, orelse=orelse, results=results):
                 self._expr(stmt.cond)
-                self._branches([then, orelse], [r[1:] for r in results], [r[0] for r in results])
+                first = 2 if stmt.rare else 1   # what is hardly ever run takes no time
+                self._branches([then, orelse][first - 1:], [r[first:] for r in results], [r[0] for r in results])
                 return
             case Switch(branches=branches, results=results):
                 self._expr(stmt.index)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from numjet.cpu.analysis.dependence import combination
 from numjet.cpu.analysis.ranges import most_trips
 from numjet.cpu.analysis.sharing import RUN, around, chunks_of, few_trips, perfect_nest, worth
-from numjet.cpu.ir.nodes import INT64, Buffer, Call, Carry, Expr, For, Function, GemmWithEpilogue, Stmt, Store
+from numjet.cpu.ir.nodes import INT64, Buffer, Call, Carry, Expr, For, Function, GemmWithEpilogue, If, Stmt, Store
 from numjet.cpu.ir.traversal import blocks, static_trips
 from numjet.cpu.ir.types import identity
 from numjet.cpu.kernels.products import multiply_adds
@@ -48,7 +48,8 @@ class _Schedule:
             return [stmt] if isinstance(stmt, GemmWithEpilogue) or multiply_adds(stmt) >= GEMM_WORTH else None
         if isinstance(stmt, For):
             return self._loop(stmt)
-        found = [self.block(inner) for inner in blocks(stmt)]
+        run = [stmt.orelse] if isinstance(stmt, If) and stmt.rare else blocks(stmt)
+        found = [self.block(inner) for inner in run]
         return [stmt] if any(found) else None
 
     def _loop(self, loop: For) -> list[Stmt] | None:
