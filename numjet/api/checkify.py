@@ -107,7 +107,13 @@ class Error:
 
     def _at(self, index: tuple[int, ...]) -> JaxException:
         code = int(np.asarray(self._code)[index])
-        return self._metadata[code].exception([_element(x, index) for x in self._payload.get(code, ())])
+        site = self._metadata[code]
+        return site.exception([_element(x, index) for x in self._values(code)])
+
+    def _values(self, code: int) -> Sequence[Any]:
+        """What was kept for the message of an error."""
+        shares = self._metadata[code].shares
+        return self._payload.get(code if shares is None else shares, ())
 
     def throw(self) -> None:
         """Raises JaxRuntimeError if there is an error."""
@@ -156,7 +162,7 @@ def check_error(error: Error) -> None:
                          "program, or apply checkify to the function under vmap.")
     for code, site in error._metadata.items():
         failed = and_p.bind(error._pred, eq_p.bind(error._code, np.int32(code)))
-        check_p.bind(not_p.bind(failed), *error._payload.get(code, ()), site=site, debug=False)
+        check_p.bind(not_p.bind(failed), *error._values(code), site=site.replace(shares=None), debug=False)
 
 
 def checkify(f: Callable[..., Any], errors: Iterable[ErrorCategory] = user_checks) -> Callable[..., tuple[Error, Any]]:
@@ -207,13 +213,23 @@ class _Interpreter:
         self.numbers: dict[tuple[int, ErrorCategory], int] = {}  # by the identity of the equation, which the program keeps
         self.code = _state(ShapedArray((), np.dtype(np.int32)))
         write(self.code, np.int32(-1))
-        self.place = list(map(_state, (_INDEX, _INDEX)))   # of the first index out of bounds: the index, its axis
+        self.place: list[Ref] = []   # of the first index out of bounds: the index, its axis
+        self.first_index: int | None = None   # the number of the first place with indices, which keeps those
         for eqn in all_eqns(jaxpr):
             for site, avals in _sites(eqn):
                 if site.category in enabled and (id(eqn), site.category) not in self.numbers:
                     number = self.numbers[id(eqn), site.category] = len(self.sites)
-                    self.sites[number], self.payloads[number] = site, (
-                        self.place if site.category is OOBError else list(map(_state, avals)))
+                    self._add(number, site, avals)
+
+    def _add(self, number: int, site: Site, avals: Sequence[ShapedArray]) -> None:
+        """Adds a place; those of indices share their values."""
+        if site.category is OOBError:
+            self.sites[number] = site.replace(shares=self.first_index)
+            if self.first_index is None:
+                self.first_index, self.place = number, list(map(_state, avals))
+                self.payloads[number] = self.place
+        else:
+            self.sites[number], self.payloads[number] = site, list(map(_state, avals))
 
     def error(self) -> Error:
         """The first error so far."""

@@ -48,10 +48,14 @@ class JaxRuntimeError(ValueError):
 
 
 class Site(Record):
-    """A place in a program where an error may be found: its kind, and its message, given the values kept with it."""
+    """A place in a program where an error may be found: its kind, and its message, given the values kept with it.
+
+    shares: the number of the place whose values it shares, as only the first error has any; None: it has its own.
+    """
 
     category: type[JaxException]
     describe: Callable[[Sequence[Any]], str]
+    shares: int | None = None
 
     def exception(self, payload: Sequence[Any]) -> JaxException:
         """The error, with these values."""

@@ -100,6 +100,10 @@ def _convert(expr: Expr, x: Interval) -> Interval | None:
     return x if kind(expr.args[0].dtype) in "iub" else None
 
 
+def _bitcast(expr: Expr, x: Interval) -> Interval | None:
+    return x if x[0] >= 0 and kind(expr.args[0].dtype) in "iu" else None
+
+
 def _select(expr: Expr, c: Interval, x: Interval, y: Interval) -> Interval:
     return min(x[0], y[0]), max(x[1], y[1])
 
@@ -107,5 +111,5 @@ def _select(expr: Expr, c: Interval, x: Interval, y: Interval) -> Interval:
 _RULES: dict[str, Rule] = {
     "add": _corners(lambda a, b: a + b), "sub": _corners(lambda a, b: a - b), "mul": _corners(lambda a, b: a * b),
     "min": _corners(min), "max": _corners(max), "neg": lambda expr, x: (-x[1], -x[0]), "div": _divide,
-    "rem": _remainder, "and": _and, "convert": _convert, "select": _select,
+    "rem": _remainder, "and": _and, "convert": _convert, "bitcast": _bitcast, "select": _select,
 }

@@ -13,6 +13,7 @@ from numjet.cpu.lowering.scalar_folding import convert_constant, fold, never_neg
 from numjet.foundation import dtypes
 
 FLOAT32 = np.dtype(np.float32)
+_BY_BOUNDS = {"min": "le", "max": "ge", "lt": "lt", "le": "le", "gt": "gt", "ge": "ge"}   # what decides an operation
 HALVES = (np.dtype(np.float16), np.dtype(dtypes.bfloat16))
 
 
@@ -70,18 +71,20 @@ class Scalars(NamedArithmetic):
             found = self._power(args[0], float(first.expr.attr))
             if found is not None:
                 return found
-        if name in ("min", "max") and first.dtype == INT64:
-            found = self._limited(name, *args)
+        if name in _BY_BOUNDS and first.dtype == INT64:
+            found = self._decided(name, *args)
             if found is not None:
                 return found
         return Scalar(self.terms, fold(self.table, name, [a.expr for a in args]))
 
-    def _limited(self, name: str, x: Scalar, limit: Scalar) -> Scalar | None:
-        """min(x, limit) or max(x, limit) of an index whose bounds decide it, else None."""
+    def _decided(self, name: str, x: Scalar, limit: Scalar) -> Scalar | None:
+        """A comparison of an index with a constant, or the lesser or greater of both, if its bounds decide it, else None."""
         if limit.expr.op != "const" or x.expr not in self.terms.bounds:
             return None
-        first = self.terms.decided("le" if name == "min" else "ge", self.terms.index(x), self.terms.index(limit))
-        return None if first is None else x if first else limit
+        holds = self.terms.decided(_BY_BOUNDS[name], self.terms.index(x), self.terms.index(limit))
+        if holds is None or name not in ("min", "max"):
+            return None if holds is None else self.const(holds, BOOL)
+        return x if holds else limit
 
     def bounded(self, x: Any, low: int, high: int) -> Any:
         """The same integer scalar, known to be within low ... high."""

@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+import numpy as np
+
 from numjet.core.aval import ShapedArray
-from numjet.core.ir import ClosedJaxpr
+from numjet.core.ir import ClosedJaxpr, JaxprEqn, Literal, Var
 from numjet.core.nan_checks import STEPS_BACK
 from numjet.cpu.ir.nodes import INT64, For, Stmt, While
 from numjet.cpu.lowering.arrays.scalarization import most_elements
@@ -87,6 +89,7 @@ class Loops:
         with self.liveness.operands_consumed(pinned=(*consts, *xs)), ir.inside(block), checked.body(Scalar(ir.terms, var)):
             slices = checked.rows([self._row(x, row) for x in xs], xs)
             state = checked.carried([s.current(block) for s in states], init)
+            self._bound_counters(jaxpr, state, init, len(consts), length)
             outs = self.walk.run(jaxpr, [*consts, *state, *slices], barrier=True)
             checked.end(outs[:len(init)], outs[len(init):])
             ys = [(y, _row_storage(s, row, a)) for y, s, a in zip(outs[len(init):], storages, y_avals, strict=True)]
@@ -95,6 +98,20 @@ class Loops:
             ir.recorder.loop(var, length)
         ir.emit(For(var, ir.table.index(0), ir.table.index(length), block, carries, "serial"))
         return [*[s.result(ir.block) for s in states], *[LoweredArray(a, s) for a, s in zip(stacks, storages, strict=True)]]
+
+    def _bound_counters(self, closed: ClosedJaxpr, state: Sequence[LoweredArray], init: Sequence[LoweredArray], first: int,
+                        length: int) -> None:
+        """Says what the integers are within to which each step adds a number, from a known one on."""
+        makers = {v: e for e in closed.jaxpr.eqns for v in e.outvars}
+        for carry, x, start, out in zip(closed.jaxpr.invars[first:], state, init, closed.jaxpr.outvars, strict=False):
+            step = _added(carry, None if isinstance(out, Literal) else makers.get(out))
+            value = None if step is None or start.shape else self.reads.read(start).expr
+            if step is None or value is None or value.op != "const":
+                continue
+            ends = int(value.attr), int(value.attr) + (length - 1) * step
+            info = np.iinfo(x.dtype)
+            if info.min <= min(ends) and max(ends) <= info.max:
+                self.states.scalars.bounded(self.reads.read(x), min(ends), max(ends))
 
     @contextmanager
     def _unchecked(self) -> Iterator[None]:
@@ -138,3 +155,11 @@ class Loops:
 def _row_storage(storage: Storage, row: Index, aval: ShapedArray) -> Storage:
     """The storage of one row of a stack."""
     return Storage(storage.buffer, storage.base + row * words_of(aval), False)
+
+
+def _added(carry: Var, eqn: JaxprEqn | None) -> int | None:
+    """The number that an equation adds to an integer, if it does that."""
+    if eqn is None or eqn.primitive.function != "add" or carry not in eqn.invars or carry.aval.dtype.kind not in "iu":
+        return None
+    other = next((a for a in eqn.invars if isinstance(a, Literal)), None)
+    return None if other is None else int(other.val)
