@@ -40,9 +40,10 @@ from numjet.lax.elementwise.bits import stop_gradient
 from numjet.lax.elementwise.bitwise import and_p, not_p, or_p
 from numjet.lax.elementwise.compare import eq_p, gt_p, lt_p, ne_p, select_n_p
 from numjet.lax.elementwise.convert import cast
-from numjet.lax.indexing.dimension_numbers import GatherScatterMode
+from numjet.lax.indexing.dimension_numbers import GatherScatterMode, drops
+from numjet.lax.indexing.slicing import slice_in_dim
 from numjet.lax.reduction.reduce import reduce_or_p
-from numjet.lax.shape.rearrange import broadcast_in_dim
+from numjet.lax.shape.rearrange import broadcast_in_dim, squeeze
 from numjet.lax.shape.stacking import stack
 from numjet.lax.tangent import zeros_like_aval
 
@@ -255,26 +256,29 @@ class _Interpreter:
         if eqn.primitive.programs and any((id(e), c) in self.numbers for p in _programs(eqn) for e in all_eqns(p.jaxpr)
                                           for c in self.enabled):
             return self._apply_programs(eqn, ins)
+        if (id(eqn), OOBError) in self.numbers:
+            ins = self._note_index(eqn, ins)
         out = eqn.primitive.bind(*ins, **eqn.params)
         outs = list(out) if eqn.primitive.multiple else [out]
         if (id(eqn), DivisionByZeroError) in self.numbers:
             self._record(eqn, DivisionByZeroError, _any(eq_p.bind(ins[1], np.zeros((), aval_of(ins[1]).dtype))), [])
         if (id(eqn), NaNError) in self.numbers:
             self._record(eqn, NaNError, _any(*[ne_p.bind(x, x) for x in outs if _inexact(aval_of(x))]), [])
-        if (id(eqn), OOBError) in self.numbers:
-            self._note_index(eqn, ins)
         return outs
 
-    def _note_index(self, eqn: JaxprEqn, ins: Sequence[Any]) -> None:
+    def _note_index(self, eqn: JaxprEqn, ins: list[Any]) -> list[Any]:
+        """Notes an index out of bounds. The operands: of operations that would move it into bounds, with that done."""
         axes, limits = _window_limits(eqn)  # type: ignore[misc]
+        if not axes:
+            return ins
         indices = _indices(eqn.primitive.name, ins)
-        if axes:
-            most = tuple(min(n, np.iinfo(aval_of(indices).dtype).max) for n in limits)
-            state = [self.code, *self.place]
-            found = note_index_p.bind(*map(read, state), indices, number=self.numbers[id(eqn), OOBError], limits=most,
-                                      axes=tuple(axes))
-            for ref, value in zip(state, found, strict=True):
-                write(ref, value)
+        most = tuple(min(n, np.iinfo(aval_of(indices).dtype).max) for n in limits)
+        state = [self.code, *self.place]
+        *news, inside = note_index_p.bind(*map(read, state), indices, number=self.numbers[id(eqn), OOBError], limits=most,
+                                          axes=tuple(axes))
+        for ref, value in zip(state, news, strict=True):
+            write(ref, value)
+        return _with_indices(eqn, ins, inside)
 
     def _record(self, eqn: JaxprEqn, category: ErrorCategory, failed: Any, payload: Sequence[Any]) -> None:
         """Keeps an error, unless there is one."""
@@ -442,6 +446,18 @@ def _moved_on_purpose(name: str, mode: GatherScatterMode, numbers: Any) -> bool:
     dynamic_update_slice has that mode, too; its windows keep all axes, where an index by numbers drops the indexed ones."""
     dropped = numbers.collapsed_slice_dims if name == "gather" else numbers.inserted_window_dims
     return mode is GatherScatterMode.CLIP and len(dropped) > 0
+
+
+def _with_indices(eqn: JaxprEqn, ins: list[Any], inside: Any) -> list[Any]:
+    """The operands with indices that were moved into bounds, if that is what the operation does with them."""
+    name, first = eqn.primitive.name, 2 if eqn.primitive.name == "dynamic_update_slice" else 1
+    moves = "slice" in name or name == "gather" and not drops(eqn.params["mode"])
+    if not moves or any(v.aval.dtype.kind == "u" and v.aval.dtype.itemsize >= 4 for v in eqn.invars[first:]):
+        return ins
+    if name == "gather":
+        return [ins[0], inside]
+    starts = [cast(squeeze(slice_in_dim(inside, k, k + 1), (0,)), v.aval.dtype) for k, v in enumerate(eqn.invars[first:])]
+    return [*ins[:first], *starts]
 
 
 def _indices(name: str, ins: Sequence[Any]) -> Any:

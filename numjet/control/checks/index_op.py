@@ -2,8 +2,9 @@
 
 The state is the number of the first error, or -1, and of an index out of bounds that index and its axis. While all is well it
 stays as it is, after one operation per index and one branch, for a whole batch: which index it was is searched when there is
-one. So a check costs what one that leaves the program costs, in loops and under vmap, too. Simplification drops checks that
-cannot find anything.
+one. The last result is the indices, moved into bounds, for operations that would move them: of a single index that is no work
+while all is well. So a check costs what one that leaves the program costs, in loops and under vmap, too. Simplification drops
+checks that cannot find anything.
 """
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ from numjet.core.stage import trace_to_closed
 from numjet.core.trace import aval_of
 from numjet.core.traits import EXACT
 from numjet.lax.elementwise.bitwise import and_p, or_p
-from numjet.lax.elementwise.compare import eq_p, gt_p, lt_p, select_n_p
+from numjet.lax.elementwise.compare import eq_p, gt_p, lt_p, max_p, min_p, select_n_p
 from numjet.lax.elementwise.convert import cast
 from numjet.lax.indexing.dynamic_slicing import dynamic_index_in_dim
 from numjet.lax.indexing.index_check import all_inside
@@ -39,19 +40,20 @@ Ints = tuple[int, ...]
 
 
 def _abstract(code: ShapedArray, index: ShapedArray, axis: ShapedArray, indices: ShapedArray, **_: Any) -> list[ShapedArray]:
-    return [code, index, axis]
+    return [code, index, axis, indices]
 
 
 def _eager(code: np.ndarray, index: np.ndarray, axis: np.ndarray, indices: np.ndarray, *, number: int, limits: Ints,
            axes: Ints) -> list[np.ndarray]:
     bad = ((indices < 0) | (indices > np.asarray(limits))).reshape(*code.shape, -1)
     if not bad.any():
-        return [code, index, axis]
+        return [code, index, axis, indices]
     where = bad.argmax(-1)[..., None]
     found = np.take_along_axis(indices.reshape(bad.shape), where, -1)[..., 0].astype(_INT32)
     first = bad.any(-1) & (code < 0)
     news = np.int32(number), found, np.asarray(axes, _INT32)[where[..., 0] % len(axes)]
-    return [np.where(first, new, old) for new, old in zip(news, (code, index, axis), strict=True)]
+    state = [np.where(first, new, old) for new, old in zip(news, (code, index, axis), strict=True)]
+    return [*state, np.clip(indices, 0, np.asarray(limits, indices.dtype))]
 
 
 def _noted(code: Any, index: Any, axis: Any, indices: Any, *, number: int, limits: Ints, axes: Ints) -> list[Any]:
@@ -75,19 +77,21 @@ def _noted(code: Any, index: Any, axis: Any, indices: Any, *, number: int, limit
     known = broadcast_in_dim(np.int32(axes[0]), batch, ()) if len(set(axes)) == 1 else None
     first = and_p.bind(lt_p.bind(where, position.type(count)), lt_p.bind(code, np.int32(0)))
     news = broadcast_in_dim(np.int32(number), batch, ()), value(values), value(numbers) if known is None else known
-    return [select_n_p.bind(first, old, new) for old, new in zip((code, index, axis), news, strict=True)]
+    state = [select_n_p.bind(first, old, new) for old, new in zip((code, index, axis), news, strict=True)]
+    return [*state, min_p.bind(max_p.bind(indices, np.zeros((), dtype)), along(limits, dtype))]
 
 
 @lru_cache(256)
 def _programs(avals: tuple[ShapedArray, ...], number: int, limits: Ints, axes: Ints) -> tuple[ClosedJaxpr, ClosedJaxpr]:
-    """The state as it is, and as `_noted` has it."""
-    search = lambda *args: _noted(*args, number=number, limits=limits, axes=axes)
-    return trace_to_closed(lambda *args: args[:3], avals), trace_to_closed(search, avals)
+    """The results where all indices are in bounds, and those of `_noted`; the indices of single windows only."""
+    count = 4 if len(avals[3].shape) == 1 else 3
+    search = lambda *args: _noted(*args, number=number, limits=limits, axes=axes)[:count]
+    return trace_to_closed(lambda *args: args[:count], avals), trace_to_closed(search, avals)
 
 
 def _cpu(b: Any, code: Any, index: Any, axis: Any, indices: Any, *, number: int, limits: Ints, axes: Ints) -> list[Any]:
     if not indices.size:
-        return [code, index, axis]
+        return [code, index, axis, indices]
     ok = b.const(True, np.bool_)
     for k, limit in enumerate(limits):
         column = b.compute(indices.shape[:-1], indices.dtype, lambda *at, k=k: b.read(indices, *at, k), moves=True,
@@ -96,17 +100,32 @@ def _cpu(b: Any, code: Any, index: Any, axis: Any, indices: Any, *, number: int,
     ok = b.let(ok)
     failed = b.compute((), _INT32, lambda: b.convert(b.prim("not", ok), _INT32))
     programs = _programs((code.aval, index.aval, axis.aval, indices.aval), number, limits, axes)
-    return list(b.cond(failed, programs, [code, index, axis, indices], rare=True))
+    found = list(b.cond(failed, programs, [code, index, axis, indices], rare=True))
+    if len(found) == 3:
+        return [*found, b.compute(indices.shape, indices.dtype, lambda *at: _moved(b, b.read(indices, *at), at[-1], limits),
+                                  reads=(indices,))]
+    for k, limit in enumerate(limits):
+        b.bounded(b.read(found[3], k), 0, limit)
+    return found
+
+
+def _moved(b: Any, x: Any, column: Any, limits: Ints) -> Any:
+    """An index along the axis of a column, moved into bounds."""
+    limits = limits[column:column + 1] if isinstance(column, int) else limits
+    most = b.const(limits[0], x.dtype)
+    for k, limit in enumerate(limits[1:] if len(set(limits)) > 1 else (), 1):
+        most = b.select(b.compare("eq", b.scalar(column), b.const(k, np.int64)), b.const(limit, x.dtype), most)
+    return b.bounded(b.prim("max", b.prim("min", x, most), b.const(0, x.dtype)), 0, max(limits))
 
 
 def _hlo(code: Any, index: Any, axis: Any, indices: Any, *, number: int, limits: Ints, axes: Ints) -> list[Any]:
     aval = aval_of(indices)
     if not aval.size:
-        return [code, index, axis]
+        return [code, index, axis, indices]
     most = broadcast_in_dim(np.asarray(limits, aval.dtype), aval.shape, (aval.ndim - 1,))
     bad = or_p.bind(lt_p.bind(indices, np.zeros((), aval.dtype)), gt_p.bind(indices, most))
     search = lambda *args: _noted(*args, number=number, limits=limits, axes=axes)
-    return cond(reduce_or_p.bind(bad, axes=tuple(range(aval.ndim))), search, lambda *args: list(args[:3]),
+    return cond(reduce_or_p.bind(bad, axes=tuple(range(aval.ndim))), search, lambda *args: list(args),
                 code, index, axis, indices)
 
 
@@ -120,16 +139,16 @@ def _columns(indices: Atom, facts: Facts) -> list[Any]:
 
 
 def _known(eqn: JaxprEqn, facts: Facts) -> Sequence[Atom] | None:
-    """The state as it was, where all indices are known to be in bounds or a check in front of this one finds all it would."""
+    """The operands, where all indices are known to be in bounds or a check in front of this one finds all it would."""
     state, indices, limits = eqn.invars[:3], eqn.invars[3], eqn.params["limits"]
     if all(0 <= low and high <= limit for (low, high), limit in zip(_columns(indices, facts), limits, strict=True)):
-        return state
+        return eqn.invars
     before = facts(state[0])
     for _ in range(_CHAIN):
         if before is None or before.primitive is not note_index_p:
             return None
-        if before.invars[3] is indices and all(a <= b for a, b in zip(before.params["limits"], limits, strict=True)):
-            return state
+        if before.invars[3] is indices and before.params["limits"] == limits:
+            return [*state, before.outvars[3]]
         before = facts(before.invars[0])
     return None
 
