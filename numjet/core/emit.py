@@ -193,9 +193,9 @@ class LoopBuilder(ScalarBuilder, Protocol):
         """The bools index[axis] < n (n: an int32 array of rank 0)."""
         ...
     def check(self, ok: Scalar, error: Callable[..., Exception], *values: Index, deferrable: bool = False,
-              found: Callable[[], Sequence[Index]] | None = None) -> None:
+              found: Callable[[], Sequence[Index]] | None = None, value: Scalar | None = None) -> Any:
         """Leaves the program with error(*values) when ok is false. deferrable: what follows may run before the check. found:
-        more values, computed where the check fails only."""
+        more values, computed where the check fails only. value: the result is this scalar, or 0 where the check fails."""
         ...
 
     # -- control flow; operands and results are arrays

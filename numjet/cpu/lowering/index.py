@@ -188,6 +188,7 @@ class IndexTerms:
     def __init__(self, table: Exprs):
         self.table = table
         self.bounds: dict[Expr, Bounds] = {}
+        self.equal: dict[Expr, Index] = {}   # of integers that are sums of terms
 
     def index(self, x: Any) -> Index:
         """An Index of an int, an int64 expression or an int64 scalar handle."""

@@ -65,19 +65,25 @@ class LibraryCalls:
         return self.kernel(symbol, args, outs, checked=True)
 
     def check(self, ok: Any, error: Callable[..., Exception], *values: Any, deferrable: bool = False,
-              found: Callable[[], Sequence[Any]] | None = None) -> None:
+              found: Callable[[], Sequence[Any]] | None = None, value: Any = None) -> Any:
         """Leaves the program with error(*values) when ok is false. deferrable: what follows may run before the check. found:
-        more values, computed where the check fails only."""
+        more values, computed where the check fails only. value: the result is this scalar, or 0 where the check fails."""
         self.ir.function.errors.append(error)
         code = len(self.ir.function.errors)
         if found is None:
             self.ir.emit(self._check(ok, code, values, deferrable))
-            return
+            return value
         block: list[Stmt] = []
         with self.ir.inside(block):
             more = found()
             self.ir.emit(self._check(self.scalars.const(False, BOOL), code, [*values, *more], deferrable))
-        self.ir.emit(If(self.scalars.prim("not", ok).expr, block, [], [], rare=True))
+        results = []
+        if value is not None:
+            out = self.ir.table.var(value.dtype)
+            results.append((out, self.scalars.const(0, value.dtype).expr, value.expr))
+            value = self.scalars.wrap(out)
+        self.ir.emit(If(self.scalars.prim("not", ok).expr, block, [], results, rare=True))
+        return value
 
     def _check(self, ok: Any, code: int, values: Sequence[Any], deferrable: bool) -> Check:
         return Check(ok.expr, code, tuple(self.scalars.scalar(v).expr for v in values), deferrable)

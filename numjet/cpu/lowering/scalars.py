@@ -157,6 +157,8 @@ class Scalars(NamedArithmetic):
             return Pair(self.convert(x, part), self.const(0, part), dtype)
         if x.expr.op == "const":
             return self.const(convert_constant(x.expr.attr, dtype), dtype)
+        if dtype == INT64 and x.expr in self.terms.equal:
+            return self.scalar(self.terms.equal[x.expr])
         if dtype == BOOL:
             return self.compare("ne", x, self.const(0, x.dtype))
         return Scalar(self.terms, self._convert_expr(x.expr, dtype))

@@ -25,6 +25,7 @@ from numjet.cpu.ir.nodes import (
     INT64,
     Buffer,
     Call,
+    Carry,
     Check,
     Comment,
     Copy,
@@ -118,6 +119,20 @@ def _keeps_place(stmt: Stmt) -> bool:
     return stmt.checked if isinstance(stmt, Call) else not isinstance(stmt, _MOVABLE)
 
 
+def _exact(carry: Carry) -> bool:
+    """Whether a carry combines terms, of which it does not matter in which order they are."""
+    return carry.term is not None and carry.combine in ("min", "max", "or", "and") and carry.var.dtype.kind in "biu"
+
+
+def _some_fit(loops: Sequence[For]) -> bool:
+    """Whether there are loops with the same bounds, or of which one has the elements of another one's rows."""
+    bounds = [(loop.start.id, loop.stop.id) for loop in loops]
+    flat = {static_trips(loop) for loop in loops if not _nested(loop)}
+    return len(set(bounds)) < len(bounds) or any(
+        (static_trips(loop) or 0) * (static_trips(inner) or 0) in flat
+        for loop in loops if _nested(loop) for inner in loop.body if isinstance(inner, For))
+
+
 @dataclass
 class _Block:
     """Statements, and what each touches."""
@@ -147,8 +162,8 @@ class _Fusion:
     def block(self, block: list[Stmt], times: int = 1) -> None:
         """Joins the loops of a block, and those inside; times: how often it is executed."""
         self.times = times
-        bounds = [(s.start.id, s.stop.id) for s in block if _candidate(s)]
-        if len(set(bounds)) < len(bounds) and self.target.byte_ns * times * self.nbytes >= WORTH_NS:
+        loops = [s for s in block if isinstance(s, For) and _candidate(s)]
+        if _some_fit(loops) and self.target.byte_ns * times * self.nbytes >= WORTH_NS:
             done = _Block([], [])
             for stmt in block:
                 mine = self._touched(stmt)
@@ -219,7 +234,7 @@ class _Fusion:
         elements, rows = static_trips(loop) or 0, static_trips(nest) or 1
         columns = elements // rows
         inside = [static_trips(s) for s in nest.body if isinstance(s, For)]
-        plain = not loop.carries and all(isinstance(s, Let | Store | Comment) for s in loop.body)
+        plain = all(map(_exact, loop.carries)) and all(isinstance(s, Let | Store | Comment) for s in loop.body)
         if not plain or elements % rows or columns not in inside or loop.start is not nest.start or loop.start.attr:
             return loop
         key = id(loop), rows
@@ -232,11 +247,20 @@ class _Fusion:
         row, column = exprs.var(INT64, "row"), exprs.var(INT64, "column")
         position = exprs.prim("add", exprs.prim("mul", row, index(columns)), column)
         inner = For(column, index(0), index(columns), [copy(s) for s in loop.body], [], loop.mode)
+        carries = [self._carry_by_rows(c, inner) for c in loop.carries]
         Rewrite(self.function, lambda e: position if e is loop.var else e).block([inner])
-        outer = For(row, index(0), index(rows), [inner], [], "serial")
+        outer = For(row, index(0), index(rows), [inner], carries, "serial")
         if self.recorder is not None:
             self.recorder.split(loop, outer, inner)
         return outer
+
+    def _carry_by_rows(self, carry: Carry, inner: For) -> Carry:
+        """The carry of a loop over rows, which is handed through the loop over each."""
+        exprs, dtype = self.exprs, carry.var.dtype
+        assert carry.combine is not None and carry.term is not None
+        var, out = exprs.var(dtype, "acc"), exprs.var(dtype, "acc")
+        inner.carries.append(Carry(var, carry.var, exprs.prim(carry.combine, var, carry.term), out, carry.combine, carry.term))
+        return Carry(carry.var, carry.init, out, carry.out)
 
     def _together(self, first: For, others: Sequence[Stmt]) -> bool:
         *between, last = others

@@ -59,18 +59,20 @@ def _cpu(b: Any, indices: Any, *, length: int, axis: int, wrap: bool, where: str
     error = partial(_error, length=length, axis=axis, wrap=wrap, where=where)
     narrow = wrap and not _counts_from_start(indices.dtype, length, wrap)
     counted = indices if narrow or not wrap else b.elementwise(partial(_from_start, b, length=length), indices)
-    if not indices.ndim:
-        place = b.let(b.read(counted))
-        counted = b.elementwise(lambda _: place, indices)
-        index = b.convert(b.read(indices), _INT64)
-        b.check(b.let(all_inside(b, counted, length, narrow)), error, index, index, deferrable=True)
-    else:
-        b.check(b.let(all_inside(b, counted, length, narrow)), error, deferrable=True, found=partial(_ends, b, indices))
+    counted = counted if indices.ndim else b.materialize(counted)
+    ok, one = b.let(all_inside(b, counted, length, narrow)), None if indices.ndim else b.read(counted)
+    passed = b.check(ok, error, deferrable=True, found=partial(_ends, b, indices), value=one)
+    if passed is not None:   # it is in bounds, or 0
+        passed = passed if narrow else b.bounded(passed, 0, length - 1)
+        return b.elementwise(lambda _: passed, indices)
     return counted if narrow else b.elementwise(partial(_moved, b, length - 1), counted)
 
 
 def _ends(b: Any, indices: Any) -> list[Any]:
     """The least and the greatest index."""
+    if not indices.ndim:
+        index = b.convert(b.read(indices), _INT64)
+        return [index, index]
     flat = b.reshape(indices, (indices.size,))
 
     def step(i: Any, k: Any, low: Any, high: Any) -> list[Any]:

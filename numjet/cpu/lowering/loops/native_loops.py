@@ -89,7 +89,7 @@ class Loops:
         with self.liveness.operands_consumed(pinned=(*consts, *xs)), ir.inside(block), checked.body(Scalar(ir.terms, var)):
             slices = checked.rows([self._row(x, row) for x in xs], xs)
             state = checked.carried([s.current(block) for s in states], init)
-            self._bound_counters(jaxpr, state, init, len(consts), length)
+            self._know_counters(jaxpr, state, init, len(consts), step)
             outs = self.walk.run(jaxpr, [*consts, *state, *slices], barrier=True)
             checked.end(outs[:len(init)], outs[len(init):])
             ys = [(y, _row_storage(s, row, a)) for y, s, a in zip(outs[len(init):], storages, y_avals, strict=True)]
@@ -99,19 +99,18 @@ class Loops:
         ir.emit(For(var, ir.table.index(0), ir.table.index(length), block, carries, "serial"))
         return [*[s.result(ir.block) for s in states], *[LoweredArray(a, s) for a, s in zip(stacks, storages, strict=True)]]
 
-    def _bound_counters(self, closed: ClosedJaxpr, state: Sequence[LoweredArray], init: Sequence[LoweredArray], first: int,
-                        length: int) -> None:
-        """Says what the integers are within to which each step adds a number, from a known one on."""
+    def _know_counters(self, closed: ClosedJaxpr, state: Sequence[LoweredArray], init: Sequence[LoweredArray], first: int,
+                       step: Index) -> None:
+        """Integers to which each step adds a number, from a known one on, are the same indices as sums with the step."""
         makers = {v: e for e in closed.jaxpr.eqns for v in e.outvars}
         for carry, x, start, out in zip(closed.jaxpr.invars[first:], state, init, closed.jaxpr.outvars, strict=False):
-            step = _added(carry, None if isinstance(out, Literal) else makers.get(out))
-            value = None if step is None or start.shape else self.reads.read(start).expr
-            if step is None or value is None or value.op != "const":
+            more = _added(carry, None if isinstance(out, Literal) else makers.get(out))
+            value = None if more is None or start.shape else self.reads.read(start).expr
+            if more is None or value is None or value.op != "const":
                 continue
-            ends = int(value.attr), int(value.attr) + (length - 1) * step
-            info = np.iinfo(x.dtype)
-            if info.min <= min(ends) and max(ends) <= info.max:
-                self.states.scalars.bounded(self.reads.read(x), min(ends), max(ends))
+            index, info = step * more + int(value.attr), np.iinfo(x.dtype)
+            if info.min <= index.bounds[0] and index.bounds[1] <= info.max:
+                self.ir.terms.equal[self.reads.read(x).expr] = index
 
     @contextmanager
     def _unchecked(self) -> Iterator[None]:
