@@ -267,7 +267,7 @@ class _Interpreter:
         return outs
 
     def _note_index(self, eqn: JaxprEqn, ins: list[Any]) -> list[Any]:
-        """Notes an index out of bounds. The operands: of operations that would move it into bounds, with that done."""
+        """Notes an index out of bounds. The operands: of operations that would move one index into bounds, with that done."""
         axes, limits = _window_limits(eqn)  # type: ignore[misc]
         if not axes:
             return ins
@@ -278,7 +278,7 @@ class _Interpreter:
                                           axes=tuple(axes))
         for ref, value in zip(state, news, strict=True):
             write(ref, value)
-        return _with_indices(eqn, ins, inside)
+        return _with_indices(eqn, ins, inside) if aval_of(inside).ndim == 1 else ins
 
     def _record(self, eqn: JaxprEqn, category: ErrorCategory, failed: Any, payload: Sequence[Any]) -> None:
         """Keeps an error, unless there is one."""

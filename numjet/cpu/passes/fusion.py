@@ -407,9 +407,13 @@ def _holds_more(done: _Block, first: int, needed: Sequence[int], loop: _Touched)
     one, or those of the loop, which moves there over statements with others of their own."""
     if any(_large(b) for n in needed for b in done.touched[n].writes):
         return True
-    between = (done.touched[n] for n in range(first + 1, len(done.stmts)) if n not in needed)
+    between = (done.touched[n] for n in range(first + 1, len(done.stmts)) if n not in needed and not _rare(done.stmts[n]))
     makes = any(_large(b) for b in loop.writes)
     return makes and any(_large(b) for t in between for b in t.buffers - loop.writes)
+
+
+def _rare(stmt: Stmt) -> bool:
+    return isinstance(stmt, If) and stmt.rare
 
 
 def _large(buffer: Buffer) -> bool:

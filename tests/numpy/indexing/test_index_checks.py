@@ -11,7 +11,15 @@ import pytest
 import numjet as nj
 import numjet.numpy as jnp
 from numjet import lax
+from numjet.cpu.compiler import optimized
+from numjet.cpu.ir.nodes import If
+from numjet.cpu.ir.printer import show
+from numjet.cpu.ir.traversal import walk
+from numjet.cpu.native_code import jit
+from numjet.cpu.verification.verifier import check
+from numjet.experimental import checkify
 from numjet.foundation.config import index_checks
+from numjet.transforms.simplify import simplify
 
 X = jnp.arange(5.0)
 M = jnp.ones((3, 4))
@@ -139,3 +147,55 @@ def test_programs_that_import_numjet_as_jax_read_the_nearest_element(monkeypatch
     monkeypatch.setitem(sys.modules, "jax", types.SimpleNamespace(Array=object))  # another library of that name
     with pytest.raises(IndexError, match="index 7 is out of bounds"):
         X[I([1, 7])]
+
+
+def loop_ir(fun, *args):
+    """The loop IR of a function, without what is hardly ever run."""
+    function, _ = optimized(simplify(nj.make_jaxpr(fun)(*args)), "f", jit.host())
+    assert show(check(function)).count("rarely") == sum(isinstance(s, If) and s.rare for s in walk(function.body))
+    for stmt in walk(function.body):
+        if isinstance(stmt, If) and stmt.rare:
+            stmt.then.clear()
+    return show(function)
+
+
+CHECKED = {
+    "the flag": lambda fun, *args: loop_ir(fun, *args),
+    "checkify": lambda fun, *args: loop_ir(checkify.checkify(fun, errors=checkify.index_checks), *args),
+}
+SMALL = jnp.arange(1000, dtype=jnp.int32)
+
+
+@pytest.mark.parametrize("way", CHECKED)
+def test_a_gather_is_checked_by_one_operation_for_each_index(way):
+    """In the loop that gathers, flat or row by row."""
+    rows, many = jnp.ones((64, 100)), jnp.zeros((64, 5000), jnp.int32)
+    for fun, args in ((lambda x, i: x[i], (X, LARGE)), (lambda x, i: x[i], (jnp.ones((3000, 4)), LARGE)),
+                      (nj.vmap(lambda x, i: x[i]), (rows, many))):
+        plain = loop_ir(fun, *args)
+        with index_checks("all" if way == "the flag" else "off"):
+            text = CHECKED[way](fun, *args)
+        loops = [line for line in text.split("\n") if " for " in line and "partial" not in line]
+        combined = text.count("combine max")
+        assert text.count("rarely") == 1 and 1 <= combined <= 2 and "combine min" not in text   # and over chunks
+        assert len(loops) <= plain.count(" for ") + 1
+
+
+@pytest.mark.parametrize("way", CHECKED)
+@pytest.mark.parametrize("fun", [lambda x, i: lax.scan(lambda c, k: (c + x[k], None), 0.0, i)[0],
+                                 lambda x, i: lax.fori_loop(0, 1000, lambda k, c: c + x[i[k]] * k, 0.0)])
+def test_a_step_is_checked_by_one_comparison(way, fun):
+    """It takes the place of what moves the index into bounds."""
+    plain = loop_ir(fun, X, SMALL)
+    with index_checks("all" if way == "the flag" else "off"):
+        text = CHECKED[way](fun, X, SMALL)
+    assert text.count("rarely") == 1 and text.count("le(bitcast.uint32(") == 1
+    assert "max(" in plain and text.count("max(min(int64(v") == 0
+
+
+def test_a_check_that_cannot_fail_leaves_no_trace():
+    fun = lambda x: lax.fori_loop(0, 5, lambda k, x: x.at[k].set(x[k] * x[4 - k]), x)
+    plain = loop_ir(fun, X)
+    with index_checks("all"):
+        assert loop_ir(fun, X) == plain
+    assert "lt(" not in plain and "if" not in plain   # the index is not counted from the end, and no update dropped

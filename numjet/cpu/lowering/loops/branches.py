@@ -156,7 +156,7 @@ class Branches:
         clamped = self.scalars.prim("min", self.scalars.prim("max", wide, self.scalars.const(0, INT64)), last)
         if clamped.expr.op == "const":
             return self.inline(branches[int(clamped.expr.attr)], operands)
-        operands = self.loops.invariant(operands)
+        operands = self.loops.invariant(operands, rare)
         choice = ir.let(clamped).expr
         memory = _BranchMemory(ir.memory)
         blocks: list[list[Stmt]] = [[] for _ in branches]

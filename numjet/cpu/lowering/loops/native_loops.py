@@ -121,11 +121,12 @@ class Loops:
         finally:
             self.walk.nans = nans
 
-    def invariant(self, arrays: Sequence[LoweredArray]) -> list[LoweredArray]:
-        """Operands that a loop reads in every iteration: deferred ones that cost something are stored before it."""
+    def invariant(self, arrays: Sequence[LoweredArray], rare: bool = False) -> list[LoweredArray]:
+        """Operands that a loop reads in every iteration: deferred ones that cost something are stored before it. rare: not what
+        a branch reads that is hardly ever taken."""
         limit = self.ir.memory.register_limit
-        return [self.materialization.materialize(x, "a loop or branch reads it") if x.cost > 0 or x.size <= limit else x
-                for x in arrays]
+        return [self.materialization.materialize(x, "a loop or branch reads it")
+                if x.cost > 0 and not rare or x.size <= limit else x for x in arrays]
 
     def _is_read_in_place(self, x: LoweredArray) -> bool:
         """Whether slices of x need not be stored: elements that a step reads are computed there, each in one step only."""
