@@ -30,7 +30,7 @@ class Facts:
     producer: the equation that makes a variable, or None. constant: the value of a variable that has one, or None.
     """
 
-    def __init__(self, producer: Callable[[Atom], JaxprEqn | None], constant: Callable[[Var], Any] = lambda v: None):
+    def __init__(self, producer: Callable[[Var], JaxprEqn | None], constant: Callable[[Var], Any] = lambda v: None):
         self.producer, self.constant = producer, constant
         self._known: dict[Var, Interval] = {}
 

@@ -376,14 +376,33 @@ def _partial_eval(trace: Any, args: Sequence[Any], params: dict[str, Any]) -> An
     consts, known, tangent = _parts(params["call"], flags, sum(rule.wanted))
     outs = trace.run_known(custom_vmap_call_p, [*consts, *partition_list(flags, args)[0]], {
         **params, "call": known, "rule": rule.inner, "num_consts": len(consts) + num_consts - rule.const_tangents})
-    return [*outs, *trace.stage(custom_vmap_call_p, args, {**params, "call": tangent, "rule": _RuleTangents(rule)})]
+    return [*outs, *trace.stage(custom_vmap_call_p, [*consts, *args], {
+        **params, "call": tangent, "rule": _RuleTangents(rule), "num_consts": len(consts) + num_consts})]
 
 
-def _parts(call: ClosedJaxpr, tangents: tuple[bool, ...], wanted: int) -> tuple[list[Any], ClosedJaxpr, ClosedJaxpr]:
-    """The program of the results, with its constants, and without the operands that are tangents; that of the tangents."""
+def _parts(call: ClosedJaxpr, tangents: tuple[bool, ...], wanted: int) -> tuple[Sequence[Any], ClosedJaxpr, ClosedJaxpr]:
+    """The constants of both programs: that of the results, without the operands that are tangents, and that of the tangents."""
     count = len(call.out_avals) - wanted
     split = split_program(call, tangents, (False,) * count + (True,) * wanted)
-    return split.consts, _results(split.known, 0, count), _results(call, count, wanted)
+    return split.consts, _results(split.known, 0, count), _tangents(call, tangents, wanted)
+
+
+@cached_by_program
+def _tangents(call: ClosedJaxpr, tangents: tuple[bool, ...], wanted: int) -> ClosedJaxpr:
+    """The program of the tangents: (*constants, *operands) -> tangents. No equation, such as a branch, computes results along
+    with their tangents, or what reads those results could not be transposed."""
+    count = len(call.out_avals) - wanted
+    split = split_program(call, tangents, (False,) * count + (True,) * wanted)
+    avals = [*map(aval_of, split.consts), *call.in_avals]
+
+    def run(*args: Any) -> list[Any]:
+        consts, operands = args[:len(split.consts)], args[len(split.consts):]
+        known, unknown = partition_list(tangents, operands)
+        ins = [*consts, *known]
+        residuals = split.pick(ins, eval_closed(split.known, *ins))
+        outs = list(eval_closed(split.unknown, *residuals, *unknown))
+        return outs[len(outs) - wanted:]
+    return trace_to_closed(run, avals)
 
 
 @cached_by_program

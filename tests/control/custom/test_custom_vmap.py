@@ -220,3 +220,17 @@ def test_the_tangent_of_a_linear_rule_is_the_same_for_all_primals():
     f.def_vmap(lambda size, batched, x: (11.0 * x, batched[0]))
     value, tangent = nj.vmap(lambda x, t: nj.jvp(f, (x,), (t,)), (0, None), (0, None))(jnp.arange(3.0), 4.0)
     assert value.tolist() == [0, 11, 22] and tangent == 44
+
+
+def test_second_derivatives_through_branches_that_read_each_other():
+    """The derivative of a branch has results beside tangents, which the next branch reads."""
+    def chosen(x):
+        for _ in range(2):
+            x = nj.lax.cond(x[0] > -9, lambda y: y * jnp.sin(y), lambda y: y - 1, x)
+        return x
+
+    f = custom_vmap(chosen)
+    f.def_vmap(lambda size, batched, xs: (nj.vmap(chosen)(xs), True))
+    second = lambda f: nj.grad(lambda x: nj.grad(lambda x: f(x).sum())(x).sum())
+    np.testing.assert_allclose(second(f)(XS), second(chosen)(XS), rtol=1e-5)
+    np.testing.assert_allclose(nj.vmap(second(f))(XS[None]), second(chosen)(XS)[None], rtol=1e-5)
