@@ -30,6 +30,7 @@ from numjet.core.trace import aval_of
 from numjet.core.walk import eval_jaxpr
 from numjet.foundation import dtypes, lazy_import, source
 from numjet.foundation.config import config
+from numjet.foundation.dimension import is_symbolic
 from numjet.foundation.tree import (
     Partial,
     PyTreeDef,
@@ -632,6 +633,10 @@ def _basis(tree: Any) -> Any:
     leaves, treedef = tree_flatten(tree)
     avals = [aval_of(x) for x in leaves]
     total = sum(a.size for a in avals)
+    if is_symbolic((total,)):
+        raise NotImplementedError("jacfwd and jacrev of arrays whose sizes are not known while the function is traced "
+                                  f"({', '.join(map(str, avals))}) are not supported: map jvp or vjp over vectors of your "
+                                  "own, or give the arrays known sizes.")
     out, start = [], 0
     for a in avals:
         block = np.zeros((total, a.size), a.dtype)

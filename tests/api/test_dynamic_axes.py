@@ -319,3 +319,9 @@ def test_sizes_below_those_of_the_program_have_one_of_their_own():
     made = nj.jit(smooth, dynamic_axes=({1: "n"},))
     for n in (300, 2, 1):   # of one column, both ends are the same
         np.testing.assert_allclose(made(normal(4, n)), smooth(normal(4, n)), rtol=1e-5, atol=1e-5)
+
+
+def test_callbacks_are_refused_by_name():
+    read = lambda x: x + nj.pure_callback(abs, nj.ShapeDtypeStruct(x.shape, x.dtype), x)
+    with pytest.raises(NotImplementedError, match="operation 'pure_callback' cannot follow.*dynamic axis"):
+        nj.jit(read, dynamic_axes=({0: "n"},))(np.ones(3, np.float32))

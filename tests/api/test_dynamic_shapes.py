@@ -165,6 +165,7 @@ def test_equal_sizes_are_one():
     ("nj.vmap(lambda r: r[r > 0].sum())(m)", NotImplementedError, "differ from element to element.*vmap.jit"),
     ("nj.debug.print('{}', p)", NotImplementedError, "operation 'debug_print' cannot follow"),
     ("nj.pure_callback(abs, p, p)", NotImplementedError, "operation 'pure_callback' cannot follow"),
+    ("nj.jacfwd(jnp.sin)(p)", NotImplementedError, "jacfwd and jacrev of arrays whose sizes are not known"),
 ])
 def test_what_no_rule_follows(text, error, message):
     with pytest.raises(error, match=f"(?s){message}"):

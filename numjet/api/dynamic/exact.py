@@ -22,7 +22,7 @@ from numjet.core.stage import StageTrace, trace_to_closed
 from numjet.core.trace import Tracer, aval_of, current_trace, set_trace
 from numjet.core.walk import eval_closed
 from numjet.foundation import tree
-from numjet.foundation.dimension import Dimension, computed_sizes
+from numjet.foundation.dimension import Dimension, computed_sizes, is_symbolic
 from numjet.foundation.record import Record
 from numjet.foundation.symbolic.dims import operations_of, polynomial, substituted
 from numjet.foundation.util import function_name
@@ -98,6 +98,8 @@ class ExactTrace(PaddingTrace):
                 return op.bind(*args, **params)
         with set_trace(self.parent):
             made = op.bind(*operands, **{k: self.known(v) for k, v in params.items()})
+        if any(is_symbolic(aval_of(x).shape) for x in (made if op.multiple else [made])):   # what no parameter shows
+            raise self.no_rule(op, [aval_of(a) for a in args])
         outs = op.abstract(*map(aval_of, args), **params)
         if op.multiple:
             return [self.pack(x, a) for x, a in zip(made, outs, strict=True)]
