@@ -23,6 +23,7 @@ from numjet.core.ir import Atom, Jaxpr, JaxprEqn, Literal, Var
 from numjet.core.op import Op
 from numjet.core.walk import use_counts
 from numjet.foundation import dtypes
+from numjet.foundation.dimension import Dimension
 from numjet.lax.elementwise.bitwise import not_p
 from numjet.lax.elementwise.compare import eq_p, select_n_p
 from numjet.lax.indexing.dimension_numbers import GatherScatterMode, as_gather, drops, window_sizes
@@ -49,11 +50,17 @@ _NEUTRAL: dict[Op, Callable[[np.dtype], Any]] = {
 def write_updates(jaxpr: Jaxpr) -> Jaxpr:
     """The program with such sums, then such choices, written as updates; derivatives of those are updates, too."""
     for op, rewriter in ((add_any_p, _Sums), (select_n_p, _Choices)):
-        if any(e.primitive is op and e.outvars[0].aval.size >= LEAST_SIZE for e in jaxpr.eqns):
+        if any(e.primitive is op and _pays(e) for e in jaxpr.eqns):
             eqns = rewriter(jaxpr).rewritten(op)
             if len(eqns) != len(jaxpr.eqns):
                 jaxpr, _ = dce_jaxpr(jaxpr.replace(eqns=eqns), keep_inputs=True)
     return jaxpr
+
+
+def _pays(eqn: JaxprEqn) -> bool:
+    """Whether an equation makes an array for which a rewrite pays; of arrays of unknown sizes nothing is said."""
+    size = eqn.outvars[0].aval.size
+    return not isinstance(size, Dimension) and size >= LEAST_SIZE
 
 
 class _Rewriter:
@@ -70,7 +77,7 @@ class _Rewriter:
         """The equations, those of one operation in their new form. Dead code elimination removes the others' leftovers."""
         for eqn in self.eqns:
             self.source = eqn.source
-            if eqn.primitive is not op or eqn.outvars[0].aval.size < LEAST_SIZE or not self.rule(eqn):
+            if eqn.primitive is not op or not _pays(eqn) or not self.rule(eqn):
                 self.result.append(eqn)
         return self.result
 

@@ -323,5 +323,22 @@ def test_sizes_below_those_of_the_program_have_one_of_their_own():
 
 def test_callbacks_are_refused_by_name():
     read = lambda x: x + nj.pure_callback(abs, nj.ShapeDtypeStruct(x.shape, x.dtype), x)
-    with pytest.raises(NotImplementedError, match="operation 'pure_callback' cannot follow.*dynamic axis"):
+    with pytest.raises(NotImplementedError, match=r"operation 'pure_callback' cannot follow.*dynamic axis"):
         nj.jit(read, dynamic_axes=({0: "n"},))(np.ones(3, np.float32))
+
+
+def test_gradients_of_loops_in_rules_of_their_own():
+    """Loops in the program of a rule are differentiated for symbolic sizes."""
+    def looped(x):
+        step = lambda state: (state[0] + 1, state[1] + jnp.sin(x) / 2)
+        return nj.lax.while_loop(lambda state: state[0] < 2, step, (0, jnp.zeros_like(x)))[1]
+
+    @nj.custom_gradient
+    def slope(x):
+        y, back = nj.vjp(lambda x: nj.vjp(looped, x)[1](jnp.ones_like(x))[0], x)
+        return y, back
+
+    run = nj.jit(slope, dynamic_axes=({0: "n"},))
+    for n in (3, 100):
+        x = np.linspace(0, 1, n, dtype=np.float32)
+        np.testing.assert_allclose(run(x), np.cos(x), rtol=1e-5)
