@@ -2,8 +2,9 @@
 
     python -m numjet.tools.damage [--count 10000] [--seed 0] [--kinds exported forged ...]
 
-Every mutated file must raise an error. With a renewed checksum (the kinds `forged...`) it may also be another well typed
-program of numjet's own operations, which is then compiled, but not run. Worker processes read the files, so that a crash or a
+Every mutated file must raise an error. With a renewed checksum (the kinds `forged...`, and `altered exported`, whose numbers,
+names, types and arrays are others, well written) it may also be another well typed program of numjet's own operations, which is
+then compiled, but not run. Worker processes read the files, so that a crash or a
 hang is found and named; an audit hook reports whatever would run code: processes, libraries, imports of packages that reading
 does not need, compiled source text, network. Exits with 1 if anything was found.
 
@@ -19,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,8 @@ import numpy as np
 import numjet as nj
 from numjet import export, lax, numpy as jnp
 from numjet.api.export import files
+from numjet.api.export.codec import Writer
+from numjet.core.aval import ShapedArray
 from numjet.experimental import serialize_executable
 from numjet.foundation import disk_cache
 from numjet.foundation.config import config
@@ -65,6 +68,55 @@ def mutated(rng: random.Random, data: bytes) -> bytes:
                 out[at:at + 8] = rng.choice((b"\xff" * 8, bytes(8), (1 << 62).to_bytes(8, "little"), b"\x80" * 8))
         out = out or bytearray(1)
     return bytes(out)
+
+
+class Altering(Writer):
+    """Writes what it is given, but for some values: those of the numbers `places`, in the order in which they are written.
+
+    Counts become huge, zero or off by one; texts other names, long ones, odd characters; types other dtypes, large and negative
+    sizes, shapes whose product overflows; integers of parameters large, negative or swapped for others.
+    """
+
+    COUNTS = (0, 1, 2, 127, 128, 255, 65535, 2 ** 31 - 1, 2 ** 31, 2 ** 32, 2 ** 62, 2 ** 63 - 1)
+    TEXTS = ("", "\0", "a" * 100_000, "\u202egnp", "e\u0301", "\U0001f40d", "../../etc/passwd", "os.system", "cuda", "cpu", "f32",
+             "i8", "add", "scan", "while", "cond", "gather", "note_index", "check_index", "custom_vmap_call", "float128", "size0",
+             "2**99")
+    SHAPES = ((2 ** 62, 2 ** 62), (2 ** 31,) * 3, (0, 2 ** 62), (2 ** 40,), (1,) * 40, (), (0,), (3,))
+    DTYPES = ("bool", "int8", "uint64", "float16", "float32", "float64", "complex128")
+
+    def __init__(self, rng: random.Random, places: Container[int] = ()):
+        super().__init__()
+        self.rng, self.places, self.written = rng, places, 0
+
+    def _altered(self) -> bool:
+        self.written += 1
+        return self.written - 1 in self.places
+
+    def count(self, n: int) -> None:
+        """A count, or another one."""
+        super().count(self.rng.choice((*self.COUNTS, n + 1, abs(n - 1))) if self._altered() else n)
+
+    def text(self, value: str) -> None:
+        """A text, or another one."""
+        super().text(self.rng.choice((*self.TEXTS, value * 2, value[::-1], value[1:])) if self._altered() else value)
+
+    def integer(self, value: int) -> None:
+        """An integer, or another one."""
+        other = (-1, 0, 1, -value, value + 1, value * 2 + 7, 2 ** 31, -2 ** 63, 2 ** 64, 2 ** 4000)
+        super().integer(self.rng.choice(other) if self._altered() else value)
+
+    def aval(self, aval: ShapedArray) -> None:
+        """A type, or another one."""
+        if self._altered():
+            shape = self.rng.choice((*self.SHAPES, aval.shape, aval.shape[::-1], (*aval.shape, 1)))
+            aval = ShapedArray(shape, np.dtype(self.rng.choice(self.DTYPES)), bool(self.rng.randrange(2)))
+        super().aval(aval)
+
+    def array(self, value: np.ndarray) -> None:
+        """An array, or one of another shape or dtype."""
+        if self._altered():
+            value = self.rng.choice((value.reshape(-1), value.astype(np.float32), np.zeros(3, np.int8), value[..., None]))
+        super().array(value)
 
 
 # ------------------------------------------------------------------------------------------------ what is mutated
@@ -125,6 +177,29 @@ def _exported(forged: bool) -> Reading:
     return read
 
 
+def _altered() -> Reading:
+    """Exports written with other values in some places."""
+    for whole in exports():
+        _read_export(whole)
+    originals = [export.deserialize(whole) for whole in exports()]
+    sizes = []
+    for k, e in enumerate(originals):
+        writer = Altering(random.Random(0))
+        files._write(writer, e, k % 2 if k < 3 else 0)
+        sizes.append(writer.written)
+
+    def read(rng: random.Random) -> bool:
+        k = rng.randrange(len(originals))
+        places = {rng.randrange(sizes[k]) for _ in range(rng.choice((1, 1, 2, 4)))}
+        writer = Altering(rng, places)
+        try:
+            files._write(writer, originals[k], k % 2 if k < 3 else 0)
+        except (ValueError, TypeError, OverflowError):
+            return True   # no writer writes this
+        return _refused(lambda: _read_export(files.sealed(files._MAGIC, bytes(writer.data))), True)
+    return read
+
+
 def _executable(forged: bool) -> Reading:
     originals = executables()
     for whole in originals:
@@ -166,7 +241,7 @@ def _refused(read: Callable[[], Any], forged: bool) -> bool:
 
 
 KINDS: dict[str, Callable[[], Reading]] = {
-    "exported": lambda: _exported(False), "forged exported": lambda: _exported(True),
+    "exported": lambda: _exported(False), "forged exported": lambda: _exported(True), "altered exported": _altered,
     "executable": lambda: _executable(False), "forged executable": lambda: _executable(True), "cache": _cache,
 }
 
@@ -207,7 +282,7 @@ def work(kind: str, seed: int, start: int, stop: int, note: Path) -> dict[str, A
             wrong.append(f"{kind} {number}: {type(error).__name__}: {error!s:.200}")
             continue
         found["refused" if refused else "read"] += 1
-        if not refused and "forged" not in kind:
+        if not refused and kind.split()[0] not in ("forged", "altered"):
             wrong.append(f"{kind} {number}: read without an error")
     return {"found": dict(found), "wrong": wrong}
 

@@ -39,7 +39,16 @@ _CHAIN = 16   # checks in front of one that are looked at
 Ints = tuple[int, ...]
 
 
-def _abstract(code: ShapedArray, index: ShapedArray, axis: ShapedArray, indices: ShapedArray, **_: Any) -> list[ShapedArray]:
+def _abstract(code: ShapedArray, index: ShapedArray, axis: ShapedArray, indices: ShapedArray, *, number: int, limits: Ints,
+              axes: Ints) -> list[ShapedArray]:
+    batch, columns = code.shape, indices.shape[code.ndim:][-1:]
+    state = [a for a in (code, index, axis) if a.shape == batch and a.dtype == _INT32]
+    fits = columns and indices.shape[:code.ndim] == batch and len(limits) == len(axes) == columns[0]
+    if len(state) < 3 or not fits or indices.dtype not in (_INT32, np.dtype(np.int64), np.dtype(np.uint64)):
+        raise TypeError(f"note_index takes a state of int32 of one shape, and indices of that shape and more, the last axis of "
+                        f"which has a limit and an axis for each; got {code}, {index}, {axis}, {indices}, {limits} and {axes}")
+    if not all(type(n) is int for n in (number, *limits, *axes)):
+        raise TypeError(f"note_index takes integers, got {number}, {limits} and {axes}")
     return [code, index, axis, indices]
 
 
@@ -105,7 +114,8 @@ def _cpu(b: Any, code: Any, index: Any, axis: Any, indices: Any, *, number: int,
         return [*found, b.compute(indices.shape, indices.dtype, lambda *at: _moved(b, b.read(indices, *at), at[-1], limits),
                                   reads=(indices,))]
     for k, limit in enumerate(limits):
-        b.bounded(b.read(found[3], k), 0, limit)
+        if limit >= 0:
+            b.bounded(b.read(found[3], k), 0, limit)
     return found
 
 
@@ -115,7 +125,8 @@ def _moved(b: Any, x: Any, column: Any, limits: Ints) -> Any:
     most = b.const(limits[0], x.dtype)
     for k, limit in enumerate(limits[1:] if len(set(limits)) > 1 else (), 1):
         most = b.select(b.compare("eq", b.scalar(column), b.const(k, np.int64)), b.const(limit, x.dtype), most)
-    return b.bounded(b.prim("max", b.prim("min", x, most), b.const(0, x.dtype)), 0, max(limits))
+    inside = b.prim("min", b.prim("max", x, b.const(0, x.dtype)), most)
+    return inside if min(limits) < 0 else b.bounded(inside, 0, max(limits))
 
 
 def _hlo(code: Any, index: Any, axis: Any, indices: Any, *, number: int, limits: Ints, axes: Ints) -> list[Any]:

@@ -63,7 +63,7 @@ def _cpu(b: Any, indices: Any, *, length: int, axis: int, wrap: bool, where: str
     ok, one = b.let(all_inside(b, counted, length, narrow)), None if indices.ndim else b.read(counted)
     passed = b.check(ok, error, deferrable=True, found=partial(_ends, b, indices), value=one)
     if passed is not None:   # it is in bounds, or 0
-        passed = passed if narrow else b.bounded(passed, 0, length - 1)
+        passed = passed if narrow or length == 0 else b.bounded(passed, 0, length - 1)
         return b.elementwise(lambda _: passed, indices)
     return counted if narrow else b.elementwise(partial(_moved, b, length - 1), counted)
 
@@ -84,7 +84,7 @@ def _ends(b: Any, indices: Any) -> list[Any]:
 
 def _moved(b: Any, last: int, x: Any) -> Any:
     """An index that is in bounds, for all that lowering knows: any other is moved there, in one step."""
-    if last > np.iinfo(x.dtype).max:
+    if not 0 <= last <= np.iinfo(x.dtype).max:
         return x
     unsigned = np.dtype(f"u{x.dtype.str[2:]}" if x.dtype.itemsize > 1 else "u1")
     kept = b.prim("min", b.bitcast(x, unsigned), b.const(last, unsigned))
@@ -149,7 +149,9 @@ def _known_inside(eqn: JaxprEqn, producer: Facts) -> Atom | JaxprEqn | None:
     return eqn.replace(params={**eqn.params, "wrap": False}) if from_start else None
 
 
-def _abstract(indices: ShapedArray, **_: Any) -> ShapedArray:
+def _abstract(indices: ShapedArray, *, length: int, **_: Any) -> ShapedArray:
+    if type(length) is not int or length < 0 or indices.dtype.kind not in "iu":
+        raise TypeError(f"check_index takes indices and the length of an axis, got {indices} and {length}")
     return indices
 
 
