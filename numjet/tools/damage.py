@@ -78,9 +78,9 @@ class Altering(Writer):
     """
 
     COUNTS = (0, 1, 2, 127, 128, 255, 65535, 2 ** 31 - 1, 2 ** 31, 2 ** 32, 2 ** 62, 2 ** 63 - 1)
-    TEXTS = ("", "\0", "a" * 100_000, "\u202egnp", "e\u0301", "\U0001f40d", "../../etc/passwd", "os.system", "cuda", "cpu", "f32",
-             "i8", "add", "scan", "while", "cond", "gather", "note_index", "check_index", "custom_vmap_call", "float128", "size0",
-             "2**99")
+    TEXTS = ("", "\0", "a" * 100_000, "\u202egnp", "e\u0301", "\U0001f40d", "../../etc/passwd", "os.system", "cuda", "cpu",
+             "f32", "i8", "add", "scan", "while", "cond", "gather", "note_index", "check_index", "custom_vmap_call", "float128",
+             "size0", "2**99")
     SHAPES = ((2 ** 62, 2 ** 62), (2 ** 31,) * 3, (0, 2 ** 62), (2 ** 40,), (1,) * 40, (), (0,), (3,))
     DTYPES = ("bool", "int8", "uint64", "float16", "float32", "float64", "complex128")
 

@@ -1,4 +1,5 @@
 """Export: bytes and back, calls under every transformation, derivatives, registered nodes, platforms, damaged bytes."""
+import contextlib
 import hashlib
 import random
 import struct
@@ -12,8 +13,9 @@ import pytest
 import numjet as nj
 import numjet.numpy as jnp
 from numjet import export, lax, nn
+from numjet.api.export import files
 from numjet.foundation import dtypes
-from numjet.tools.damage import mutated
+from numjet.tools.damage import Altering, mutated
 
 MUTATED = 300  # files per test
 
@@ -236,6 +238,24 @@ def test_damaged_files_raise_an_error(blob):
         if damaged != blob:
             with pytest.raises(ValueError, match="deserialize"):
                 export.deserialize(damaged)
+
+
+def test_other_values_raise_an_error_or_are_programs(blob):
+    """Well written, with huge counts, other types and names, and a right checksum."""
+    whole, rng = export.deserialize(blob), random.Random(3)
+    counted = Altering(rng)
+    files._write(counted, whole, 0)
+    refused = 0
+    for _ in range(MUTATED):
+        writer = Altering(rng, {rng.randrange(counted.written)})
+        with contextlib.suppress(ValueError, TypeError, OverflowError):   # what no writer writes
+            files._write(writer, whole, 0)
+        try:
+            export.deserialize(sealed(bytes(writer.data)))
+        except ValueError as error:
+            assert "deserialize" in str(error)
+            refused += 1
+    assert MUTATED // 2 < refused < MUTATED
 
 
 def test_forged_files_raise_an_error_or_are_programs(blob):
