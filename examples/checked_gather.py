@@ -50,7 +50,7 @@ def ratios(fun, count, width, repeats=15):
 if __name__ == "__main__":
     for fun, count, width in ((gather, 1_000_000, 1), (gather, 500_000, 4), (gather, 100_000, 64), (walk, 100_000, 1)):
         flag, functional = ratios(fun, count, width)
-        print(f"{fun.__name__} of {count} rows of {width}: time with checks by the flag {flag:.2f}, by checkify {functional:.2f}")
+        print(f"{fun.__name__} of {count} rows of {width}: time with checks by flag {flag:.2f}, by checkify {functional:.2f}")
     for name, value in run().items():
         print(name, value, sep=" = ")
     error, _ = nj.jit(checkify.checkify(rows, errors=checkify.index_checks))(jnp.ones((10, 4)), jnp.array([1, 12, 3]))
