@@ -6,15 +6,19 @@ the old ones that it overlaps, to memory of the pool, whose pages are mapped alr
 from __future__ import annotations
 
 import ctypes
+import os
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 
 from numjet import _native
 from numjet.core.aval import ShapedArray
+from numjet.foundation.config import config
 from numjet.xla import buffers
 
+_LEAST_SHARED = 1 << 22  # bytes whose copy takes longer than threads to start
 Bounds = tuple[tuple[int, int], ...]  # per dimension, from where to where
 
 
@@ -26,12 +30,16 @@ def redistributed(values: Sequence[np.ndarray], before: Sequence[Any], after: Se
     """
     stored = buffers.stored(aval)
     given = dict(zip([bounds(i, aval.shape) for i in before], values, strict=True))
-    made: dict[Bounds, np.ndarray] = {}
     wanted = [bounds(i, aval.shape) for i in after]
-    for part in wanted:
-        if part not in made:
-            same = given.get(part)
-            made[part] = _written(part, given, stored, host) if same is None else same
+    new = [part for part in dict.fromkeys(wanted) if part not in given]
+    write = lambda part: _written(part, given, stored, host)
+    count = min(len(new), config.numjet_num_threads or os.cpu_count() or 1)
+    if count > 1 and aval.nbytes >= _LEAST_SHARED:
+        with ThreadPoolExecutor(count) as pool:  # NumPy copies without the GIL
+            written = list(pool.map(write, new))
+    else:
+        written = list(map(write, new))
+    made = {**given, **dict(zip(new, written, strict=True))}
     return [made[part] for part in wanted]
 
 

@@ -111,3 +111,17 @@ def test_errors_name_arguments_as_functions_do():
     with pytest.raises(ValueError, match="should be a sequence of ints"):
         nj.make_mesh(((4,), 2), ("x", "y"))
     assert jnp.ones(2).sharding.memory_kind == "device"
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_large_arrays_are_brought_to_other_shardings_by_all_threads(threads):
+    big = np.arange(1 << 21, dtype=np.float32).reshape(1024, 2048)
+    before = nj.config.numjet_num_threads
+    nj.config.update("numjet_num_threads", threads)
+    try:
+        x = nj.device_put(big, NS(M, P("x", "y")))
+        for spec in (P("y", "x"), P(None, ("x", "y")), P(), P("x")):
+            x = nj.device_put(x, NS(M, spec))
+            assert (np.asarray(x) == big).all() and all((s.data == big[s.index]).all() for s in x.addressable_shards)
+    finally:
+        nj.config.update("numjet_num_threads", before)
