@@ -16,7 +16,7 @@ from numjet.lax.elementwise import normal_distribution, special, transcendental
 from numjet.nn import normalization
 from numjet.numpy.core.promotion import promote_args_inexact, promote_shapes
 from numjet.scipy.special.gamma_family import floats
-from numjet.scipy.special.wide_evaluation import smooth_in_64_bits
+from numjet.scipy.special.wide_evaluation import smooth_by_precision
 
 _HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
 
@@ -182,15 +182,20 @@ def rel_entr(p: Any, q: Any) -> Any:
     return _rel_entr(*floats("rel_entr", p, q))
 
 
-@smooth_in_64_bits
-def _rel_entr(p: Any, q: Any) -> Any:
+@smooth_by_precision
+def _rel_entr(p: Any, q: Any, precise: bool) -> Any:
     both, none = (p > 0) & (q > 0), (p == 0) & (q >= 0)
     safe_p, safe_q = jnp.where(both, p, 1), jnp.where(both, q, 1)
-    near = jnp.abs(safe_p - safe_q) < 0.5 * safe_q  # the logarithm of nearly 1: the difference is exact
-    close_p, close_q = jnp.where(near, safe_p, 1), jnp.where(near, safe_q, 1)
-    log = jnp.where(near, jnp.log1p((close_p - close_q) / close_q), jnp.log(safe_p / safe_q))
+    log = _log_of_quotient(safe_p, safe_q) if precise else jnp.log(safe_p / safe_q)
     out = jnp.where(both, safe_p * log, jnp.where(none, 0, np.inf))
     return jnp.where(jnp.isnan(p) | jnp.isnan(q), np.nan, out)
+
+
+def _log_of_quotient(p: Any, q: Any) -> Any:
+    """log(p / q) for positive p and q; of nearly 1 by their difference, which is exact."""
+    near = jnp.abs(p - q) < 0.5 * q
+    close_p, close_q = jnp.where(near, p, 1), jnp.where(near, q, 1)
+    return jnp.where(near, jnp.log1p((close_p - close_q) / close_q), jnp.log(p / q))
 
 
 def kl_div(p: Any, q: Any) -> Any:
@@ -202,10 +207,21 @@ def kl_div(p: Any, q: Any) -> Any:
     return _kl_div(*floats("kl_div", p, q))
 
 
-@smooth_in_64_bits
-def _kl_div(p: Any, q: Any) -> Any:
-    entropy = rel_entr(p, q)
-    return jnp.where(entropy == np.inf, entropy, entropy - p + q)
+@smooth_by_precision
+def _kl_div(p: Any, q: Any, precise: bool) -> Any:
+    if precise:
+        entropy = rel_entr(p, q)
+        return jnp.where(entropy == np.inf, entropy, entropy - p + q)
+    # In float32, p and q differ by 6e-8 at least, so that the logarithm's last places matter next to 1 only.
+    both, none = (p > 0) & (q > 0), (p == 0) & (q >= 0)
+    safe_p, safe_q = jnp.where(both, p, 1), jnp.where(both, q, 1)
+    share = (safe_q - safe_p) / safe_p
+    near = jnp.abs(share) < 1e-3
+    d = jnp.where(near, share, 0)
+    series = d * d * (1 / 2 - d * (1 / 3 - d * (1 / 4 - d * (1 / 5 - d / 6))))     # of d - log(1 + d)
+    found = jnp.where(near, safe_p * series, safe_p * jnp.log(safe_p / safe_q) - safe_p + safe_q)
+    out = jnp.where(both, found, jnp.where(none, q, np.inf))
+    return jnp.where(jnp.isnan(p) | jnp.isnan(q), np.nan, out)
 
 
 # -------------------------------------------------------------------------------------------- normal distribution
