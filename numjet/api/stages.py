@@ -141,6 +141,9 @@ def make_jaxpr(fun: Callable[..., Any], static_argnums: int | Sequence[int] = ()
     @source.api_boundary
     def make(*args: Any, **kwargs: Any) -> Any:
         with with_named_axes(axis_env or ()):
+            if hooks.holds_above((args, kwargs)):
+                closed = _program_below(fun, args, kwargs, static)
+                return (closed, eval_shape(fun, *args, **kwargs)) if return_shape else closed
             closed, out_tree = trace_call(fun, args, kwargs, static, "make_jaxpr")
         if return_shape:
             return closed, tree_unflatten(out_tree, [struct(a) for a in closed.out_avals[:out_tree.num_leaves]])
@@ -148,6 +151,20 @@ def make_jaxpr(fun: Callable[..., Any], static_argnums: int | Sequence[int] = ()
     make.__module__ = "jax"
     make.__name__, make.__qualname__ = f"make_jaxpr({function_name(fun)})", f"make_jaxpr({getattr(fun, '__qualname__', '')})"
     return make
+
+
+def _program_below(fun: Callable[..., Any], args: Any, kwargs: Any, static: Sequence[int]) -> ClosedJaxpr:
+    """The program of a function of values above arrays: of arrays in their place."""
+    found: list[ClosedJaxpr] = []
+
+    def run(given: Any, named: Any) -> tuple[None, list[None]]:
+        closed, out_tree = trace_call(hooks.raised_above(fun), given, named, static, "make_jaxpr")
+        found.append(closed)
+        _, states = tree_unflatten(out_tree, [None] * out_tree.num_leaves)
+        return None, [None] * len(states)
+
+    hooks.call_above(run, args, kwargs)
+    return found[0]
 
 
 def trace_call(fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], static: Sequence[int] = (),

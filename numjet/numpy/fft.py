@@ -52,17 +52,17 @@ def _nd(name: str, kind: FftType, a: Any, s: Sequence[int] | None, axes: Sequenc
 def _axes_and_sizes(name: str, ndim: int, s: Any, axes: Any) -> tuple[tuple[int, ...], list[int] | None]:
     sizes = None if s is None else [operator.index(n) for n in s]
     if sizes is not None and any(n <= 0 for n in sizes):
-        raise ValueError(f"Shape should be positive: numjet.numpy.fft.{name} got {tuple(sizes)}.")
+        raise ValueError(f"Shape should be positive: jax.numpy.fft.{name} got {tuple(sizes)}.")
     if axes is None:
         axes = range(ndim) if sizes is None else range(ndim - len(sizes), ndim)
     axes = tuple(axes)
     if len(set(axes)) != len(axes):
-        raise ValueError(f"numjet.numpy.fft.{name} does not support repeated axes. Got axes {axes}.")
+        raise ValueError(f"jax.numpy.fft.{name} does not support repeated axes. Got axes {axes}.")
     if sizes is not None and len(sizes) != len(axes):
-        raise ValueError(f"Shape and axes have different lengths: numjet.numpy.fft.{name} got {tuple(sizes)} and {axes}.")
+        raise ValueError(f"Shape and axes have different lengths: jax.numpy.fft.{name} got {tuple(sizes)} and {axes}.")
     positions = as_axes(axes, ndim)
     if len(set(positions)) != len(positions):
-        raise ValueError(f"numjet.numpy.fft.{name} does not support repeated axes. Got axes {axes}.")
+        raise ValueError(f"jax.numpy.fft.{name} does not support repeated axes. Got axes {axes}.")
     return positions, sizes
 
 
@@ -87,14 +87,14 @@ def _scaled(out: Any, kind: FftType, n: int, norm: str | None) -> Any:
 
 def _1d(name: str, kind: FftType, a: Any, n: int | None, axis: int, norm: str | None) -> Any:
     if isinstance(axis, (list, tuple)):
-        raise ValueError(f"numjet.numpy.fft.{name} does not support multiple axes. Please use numjet.numpy.fft.{name}n. "
+        raise ValueError(f"jax.numpy.fft.{name} does not support multiple axes. Please use jax.numpy.fft.{name}n. "
                          f"Got axis = {axis!r}.")
     return _nd(name, kind, a, None if n is None else (n,), (-1 if axis is None else axis,), norm)
 
 
 def _2d(name: str, kind: FftType, a: Any, s: Any, axes: Any, norm: str | None) -> Any:
     if len(axes) != 2:
-        raise ValueError(f"numjet.numpy.fft.{name} only supports 2 axes. Got axes = {axes!r}.")
+        raise ValueError(f"jax.numpy.fft.{name} only supports 2 axes. Got axes = {axes!r}.")
     return _nd(name, kind, a, s, axes, norm)
 
 
@@ -260,10 +260,10 @@ def irfft2(a: Any, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1
 
 def _frequencies(name: str, counts: np.ndarray, n: int, d: Any, dtype: Any, device: Any) -> Any:
     if isinstance(d, (list, tuple)) or np.ndim(d):
-        raise ValueError(f"The d argument of numjet.numpy.fft.{name} only takes a single value. Got d = {d!r}.")
+        raise ValueError(f"The d argument of jax.numpy.fft.{name} only takes a single value. Got d = {d!r}.")
     wanted = dtypes.canonicalize_dtype(float) if dtype is None else dtypes.check_user_dtype(dtype, f"fft.{name}")
     if aval_of(d).dtype.kind not in "fiu":
-        raise ValueError(f"The d argument of numjet.numpy.fft.{name} must be a real number. Got d = {d!r}.")
+        raise ValueError(f"The d argument of jax.numpy.fft.{name} must be a real number. Got d = {d!r}.")
     with np.errstate(divide="ignore", invalid="ignore"):
         values = (counts / (np.asarray(d, np.float64) * n)).astype(wanted)
     return array(values, device=device)
@@ -271,7 +271,7 @@ def _frequencies(name: str, counts: np.ndarray, n: int, d: Any, dtype: Any, devi
 
 def _count(name: str, n: Any) -> int:
     if isinstance(n, (list, tuple)) or np.ndim(n):
-        raise ValueError(f"The n argument of numjet.numpy.fft.{name} only takes an int. Got n = {n!r}.")
+        raise ValueError(f"The n argument of jax.numpy.fft.{name} only takes an int. Got n = {n!r}.")
     return operator.index(n)
 
 

@@ -106,6 +106,15 @@ def test_values_above_arrays_go_in_and_out_of_programs(run_as_jax):
     """)
 
 
+def test_programs_of_values_above_arrays_are_shown_with_their_arrays(run_as_jax):
+    run_as_jax(_PAIR + """
+    p = Pair(jnp.float32(1), jnp.ones(3))
+    program, shape = jax.make_jaxpr(lambda pair, x: make.bind(x, pair.b * x), return_shape=True)(p, 2.0)
+    assert [a.shape for a in program.in_avals] == [(), (3,), ()] and [a.shape for a in program.out_avals] == [(), (3,)]
+    assert [e.primitive.name for e in program.eqns][-1] == "mul" and isinstance(jax.typeof(shape), PairType)
+    """)
+
+
 def test_primitives_above_arrays_say_their_derivatives(run_as_jax):
     run_as_jax(_PAIR + """
     f = lambda x: first.bind(make.bind(x, x)) * x

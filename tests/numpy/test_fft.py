@@ -79,6 +79,13 @@ def test_errors(call, text):
         call(jnp.fft)
 
 
+def test_errors_name_the_function_as_programs_write_it():
+    with pytest.raises(ValueError, match="jax.numpy.fft.fft2 got [(]2,[)]"):
+        jnp.fft.fft2(REAL, s=(2,))
+    with pytest.raises(ValueError, match="The n argument of jax.numpy.fft.fftfreq only takes an int"):
+        jnp.fft.fftfreq([4])
+
+
 def test_lists_are_refused():
     with pytest.raises(TypeError, match="requires ndarray or scalar arguments"):
         jnp.fft.fft([1, 2, 3])
