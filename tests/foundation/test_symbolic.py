@@ -131,6 +131,8 @@ def test_comparisons_under_constraints(constraints, expression, value):
     ("a, b", None, "(a, b)"), ("(a, 2*b)", None, "(a, 2*b)"), ("a,", None, "(a,)"), ("", None, "()"), ("()", None, "()"),
     ("2, 3", None, "(2, 3)"), ("a, ...", (2, 3), "(a, 3)"), ("_, b", (2, 3), "(2, b)"), ("...", (2, 3), "(2, 3)"),
     (None, (2, 3), "(2, 3)"),
+    ("+ a, a^2 + b*a + b + a + b^2, b^2*a + a^2*b", None, "(a, b^2 + a*b + a^2 + b + a, a*b^2 + a^2*b)"),
+    ("max(b, a), min(1, b)", None, "(max(a, b), 1)"),
     ("max(a, b), mod(a, 2), floordiv(b, 3), a^2", None, "(max(a, b), mod(a, 2), floordiv(b, 3), a^2)"),
 ])
 def test_shapes_from_text(spec, like, shape):
@@ -141,7 +143,8 @@ def test_shapes_from_text(spec, like, shape):
     ("...", None, "no 'like' shape was given"), ("_", None, "no 'like' shape was given"), ("a b", None, "expecting ','"),
     ("a*", None, "a name or a number"), ("max(a, b", None, "expecting '\\)'"), ("floordiv(a)", None, "expecting ','"),
     ("a!", None, "expecting ','"), ("4, a", (2, 3), "different size 4"), ("a", (2, 3), "has 1 dimensions"),
-    (3, None, "as text"),
+    (3, None, "spec should be None or a string"), ("a, b, c, _", (1, 2, 3), "we parsed 3 already"),
+    ("a, b, c, ...", (1, 2), "shape has only 2 dimensions"),
 ])
 def test_other_text_is_refused(spec, like, phrase):
     with pytest.raises(ValueError, match=phrase):
@@ -151,6 +154,7 @@ def test_other_text_is_refused(spec, like, phrase):
 @pytest.mark.parametrize("constraints, phrase", [
     ("a >= 8", "sequence of strings"), (["a = 3"], "must contain one of"), (["a < 0"], "must contain one of"),
     (["a >= 4", "a <= 3"], "Unsatisfiable"), (["3 == 4"], "Unsatisfiable"), (["3 >= 4"], "Unsatisfiable"),
+    (["a == a + 1"], "Unsatisfiable explicit constraint: a == a [+] 1"),
     (["a + b == c + 1"], "single term"),
 ])
 def test_other_constraints_are_refused(constraints, phrase):

@@ -41,7 +41,7 @@ def symbolic_shape(shape_spec: str | None, *, constraints: Sequence[str] = (), s
     if shape_spec is None:
         shape_spec = "..."
     if not isinstance(shape_spec, str):
-        raise ValueError(f"symbolic_shape takes the shape as text, such as 'a, 2*b', got {shape_spec!r}")
+        raise ValueError(f"A polymorphic shape spec should be None or a string such as 'a, 2*b', got {shape_spec!r}")
     return parse_shape(shape_spec, _scope(constraints, scope, "symbolic_shape"), like)
 
 
@@ -59,7 +59,8 @@ def symbolic_args_specs(args: Any, shapes_specs: Any, constraints: Sequence[str]
     common = _scope(constraints, scope, "symbolic_args_specs")
     leaves, tree = tree_flatten(args)
     is_spec = lambda x: x is None or isinstance(x, str)
-    specs = broadcast_prefix(shapes_specs, args, is_leaf=is_spec)
+    prefix = tuple(shapes_specs) if isinstance(shapes_specs, list) and isinstance(args, tuple) else shapes_specs
+    specs = broadcast_prefix(prefix, args, is_leaf=is_spec)
     found = [abstract(x) for x in leaves]
     return tree_unflatten(tree, [ShapeDtypeStruct(symbolic_shape(spec, scope=common, like=a.shape), a.dtype)
                                  for spec, a in zip(specs, found, strict=True)])

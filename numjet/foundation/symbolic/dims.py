@@ -49,9 +49,9 @@ def _factor_key(power: tuple[Factor, int]) -> tuple[bool, str]:
 
 
 def _term_key(term: tuple[Monomial, int]) -> tuple[int, list[tuple[bool, str, int]]]:
-    """Graded order: terms of a higher degree stand in front."""
+    """Graded lexicographic order, later variables first: terms of a higher degree stand in front."""
     monomial = term[0]
-    return sum(e for _, e in monomial), [(*_factor_key(p), p[1]) for p in monomial]
+    return sum(e for _, e in monomial), [(*_factor_key(p), p[1]) for p in reversed(monomial)]
 
 
 class SymbolicDim(Dimension):
@@ -380,6 +380,8 @@ def extremum(name: str, a: Size, b: Size) -> Size:
     if scope_of(a, b).computed:
         above = positive_part(a - b)
         return b + above if name == "max" else a - above
+    if isinstance(a, int) or (isinstance(b, SymbolicDim) and str(b) < str(a)):  # one form for both orders
+        a, b = b, a
     return _operation(name, (a, b))
 
 

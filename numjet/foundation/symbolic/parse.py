@@ -1,7 +1,7 @@
 """Symbolic shapes and constraints as text, read by recursive descent.
 
     shape: ["("] [size {"," size} [","]] [")"]      size: "_" | "..." | expression
-    expression: ["-"] term {("+" | "-") term}       term: power {"*" power}      power: atom ["^" number]
+    expression: ["+" | "-"] term {("+" | "-") term}       term: power {"*" power}      power: atom ["^" number]
     atom: number | name | operation "(" expression "," expression ")"
 """
 from __future__ import annotations
@@ -54,6 +54,8 @@ class _Text:
     # -- expressions
     def expression(self) -> Size:
         negative = self.took("-")
+        if not negative:
+            self.took("+")
         total = -self.term() if negative else self.term()
         while self.next in ("+", "-"):
             total = total + self.term() if self.take() == "+" else total - self.term()
@@ -138,18 +140,25 @@ def _others(reader: _Text, sizes: list[Size], like: Sequence[Any] | None) -> lis
     """The sizes that `...` stands for."""
     if like is None:
         raise reader.error("spec contains ... but no 'like' shape was given")
+    _check_like(reader, len(sizes), len(like) + 1, like)
     reader.take()
     reader.took(",")
     return list(like[len(sizes):])
+
+
+def _check_like(reader: _Text, axis: int, count: int, like: Sequence[Any]) -> None:
+    """Raises where the shape has nothing that a placeholder may stand for."""
+    if axis >= count:
+        raise reader.error(f"cannot resolve placeholder '{reader.next}' because we parsed {axis} already and 'like' shape has "
+                           f"only {len(like)} dimensions: {tuple(like)}")
 
 
 def _size(reader: _Text, axis: int, like: Sequence[Any] | None) -> Size:
     if reader.next == "_":
         if like is None:
             raise reader.error("spec contains ... but no 'like' shape was given")
+        _check_like(reader, axis, len(like), like)
         reader.take()
-        if axis >= len(like):
-            raise reader.error(f"there is no such dimension in like={tuple(like)}")
         return like[axis]
     size = reader.expression()
     if like is not None and axis < len(like) and isinstance(size, int) and size != like[axis]:

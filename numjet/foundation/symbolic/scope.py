@@ -76,8 +76,10 @@ class SymbolicScope:
         facts = [c.left - c.right for c in self.constraints if not c.equal]
         for fact, c in zip(facts, [c for c in self.constraints if not c.equal], strict=True):
             if not isinstance(fact, SymbolicDim) and fact < 0:
-                raise ValueError(f"Unsatisfiable symbolic constraint '{c.text}': it says {fact} >= 0. Leave it out or "
-                                 "correct it.")
+                raise ValueError(f"Unsatisfiable explicit constraint: {c.text}. It says {fact} >= 0: leave it out or correct it.")
+        for c in self.constraints:
+            if c.equal:  # what an operation means holds for the size that it is equal to
+                facts += [f for side in (c.left, c.right) for op in operations_of(side).values() for f in self.facts_of(op)]
         symbolic = [f for f in facts if isinstance(f, SymbolicDim)]
         self._bounds = Bounds(_intervals(symbolic), symbolic)
         for name, (low, high) in self._bounds.variables.items():
@@ -90,8 +92,11 @@ class SymbolicScope:
             left, right = right, left
         if not isinstance(left, SymbolicDim):
             if left != right:
-                raise ValueError(f"Unsatisfiable symbolic constraint '{text}': it says {left} == {right}. Leave it out or "
-                                 "correct it.")
+                raise _unequal(text, left - right)
+            return
+        if isinstance(left - right, int):
+            if left != right:
+                raise _unequal(text, left - right)
             return
         if len(left.terms) != 1 and isinstance(right, SymbolicDim) and len(right.terms) == 1:
             left, right = right, left
@@ -181,6 +186,10 @@ def _intervals(facts: Sequence[SymbolicDim]) -> dict[str, Interval]:
         found[name] = (max(low, -(constant // coefficient)), high) if coefficient > 0 else (
             low, min(high, constant // -coefficient))
     return found
+
+
+def _unequal(text: str, difference: Size) -> ValueError:
+    return ValueError(f"Unsatisfiable explicit constraint: {text}. It says {difference} == 0: leave it out or correct it.")
 
 
 def scope_variables(scope: SymbolicScope) -> set[str]:

@@ -72,7 +72,9 @@ class Solution:
                 raise ValueError(unexpected_variable(missing[0], self.values))
             left, right = (substituted(side, self.values) for side in (c.left, c.right))
             if not (left == right if c.equal else compare(left, right, ">=")):
-                raise self.error(f"The constraint '{c.text}' does not hold: its sides are {left} and {right}")
+                relation = "equal" if c.equal else "greater or equal"
+                raise self.error(f"Expected '{c.left - c.right}' to be {relation} to 0, but found {left - right}: the "
+                                 f"constraint '{c.text}' does not hold")
 
 
 def _linear(x: Size, name: str) -> bool:

@@ -12,7 +12,7 @@ from numjet.core.op import Op, Samples, Undefined, Zero
 from numjet.core.trace import aval_of
 from numjet.core.traits import EXACT, LANES
 from numjet.foundation import dtypes
-from numjet.foundation.dimension import as_size, exceeds
+from numjet.foundation.dimension import as_size, exceeds, may_exceed
 from numjet.lax.axes import as_axis, as_shape
 from numjet.lax.elementwise.arithmetic import add_p
 from numjet.lax.elementwise.compare import lt_p, select_n_p
@@ -230,7 +230,7 @@ def wrap_index(index: Any, size: int) -> Any:
     aval = aval_of(index)
     if kind_of(aval.dtype) != "i":
         return index
-    wide = aval.dtype if dtypes.iinfo(aval.dtype).max >= size else dtypes.canonicalize_dtype(np.int64)
+    wide = dtypes.canonicalize_dtype(np.int64) if may_exceed(size, dtypes.iinfo(aval.dtype).max) else aval.dtype
     if wide != aval.dtype or aval.weak_type:
         index = cast(index, wide)
     zero, length = np.zeros((), wide)[()], size_constant(size, wide)

@@ -18,7 +18,7 @@ from numjet.core.op import Missing, Op, Samples, Zero
 from numjet.core.trace import aval_of
 from numjet.core.traits import EXACT
 from numjet.foundation import dtypes
-from numjet.foundation.dimension import Dimension, exceeds
+from numjet.foundation.dimension import Dimension, as_size, exceeds
 from numjet.lax.axes import as_axis, replace
 from numjet.lax.elementwise.compare import total_order_key
 from numjet.lax.indexing.dimension_numbers import GatherDimensionNumbers
@@ -243,7 +243,7 @@ def sort_key_val(keys: Any, values: Any, dimension: int = -1, is_stable: bool = 
 def _top_k_abstract(x: ShapedArray, *, k: int, axis: int) -> list[ShapedArray]:
     if not 0 <= axis < x.ndim:
         raise np.exceptions.AxisError(f"axis {axis} is out of bounds for array of dimension {x.ndim}")
-    if k < 0:
+    if exceeds(0, k):
         raise ValueError(f"k argument to top_k must be nonnegative, got {k}")
     if exceeds(k, x.shape[axis]):
         raise ValueError("k argument to top_k must be no larger than size along axis; "
@@ -318,4 +318,4 @@ def top_k(operand: Any, k: int, *, axis: int = -1) -> list[Any]:
     >>> [x.tolist() for x in top_k(np.array([3, 1, 3, 2], np.int32), 3)]
     [[3, 3, 2], [0, 2, 3]]
     """
-    return list(top_k_p.bind(operand, k=operator.index(k), axis=as_axis(axis, aval_of(operand).ndim, "top_k")))
+    return list(top_k_p.bind(operand, k=as_size(k), axis=as_axis(axis, aval_of(operand).ndim, "top_k")))

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from numjet.foundation.dimension import as_size
+from numjet.foundation.dimension import as_size, largest
 from numjet.lax.axes import Ints
 from numjet.lax.indexing.slicing import slice_p
 from numjet.lax.shape.join import all_of, pad_p
@@ -39,7 +39,7 @@ class Windows(NamedTuple):
         out = []
         for n, w, s, (low, high), base, dilation in zip(*self, strict=True):
             room = dilated(n, base) + low + high - dilated(w, dilation)
-            out.append(room // s + 1 if room >= 0 else 0)
+            out.append(largest(room // s + 1, 0))
         return tuple(out)
 
     # -- NumPy

@@ -15,7 +15,7 @@ from numjet.core.op import LINEAR, Op, Samples, Undefined
 from numjet.core.trace import aval_of
 from numjet.core.traits import LANES, MOVES, READS_ONCE
 from numjet.foundation import dtypes
-from numjet.foundation.dimension import exceeds, largest
+from numjet.foundation.dimension import as_size, exceeds, largest
 from numjet.foundation.errors import ShapeMismatchError
 from numjet.lax.axes import Ints, as_axis, as_shape, cut_axis, insert, replace
 from numjet.lax.elementwise.compare import select_n_p
@@ -357,7 +357,7 @@ def pad(operand: Any, padding_value: Any, padding_config: Any) -> Any:
     >>> pad(np.array([1, 2], np.int32), 0, [(1, 0, 2)]).tolist()
     [0, 1, 0, 0, 2]
     """
-    config = tuple(tuple(map(operator.index, entry)) for entry in padding_config)
+    config = tuple(tuple(map(as_size, entry)) for entry in padding_config)
     if any(len(entry) != 3 for entry in config):
         raise ValueError(f"padding_config must give (low, high, interior) for each axis, got {config}")
     return pad_p(operand, padding_value, padding_config=config)

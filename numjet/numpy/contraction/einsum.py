@@ -13,6 +13,7 @@ import numpy as np
 
 from numjet.api.jit_when_eager import jit_when_eager
 from numjet.foundation import dtypes, lazy_import
+from numjet.foundation.dimension import Dimension
 from numjet.lax.contraction.dot import DotDimensionNumbers, dot_general
 from numjet.lax.elementwise import convert
 from numjet.lax.reduction.reduce import reduce_or, reduce_sum
@@ -22,6 +23,7 @@ from numjet.numpy.contraction.dot import _times
 from numjet.numpy.core.promotion import array_arg, check_out, promote_args
 from numjet.numpy.indexing.subscript import getitem
 
+_SUPPOSED = 128  # the size that the order of products is chosen for where sizes are symbolic
 _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 Term = tuple[Any, str]
 Product = Callable[[Any, Any, DotDimensionNumbers], Any]  # dot_general, or a function of the user in its place
@@ -166,7 +168,8 @@ def _path(terms: Sequence[str], out: str, shapes: Sequence[tuple[int, ...]], opt
     if isinstance(optimize, (list, tuple)):
         return [tuple(p) for p in optimize if p != "einsum_path"]
     how = "auto" if optimize is True else optimize
-    path, _ = opt_einsum.contract_path(",".join(terms) + "->" + out, *shapes, shapes=True, optimize=how)
+    known = [tuple(_SUPPOSED if isinstance(n, Dimension) else n for n in s) for s in shapes]
+    path, _ = opt_einsum.contract_path(",".join(terms) + "->" + out, *known, shapes=True, optimize=how)
     return [tuple(p) for p in path]
 
 

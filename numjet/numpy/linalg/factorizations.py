@@ -287,7 +287,7 @@ def aligned(name: str, a: Any, b: Any) -> tuple[Any, Any, bool]:
     if a.shape[-1] != b.shape[-2]:
         raise ValueError(f"{name}: inconsistent sizes of matrices {a.shape} and right-hand sides {b.shape}: axis -2 of b must "
                          f"have size {a.shape[-1]}")
-    batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    batch = rearrange.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     return broadcast_to(a, (*batch, *a.shape[-2:])), broadcast_to(b, (*batch, *b.shape[-2:])), vector
 
 

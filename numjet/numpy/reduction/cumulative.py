@@ -23,7 +23,7 @@ _BOOL = np.dtype(np.bool_)
 def run_along(name: str, a: Any, axis: int | None, dtype: Any, fn: Callable[..., Any]) -> Any:
     """fn(array, axis) of the array, flattened when `axis` is None, in `dtype` (default its own, bool as the default int)."""
     wanted = dtypes.to_numeric_dtype(a.dtype) if dtype is None else dtypes.check_user_dtype(dtype, name)
-    x = strong_array(as_dtype(a, dtypes.to_numeric_dtype(wanted)))
+    x = strong_array(as_dtype(as_dtype(a, wanted), dtypes.to_numeric_dtype(wanted)))
     if axis is None or x.ndim == 0:
         x, axis = rearrange.reshape(x, (x.size,)), 0
     return as_dtype(fn(x, as_axis(axis, x.ndim)), wanted)
@@ -86,7 +86,8 @@ def nancumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = N
 def _standard(name: str, x: Any, axis: int | None, dtype: Any, include_initial: bool, fn: Any, first: int) -> Any:
     x = array_arg(name, x)
     if x.ndim == 0:
-        raise ValueError(f"The input to jnp.{name} must be non-scalar to take a cumulative sum or product.")
+        what = "sum" if fn is cumsum else "product"
+        raise ValueError(f"The input must be non-scalar to take a cumulative {what}, however jnp.{name} got a scalar.")
     if axis is None:
         if x.ndim > 1:
             raise ValueError(f"The input array has rank {x.ndim}, however axis was not set to an explicit value. The axis "

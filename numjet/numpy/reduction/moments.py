@@ -48,6 +48,8 @@ def cov(m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: in
         raise ValueError(f"cov: m and y must have at most two axes, got shape {x.shape}")
     if dtype is not None:
         wanted = dtypes.check_user_dtype(dtype, "cov")
+        if not dtypes.issubdtype(wanted, np.inexact):
+            raise ValueError(f"cov: dtype must be a subclass of float or complex; got dtype={dtype}")
         x, other = as_dtype(x, wanted), [as_dtype(v, wanted) for v in other]
     x = _variables(x, rowvar)
     if other:

@@ -7,7 +7,7 @@ import numpy as np
 
 from numjet.api.jit_when_eager import jit_when_eager, whole_when_checked
 from numjet.foundation import dtypes
-from numjet.lax.elementwise import arithmetic, bitwise, compare, convert
+from numjet.lax.elementwise import arithmetic, compare, convert
 from numjet.numpy.core.promotion import (
     array_arg,
     as_dtype,
@@ -18,7 +18,7 @@ from numjet.numpy.core.promotion import (
     operands,
     strong_array,
 )
-from numjet.numpy.indexing.where import choose_by, truth
+from numjet.numpy.indexing.where import choose_by
 from numjet.numpy.reduction import reductions
 from numjet.numpy.reduction.cumulative import without_nan
 from numjet.numpy.reduction.reductions import Axis
@@ -40,6 +40,8 @@ def nansum(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepd
     Array(3., dtype=float32)
     """
     check_out("nansum", out)
+    if where is not None:
+        where = reductions.mask_arg("nansum", where)
     return reductions.sum(without_nan("nansum", a, 0), axis, dtype, None, keepdims, initial, where)
 
 
@@ -53,12 +55,16 @@ def nanprod(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keep
     Array(6., dtype=float32)
     """
     check_out("nanprod", out)
+    if where is not None:
+        where = reductions.mask_arg("nanprod", where)
     return reductions.prod(without_nan("nanprod", a, 1), axis, dtype, None, keepdims, initial, where)
 
 
 def _extreme(name: str, a: Any, axis: Axis, out: None, keepdims: bool, initial: Any, where: Any, fn: Any, worst: Any) -> Any:
     check_out(name, out)
     a = array_arg(name, a)
+    if where is not None:
+        where = reductions.mask_arg(name, where)
     if not _inexact(a):
         return fn(a, axis, None, keepdims, initial, where)
     others = lambda a: fn(without_nan(name, a, worst(a.dtype)), axis, None, keepdims, initial, where)
@@ -125,7 +131,7 @@ def _present(name: str, a: Any, where: Any) -> Any:
     """Where a is a number and `where` holds, in the shape of a."""
     present = logical_not(isnan(a))
     if where is not None:
-        present = bitwise.and_p.bind(*operands(name, present, truth(operand(name, where))))
+        present = reductions.mask(name, where, present, False)
     return broadcast_to(present, a.shape) if present.shape != a.shape else present
 
 

@@ -96,18 +96,23 @@ def wide_integer(dtype: np.dtype) -> np.dtype:
 
 def mask(name: str, where: Any, x: Any, otherwise: Any) -> Any:
     """x where the mask `where` holds, else `otherwise`, a number of the dtype of x."""
+    return choose_by(name, mask_arg(name, where), x, literal(otherwise, x.aval.dtype))
+
+
+def mask_arg(name: str, where: Any) -> Any:
+    """The argument `where` of a reduction as an operand. ValueError where it is not of bools."""
     promotion.check_arraylike(name, where)
     chosen = promotion.operand(name, where)
     if chosen.aval.dtype != _BOOL:
-        raise ValueError(f"jnp.{name}: where must be a bool array, got dtype {chosen.aval.dtype.name}")
-    return choose_by(name, chosen, x, literal(otherwise, x.aval.dtype))
+        raise ValueError(f"jnp.{name}: where must be None or a boolean array, got dtype {chosen.aval.dtype.name}")
+    return chosen
 
 
 def _with_initial(name: str, op: Any, out: Any, initial: Any) -> Any:
     promotion.check_arraylike(name, initial)
     start = promotion.operand(name, initial)
     if start.aval.shape != ():
-        raise ValueError(f"jnp.{name}: initial must be a scalar, got shape {start.aval.shape}")
+        raise ValueError(f"jnp.{name}: initial value must be a scalar. Got array of shape {start.aval.shape}")
     return op.bind(as_dtype(start, out.aval.dtype), out)
 
 

@@ -16,8 +16,8 @@ from numjet.lax.shape import rearrange
 from numjet.numpy.core import promotion
 from numjet.numpy.core.promotion import array_arg, as_dtype, check_out, literal, size_literal, strong_array
 from numjet.numpy.fastpath import small
-from numjet.numpy.indexing.where import choose_by, truth
-from numjet.numpy.reduction.reductions import Axis, axes_of, put_back, split_names, sum
+from numjet.numpy.indexing.where import choose_by
+from numjet.numpy.reduction.reductions import Axis, axes_of, mask_arg, put_back, split_names, sum
 
 _COMPLEX = frozenset(dtypes.COMPLEX)
 _HALVES = frozenset(d for d in dtypes.FLOATING if d.itemsize < 4)
@@ -59,6 +59,8 @@ def mean(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdim
         if found is not None:
             return found
     a = array_arg("mean", a)
+    if where is not None:
+        where = mask_arg("mean", where)
     wanted = inexact_dtype("mean", dtype, a)
     wide = computing_dtype(dtypes.to_inexact_dtype(wanted))
     axes, names = split_names(axis, a.ndim)
@@ -98,7 +100,7 @@ def _variance(name: str, a: Any, axes: tuple[int, ...], names: tuple[str, ...], 
     """Sum of squares over (count - ddof), in the computing dtype; NaN where count <= ddof."""
     wide = computing_dtype(dtypes.common_dtype(dtypes.to_inexact_dtype(a.dtype), wanted))
     if where is not None:  # what is left out must not overflow, or its derivative is NaN
-        a = choose_by(name, truth(promotion.operand(name, where)), a, literal(0, a.dtype))
+        a = choose_by(name, where, a, literal(0, a.dtype))
     squares = _deviations(name, a, axes, names, where, given, wide)
     real = squares.dtype
     total = sum(squares, (*axes, *names), where=where)
@@ -134,6 +136,8 @@ def _spread(name: str, a: Any, axis: Axis, dtype: Any, out: None, ddof: Any, kee
         if found is not None:
             return found
     a = array_arg(name, a)
+    if where is not None:
+        where = mask_arg(name, where)
     wanted = spread_dtype(name, dtype, a)
     axes, names = split_names(axis, a.ndim)
     result = _variance(name, a, axes, names, wanted, ddof, where, mean)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from numjet.foundation import dtypes
-from numjet.foundation.dimension import Dimension
+from numjet.foundation.dimension import Dimension, as_size, exceeds
 from numjet.lax.elementwise import arithmetic, convert
 from numjet.lax.indexing import slicing
 from numjet.lax.shape import create, join, rearrange
@@ -59,8 +59,8 @@ def _widths(pad_width: Any, ndim: int) -> Widths:
         pad_width = full
     elif hasattr(pad_width, "aval"):
         pad_width = known("pad", pad_width, "how much to pad")
-    pairs = [(operator.index(a), operator.index(b)) for a, b in _pairs("pad_width", pad_width, ndim)]
-    if any(n < 0 for p in pairs for n in p):
+    pairs = [(as_size(a), as_size(b)) for a, b in _pairs("pad_width", pad_width, ndim)]
+    if any(exceeds(0, n) for p in pairs for n in p):
         raise ValueError(f"index can't contain negative values: jnp.pad got pad_width {pairs}")
     return pairs
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from numjet.api.jit_when_eager import jit_when_eager
 from numjet.core.trace import Tracer
-from numjet.foundation.dimension import Dimension, as_size, computed_sizes
+from numjet.foundation.dimension import Dimension, as_size, computed_sizes, exceeds
 from numjet.lax.axes import as_axis, as_shape, listed
 from numjet.lax.elementwise import arithmetic, bitwise, compare, convert
 from numjet.lax.indexing import dynamic_slicing, slicing
@@ -58,7 +58,7 @@ def repeat(a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length
     >>> repeat(jnp.arange(3), jnp.array([1, 0, 2])).tolist()
     [0, 2, 2]
     """
-    check_arraylike("repeat", a) if isinstance(repeats, (list, tuple)) else check_arraylike("repeat", a, repeats)
+    check_arraylike("repeat", a) if isinstance(repeats, (list, tuple, Dimension)) else check_arraylike("repeat", a, repeats)
     a = to_array(a)
     if out_sharding is not None:
         plain = functools.partial(repeat, axis=axis, total_repeat_length=total_repeat_length)
@@ -66,6 +66,8 @@ def repeat(a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length
     if axis is None:
         a, axis = ravel(a), 0
     dim = as_axis(axis, a.ndim)
+    if isinstance(repeats, Dimension) and total_repeat_length is None:
+        return _repeat_each(a, repeats, dim)
     counts = value_of(repeats)
     if counts is None and total_repeat_length is None and computed_sizes.maker is not None:
         total_repeat_length = as_size(_total(repeats, a.shape[dim]))
@@ -99,7 +101,7 @@ def _total(repeats: Any, size: int) -> Any:
 
 
 def _repeat_each(a: Any, count: int, dim: int) -> Any:
-    if count < 0:
+    if exceeds(0, count):
         raise ValueError(f"jnp.repeat: expected repeats >= 0, got {count}")
     sizes = a.shape
     if count == 1:
