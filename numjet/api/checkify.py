@@ -41,9 +41,11 @@ from numjet.lax.elementwise.bitwise import and_p, not_p, or_p
 from numjet.lax.elementwise.compare import eq_p, gt_p, lt_p, ne_p, select_n_p
 from numjet.lax.elementwise.convert import cast
 from numjet.lax.indexing.dimension_numbers import GatherScatterMode, drops
+from numjet.lax.indexing.dynamic_slicing import dynamic_index_in_dim
 from numjet.lax.indexing.slicing import slice_in_dim
+from numjet.lax.reduction.argreduce import argmax
 from numjet.lax.reduction.reduce import reduce_or_p
-from numjet.lax.shape.rearrange import broadcast_in_dim, squeeze
+from numjet.lax.shape.rearrange import broadcast_in_dim, reshape, squeeze
 from numjet.lax.shape.stacking import stack
 from numjet.lax.tangent import zeros_like_aval
 
@@ -158,12 +160,22 @@ def check_error(error: Error) -> None:
         if found is not None:
             raise JaxRuntimeError(str(found)) from None
         return
-    if aval_of(error._pred).shape:
-        raise ValueError("check_error takes the error of one function, got those of a batch: look at them outside of the "
-                         "program, or apply checkify to the function under vmap.")
+    if batch := aval_of(error._pred).shape:
+        if 0 in batch:
+            return
+        error = _first_error(error, batch)
     for code, site in error._metadata.items():
         failed = and_p.bind(error._pred, eq_p.bind(error._code, np.int32(code)))
         check_p.bind(not_p.bind(failed), *error._values(code), site=site.replace(shares=None), debug=False)
+
+
+def _first_error(error: Error, batch: tuple[int, ...]) -> Error:
+    """The error of the first element of a batch that has one."""
+    one_axis = lambda x: reshape(x, (prod(batch), *aval_of(x).shape[len(batch):]))
+    which = argmax(one_axis(error._pred), 0, np.int32)
+    chosen = lambda x: dynamic_index_in_dim(one_axis(x), which, 0, keepdims=False)
+    return Error(_any(error._pred), chosen(error._code), error._metadata,
+                 {code: list(map(chosen, payload)) for code, payload in error._payload.items()})
 
 
 def checkify(f: Callable[..., Any], errors: Iterable[ErrorCategory] = user_checks) -> Callable[..., tuple[Error, Any]]:

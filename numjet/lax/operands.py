@@ -1,6 +1,7 @@
 """Operands of elementwise functions: broadcasting, dtypes, and helpers of rules."""
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -33,6 +34,15 @@ def binary(op: Op, x: Any, y: Any) -> Any:
         return op(x, y)
     shape = _common_shape(op.name, a, b)
     return op(_broadcast(x, a, shape), _broadcast(y, b, shape))
+
+
+def ternary(op: Op, *xs: Any) -> Any:
+    """As `binary`, for operations of more operands."""
+    shapes = [getattr(x, "shape", ()) for x in xs]
+    if len(full := list(dict.fromkeys(s for s in shapes if s))) < 2:
+        return op(*xs)
+    shape = functools.reduce(functools.partial(_common_shape, op.name), full)
+    return op(*[_broadcast(x, s, shape) if s else x for x, s in zip(xs, shapes, strict=True)])
 
 
 def _common_shape(name: str, a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:

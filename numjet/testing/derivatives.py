@@ -48,15 +48,22 @@ def _moved(x: Any, tangent: Any, step: float) -> Any:
 def difference(f: Callable[..., Any], args: Sequence[Any], tangents: Sequence[Any], eps: float) -> Any:
     """The directional derivative of f by central differences."""
     plus, minus = (f(*tree_map(functools.partial(_moved, step=step), tuple(args), tuple(tangents))) for step in (eps, -eps))
-    return tree_map(lambda p, m: (np.asarray(p) - np.asarray(m)) / (2 * eps) if _inexact(p)
+    return tree_map(lambda p, m: _minus(np.asarray(p), np.asarray(m)) / (2 * eps) if _inexact(p)
                     else np.zeros(np.shape(p), dtypes.float0), plus, minus)
 
 
-def _tolerance(given: Tolerance, dtype: np.dtype) -> float:
-    """The tolerance for values of a dtype: the given number, the dtype's in a table, or the default."""
-    if isinstance(given, Mapping):
-        given = {np.dtype(k): v for k, v in given.items()}.get(dtype)
-    return TOLERANCES.get(dtype.name, 0.0) if given is None else given
+def _minus(p: np.ndarray, m: np.ndarray) -> np.ndarray:
+    """p - m, and 0 where both are the same infinity."""
+    with np.errstate(invalid="ignore"):
+        return np.where(p == m, p.dtype.type(0), p - m)
+
+
+def _tolerance(given: Tolerance, *kinds: np.dtype) -> float:
+    """The tolerance for values of dtypes: the given number, the greatest of the dtypes in a table, or of the defaults."""
+    if given is not None and not isinstance(given, Mapping):
+        return given
+    table = {np.dtype(k).name: v for k, v in (given or {}).items()}
+    return max(table.get(kind.name, TOLERANCES.get(kind.name, 0.0)) for kind in kinds)
 
 
 def _assert_close(got: Any, want: Any, atol: Tolerance, rtol: Tolerance, message: str) -> None:
@@ -70,8 +77,8 @@ def _assert_close(got: Any, want: Any, atol: Tolerance, rtol: Tolerance, message
         if g.dtype == dtypes.float0 or w.dtype == dtypes.float0:
             continue
         wide = np.complex128 if np.iscomplexobj(g) or np.iscomplexobj(w) else np.float64
-        np.testing.assert_allclose(g.astype(wide), w.astype(wide), atol=_tolerance(atol, g.dtype) * g.size,
-                                   rtol=_tolerance(rtol, g.dtype) * g.size, err_msg=message)
+        np.testing.assert_allclose(g.astype(wide), w.astype(wide), atol=_tolerance(atol, g.dtype, w.dtype) * g.size,
+                                   rtol=_tolerance(rtol, g.dtype, w.dtype) * g.size, err_msg=message)
 
 
 def check_close(xs: Any, ys: Any, atol: Tolerance = None, rtol: Tolerance = None, err_msg: str = "") -> None:
@@ -116,18 +123,18 @@ def check_vjp(f: Callable[..., Any], f_vjp: Callable[..., Any], args: Sequence[A
     _assert_close(value, f(*args), atol, rtol, f"{note}value of the VJP")
     cotangent = tree_map(functools.partial(_random_like, rng), value)
     pulled = tuple(pullback(cotangent))
-    _assert_close(_inner(tangents, pulled), _inner(difference(f, args, tangents, eps), cotangent), atol, rtol,
-                  f"{note}cotangent of the VJP")
+    (got, kind), (want, other) = _inner(tangents, pulled), _inner(difference(f, args, tangents, eps), cotangent)
+    np.testing.assert_allclose(got, want, atol=_tolerance(atol, kind, other), rtol=_tolerance(rtol, kind, other),
+                               err_msg=f"{note}cotangent of the VJP")
 
 
-def _inner(a: Any, b: Any) -> Any:
-    """The real inner product of two pytrees, without conjugation, in the widest dtype of their leaves."""
+def _inner(a: Any, b: Any) -> tuple[float, np.dtype]:
+    """The real inner product of two pytrees, without conjugation, and the common real dtype of their leaves."""
     pairs = [(np.asarray(x), np.asarray(y)) for x, y in zip(tree_leaves(a), tree_leaves(b), strict=True)]
-    products = [np.real(np.vdot(np.conj(x), y)) for x, y in pairs if dtypes.float0 not in (x.dtype, y.dtype)]
-    kinds = [dtypes.result_type(y.dtype) for x, y in pairs if dtypes.float0 not in (x.dtype, y.dtype)]
-    total = sum(float(p) for p in products)
-    widest = max((np.dtype(k) for k in kinds), key=lambda k: TOLERANCES.get(k.name, 0.0), default=np.dtype(np.float32))
-    return np.asarray(total, np.float64 if widest in (np.float64, np.complex128) else np.float32)
+    pairs = [(x, y) for x, y in pairs if dtypes.float0 not in (x.dtype, y.dtype)]
+    total = sum(float(np.real(np.sum(x.astype(np.complex128) * y.astype(np.complex128)))) for x, y in pairs)
+    kinds = [dtypes.to_floating_dtype(dtypes.result_type(v.dtype)) for pair in pairs for v in pair]
+    return total, functools.reduce(dtypes.common_dtype, kinds, kinds[0]) if kinds else np.dtype(np.float32)
 
 
 def check_grads(f: Callable[..., Any], args: Sequence[Any], order: int, modes: str | Sequence[str] = ("fwd", "rev"),

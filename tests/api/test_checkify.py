@@ -156,6 +156,17 @@ def test_nesting():
     c.check_error(c.init_error)
 
 
+def test_errors_of_a_batch_are_checked_again():
+    def each(x):
+        _, errors = lax.scan(lambda carry, v: (carry, c.checkify(positive)(v)[0]), None, x)
+        c.check_error(errors)
+    checked = c.checkify(each)
+    assert checked(jnp.ones(3))[0].get() is None and checked(jnp.ones(0))[0].get() is None
+    assert checked(jnp.array([1.0, -2.0, -3.0]))[0].get().startswith("must be positive, got -2.0")
+    with pytest.raises(c.JaxRuntimeError, match=r"at mapped index 1: must be positive, got -2\.0"):
+        each(jnp.array([1.0, -2.0, 3.0]))
+
+
 def test_values_in_messages():
     f = lambda x: c.check(x.sum() > 0, "sum of {} is {total}", x, total=x.sum())
     assert message(f, -jnp.ones(2)) == "sum of [-1. -1.] is -2.0 (`check` failed)"

@@ -80,9 +80,9 @@ def test_errors(call, text):
 
 
 def test_errors_name_the_function_as_programs_write_it():
-    with pytest.raises(ValueError, match="jax.numpy.fft.fft2 got [(]2,[)]"):
+    with pytest.raises(ValueError, match=r"jax\.numpy\.fft\.fft2 got \(2,\)"):
         jnp.fft.fft2(REAL, s=(2,))
-    with pytest.raises(ValueError, match="The n argument of jax.numpy.fft.fftfreq only takes an int"):
+    with pytest.raises(ValueError, match=r"The n argument of jax\.numpy\.fft\.fftfreq only takes"):
         jnp.fft.fftfreq([4])
 
 

@@ -55,6 +55,16 @@ def test_the_step_suits_the_dtype():
     check_grads(lambda x: x * 2, (jnp.ones(3, jnp.bfloat16),), 1, eps=0.25)
 
 
+@pytest.mark.parametrize("dtype", [jnp.float16, jnp.bfloat16])
+@pytest.mark.parametrize("f", [lambda x: x[::2], lambda x: jnp.pad(x, 1)])
+def test_tolerances_of_inner_products_are_those_of_their_operands(f, dtype):
+    check_grads(f, (np.random.RandomState(0).randn(7, 5).astype(dtype),), 2, eps=1.0)
+
+
+def test_an_infinity_that_does_not_change_has_the_derivative_0():
+    check_grads(lambda x: jnp.where(jnp.arange(3) == 1, jnp.inf, x * 2), (jnp.ones(3),), 1)
+
+
 def test_unknown_modes_are_refused():
     with pytest.raises(ValueError, match="expected modes among 'fwd' and 'rev', got"):
         check_grads(jnp.sin, (0.5,), 1, modes=["forward"])

@@ -1,6 +1,7 @@
 """Helpers for tests with sparse arrays: random ones, layouts, and a test case that compares."""
 from __future__ import annotations
 
+import itertools
 import unittest
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -33,6 +34,16 @@ class SparseLayout(NamedTuple):
     n_batch: int
     n_dense: int
     n_sparse: int
+
+
+def iter_subsets(s: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
+    """All subsets of a sequence as tuples, smaller ones first.
+
+    >>> list(iter_subsets((2, 3)))
+    [(), (2,), (3,), (2, 3)]
+    """
+    for count in range(len(s) + 1):
+        yield from itertools.combinations(s, count)
 
 
 def iter_sparse_layouts(shape: Sequence[int], min_n_batch: int = 0) -> Iterator[SparseLayout]:

@@ -76,7 +76,8 @@ class SymbolicScope:
         facts = [c.left - c.right for c in self.constraints if not c.equal]
         for fact, c in zip(facts, [c for c in self.constraints if not c.equal], strict=True):
             if not isinstance(fact, SymbolicDim) and fact < 0:
-                raise ValueError(f"Unsatisfiable explicit constraint: {c.text}. It says {fact} >= 0: leave it out or correct it.")
+                raise ValueError(f"Unsatisfiable explicit constraint: {c.text}. It says {fact} >= 0: leave it out or "
+                                 "correct it.")
         for c in self.constraints:
             if c.equal:  # what an operation means holds for the size that it is equal to
                 facts += [f for side in (c.left, c.right) for op in operations_of(side).values() for f in self.facts_of(op)]

@@ -553,9 +553,11 @@ def _float_exponent(x: Any, y: Any) -> Any:
 
 
 def _pow_jvp_x(t: Any, out: Any, x: Any, y: Any) -> Any:
-    # The exponent y - 1 is replaced where y is 0, so that 0 * x**-1 is 0 at x = 0, too.
+    whole = kind_of(aval_of(y).dtype) in "iu"
     y = _float_exponent(x, y)
-    exponent = where(apply("eq", y, 0.0), 1.0, sub_p(y, 1.0))
+    exponent = sub_p(y, 1.0)
+    if whole:  # so that 0 * x**-1 is 0 at x = 0, too; the derivative by a float exponent would see another exponent
+        exponent = where(apply("eq", y, 0.0), 1.0, exponent)
     return mul_p.bind(t, _strong(mul_p.bind(y, pow_p.bind(x, exponent))))
 
 

@@ -14,7 +14,7 @@ from numjet.lax.elementwise.compare import eq_p, lt_p
 from numjet.lax.elementwise.scipy_functions import by_scipy, scipy_special
 from numjet.lax.elementwise.special_loops import by_numpy, looped, looped_hlo
 from numjet.lax.elementwise.transcendental import exp_p, log1p_p, log_p
-from numjet.lax.operands import BINARY_SHAPES, FLOATS, UNARY_SHAPES, binary, where
+from numjet.lax.operands import BINARY_SHAPES, FLOATS, UNARY_SHAPES, binary, ternary, where
 from numjet.lax.templates import FLOAT, elementwise
 
 
@@ -349,12 +349,12 @@ regularized_incomplete_beta_p: Op = _looped_function(
 def betainc(a: Any, b: Any, x: Any) -> Any:
     """The regularized incomplete beta function I_x(a, b) for a, b >= 0 and 0 <= x <= 1, else NaN.
 
-    Operands of equal shape, or scalars. Not differentiable with respect to a and b (ValueError).
+    Operands of equal shape (scalars and axes of size 1 broadcast). Not differentiable with respect to a and b (ValueError).
 
     >>> betainc(1.0, 1.0, 0.5)
     Array(0.5, dtype=float32, weak_type=True)
     """
-    return regularized_incomplete_beta_p(a, b, x)
+    return ternary(regularized_incomplete_beta_p, a, b, x)
 
 
 log_betainc_p: Op = _looped_function(
@@ -369,7 +369,7 @@ def log_betainc(a: Any, b: Any, x: Any) -> Any:
     >>> log_betainc(1.0, 1.0, 1e-30)
     Array(-69.07755, dtype=float32, weak_type=True)
     """
-    return log_betainc_p(a, b, x)
+    return ternary(log_betainc_p, a, b, x)
 
 
 log_betaincc_p: Op = _looped_function(

@@ -195,4 +195,6 @@ def nanstd(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, ddof:
     Array(1., dtype=float32)
     """
     check_out("nanstd", out)
+    if where is not None:
+        where = reductions.mask_arg("nanstd", where)
     return arithmetic.sqrt_p.bind(nanvar(a, axis, dtype, None, ddof, keepdims, where, mean))

@@ -100,7 +100,7 @@ def _total(repeats: Any, size: int) -> Any:
     return reduce_sum(rearrange.broadcast_in_dim(counts, (size,), (0,)), (0,))
 
 
-def _repeat_each(a: Any, count: int, dim: int) -> Any:
+def _repeat_each(a: Any, count: Any, dim: int) -> Any:
     if exceeds(0, count):
         raise ValueError(f"jnp.repeat: expected repeats >= 0, got {count}")
     sizes = a.shape

@@ -104,7 +104,14 @@ def test_powers():
     assert value(lax.pow(np.array([2.0], F32), np.array([3], np.int32))).tolist() == [8]
     powers = lax.pow(2.5, np.array([3, -1], np.int32))
     assert value(powers).tolist() == [15.625, F32(0.4)] and powers.dtype == F32
-    assert tangent(lambda x: lax.pow(x, 0.0), F32(0)) == 0
+    assert tangent(lambda x: lax.pow(x, 0.0), F32(2)) == 0 and np.isnan(tangent(lambda x: lax.pow(x, 0.0), F32(0)))  # 0 / 0
+    assert tangent(lambda x: lax.pow(x, np.int32(0)), F32(0)) == 0
+
+
+@pytest.mark.parametrize("jacobian", [nj.jacfwd, nj.jacrev])
+def test_second_derivatives_of_powers_at_exponent_0(jacobian):
+    (xx, xy), (yx, yy) = jacobian(jacobian(lax.pow, (0, 1)), (0, 1))(4.0, 0.0)
+    np.testing.assert_allclose([xx, xy, yx, yy], [0, 0.25, 0.25, np.log(4) ** 2], rtol=1e-6)
     assert tangent(lambda x: lax.pow(x, 2), F32(3)) == 6
 
 

@@ -194,3 +194,12 @@ def test_digamma_beside_its_poles(call, x64):
         expected = np.array([float(mpmath.digamma(mpmath.mpf(float(v)))) for v in x])
     assert np.all(np.abs(np.asarray(call(x)) - expected) <= 8 * np.spacing(np.abs(expected)))
     assert np.isnan(call(np.array([0.0, -0.0, -1.0, -20.0, -1e300, -np.inf, np.nan]))).all() and call(np.inf) == np.inf
+
+
+def test_axes_of_size_1_of_betainc_broadcast():
+    rng = np.random.default_rng(0)
+    a, b, x = (rng.uniform(0.1, 0.9, s).astype(np.float32) for s in ((5, 3, 1), (3, 5, 4), (5, 1, 4)))
+    found = nj.vmap(lax.betainc, (0, 1, 0))(a, b, x)
+    np.testing.assert_allclose(found, special.betainc(a, b.transpose(1, 0, 2), x), rtol=1e-4)
+    with pytest.raises(TypeError, match="same number of dimensions"):
+        lax.betainc(a, b[0], x)

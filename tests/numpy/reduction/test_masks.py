@@ -47,6 +47,15 @@ def test_what_is_left_out_does_not_matter(name, odd):
             np.testing.assert_allclose(np.asarray(mode(derivative(run))(x)), want, rtol=1e-4, atol=1e-5, err_msg=order)
 
 
+def test_masks_of_lower_rank_broadcast_where_ranks_do_not_promote():
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    mask = np.array([True, False, True])
+    with nj.numpy_rank_promotion("raise"):
+        for name in ("nanmean", "nanvar", "nanstd", "mean", "var", "nansum"):
+            found = REDUCTIONS[name](x, where=mask)
+            np.testing.assert_allclose(found, REDUCTIONS[name](x[:, mask]), rtol=1e-6, err_msg=name)
+
+
 @pytest.mark.parametrize("name", EMPTY)
 def test_nothing_is_left(name):
     run = scalar(name, np.zeros(5, bool))

@@ -148,6 +148,7 @@ def test_cumulative_sum_and_prod():
     check(lambda x: jnp.cumulative_sum(x, axis=1, include_initial=True), np.cumulative_sum(X, axis=1, include_initial=True), X)
     check(lambda x: jnp.cumulative_prod(x, axis=0), np.cumulative_prod(X, axis=0), X)
     assert jnp.cumsum(jnp.array([True, True])).tolist() == [1, 2] and jnp.cumsum(3.0).tolist() == [3.0]
+    assert jnp.cumulative_sum(jnp.array([0.0, 0.1, 0.0]), dtype=bool).tolist() == [False, True, True]
     with pytest.raises(ValueError, match="axis"):
         jnp.cumulative_sum(X)
 
@@ -218,8 +219,12 @@ def test_vmap():
     (lambda: jnp.sum(X, axis=(0, 0)), ValueError, "duplicate value in 'axis'"),
     (lambda: jnp.sum(X, axis=1.5), TypeError, "float"),
     (lambda: jnp.sum(X, out=X), NotImplementedError, "The 'out' argument to jnp.sum is not supported"),
-    (lambda: jnp.sum(X, where=INTS), ValueError, "bool"),
-    (lambda: jnp.sum(X, initial=X), ValueError, "scalar"),
+    *[(lambda f=f: getattr(jnp, f)(X, where=INTS), ValueError, f"jnp.{f}: where must be None or a boolean array, got dtype int")
+      for f in "sum prod mean var std nansum nanprod nanmean nanvar nanstd all any".split()],
+    (lambda: jnp.nanmax(X, where=INTS, initial=0.0), ValueError, "jnp.nanmax: where must be None or a boolean array"),
+    (lambda: jnp.sum(X, initial=X), ValueError, "initial value must be a scalar. Got array of shape"),
+    (lambda: jnp.cov(X[0], dtype=int), ValueError, "cov: dtype must be a subclass of float or complex"),
+    (lambda: jnp.cumulative_sum(3.0), ValueError, "The input must be non-scalar to take a cumulative sum"),
     (lambda: jnp.max(jnp.zeros(0)), ValueError, "zero-size array to reduction operation max which has no identity"),
     (lambda: jnp.max(X, where=MASK), ValueError, "initial"),
     (lambda: jnp.argmax(jnp.zeros((2, 0)), axis=1), ValueError, "attempt to get argmax of an empty sequence"),
