@@ -42,8 +42,12 @@ def prepare(work: Path, side: str, row: dict[str, Any], name: str) -> None:
     marker.touch()
 
 
-def source(work: Path, name: str, version: str) -> Path:
-    """The folder of a library's source distribution, downloaded and unpacked with the first call."""
+def source(work: Path, name: str, row: dict[str, Any]) -> Path:
+    """The folder of a library's source distribution, downloaded and unpacked with the first call.
+
+    Raises FileNotFoundError if tests that the distribution leaves out are not there yet.
+    """
+    version = row["version"]
     folder = work / f"{name}-{version}"
     if not folder.exists():
         archive = work / "sdists" / f"{name}-{version}.tar.gz"
@@ -52,4 +56,6 @@ def source(work: Path, name: str, version: str) -> Path:
                             "--no-binary", name, f"{name}=={version}", "-d", archive.parent], check=True)
         with tarfile.open(archive) as tar:
             tar.extractall(work, filter="data")
+    if "tests" in row and not (folder / "tests").exists():
+        raise FileNotFoundError(f"The source distribution of {name} has no tests: copy {row['tests']} to {folder / 'tests'}.")
     return folder

@@ -43,7 +43,7 @@ def run(work: Path, name: str, side: str, extra: list[str]) -> None:
     """Runs the tests of a library on one side; goes on behind the test that crashed the process, if one did."""
     row = environments.libraries()[name]
     environments.prepare(work, side, row, name)
-    folder = environments.source(work, name, row["version"])
+    folder = environments.source(work, name, row)
     file, done = work / f"{name}.{side}.tsv", work / f"{name}.{side}.done"
     before = outcomes(file) if extra else {}
     file.unlink(missing_ok=True)
