@@ -11,6 +11,7 @@ from numjet.core.compile_report import CompileReport
 from numjet.core.effects import FIRST_FAILURE, failures
 from numjet.core.ir import ClosedJaxpr
 from numjet.cpu import compile_report, threads
+from numjet.cpu.analysis import cost
 from numjet.cpu.codegen import llvm
 from numjet.cpu.generic import independence
 from numjet.cpu.generic.unification import Different, Domain, unify
@@ -69,6 +70,7 @@ class Program(Fields):
     aliases: list[tuple[int, int]]
     cost_ns: float
     open_ended: bool
+    mostly_python: bool
     on_error: Callable[[int, list[int]], BaseException]
     text: str
     compiled: jit.Compiled
@@ -124,8 +126,8 @@ def _generated(lowered: Lowered, context: Context, dump: _Dump) -> Program:
     compiled, on_second_call = tiers.compile_tiers(text, addresses, function, context.nanoseconds, kept, portable)
     dump("s", lambda: jit.disassembly(compiled))
     return Program(compiled.address, function.scratch_bytes, lowered.aliases, context.nanoseconds,
-                   open_ended, _errors(function.name, function.errors), text, compiled,
-                   short, sum(t.nbytes for t in function.temps),
+                   open_ended, cost.mostly_python(function, context.target), _errors(function.name, function.errors), text,
+                   compiled, short, sum(t.nbytes for t in function.temps),
                    workspace.routines(function), on_second_call, kept, portable)
 
 

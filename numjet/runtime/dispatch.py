@@ -179,6 +179,8 @@ def native_executable(program: Any, in_avals: Sequence[ShapedArray], out_avals: 
                                 tuple(program.aliases), program.cost_ns, program.on_error, program, device, name)
     if program.open_ended:
         native.set_open_ended()
+    if program.mostly_python:
+        native.set_in_call()
     if effects:
         native.set_effects()
     if program.on_second_call is not None:

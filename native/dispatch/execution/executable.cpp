@@ -243,6 +243,11 @@ PyObject* set_effects(PyObject* self, PyObject*) {
   Py_RETURN_NONE;
 }
 
+PyObject* set_in_call(PyObject* self, PyObject*) {
+  as_executable(self)->plan->in_call = true;
+  Py_RETURN_NONE;
+}
+
 // The bytes that the code writes to the outputs of a view: those of the new avals, or where `whole` says so those of the old.
 bool set_view_room(PyObject* whole, const ExecutablePlan* base, ExecutablePlan* plan) {
   if (plan->ins.size() != base->ins.size() || plan->outs.size() != base->outs.size() ||
@@ -293,6 +298,7 @@ PyObject* view(PyObject* self, PyObject* args) {
   plan->cost_ns = cost_ns;
   plan->open_ended = base->plan->open_ended;
   plan->has_effects = base->plan->has_effects;
+  plan->in_call = base->plan->in_call;
   executable->on_error = base->on_error;
   executable->keepalive = base->keepalive;
   executable->device = base->device;
@@ -312,6 +318,8 @@ PyMethodDef methods[] = {
          "this one's have, and outputs that are `whole`, which get as much.")},
     {"set_effects", method<set_effects>(), METH_NOARGS,
      PyDoc_STR("Tells that a run can be seen from outside: such programs run in the order in which they were called.")},
+    {"set_in_call", method<set_in_call>(), METH_NOARGS,
+     PyDoc_STR("Tells that the caller's thread runs the program, however long it takes, if its inputs are ready.")},
     {"set_open_ended", method<set_open_ended>(), METH_NOARGS,
      PyDoc_STR("Tells that the running time depends on values: the last run is the estimate, the first one is queued.")},
     {"replace", method<replace>(), METH_O,

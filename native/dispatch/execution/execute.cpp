@@ -22,7 +22,7 @@ constexpr double kNsPerCopiedByte = 0.1;
 // Up to this, whoever waits may run it: being interrupted can wait that long, ten times over.
 constexpr double kBriefNs = 20e6;
 
-double inline_limit_ns = 50e3;  // negative: nothing is queued
+double inline_limit_ns = 50e3;  // 0: all is queued; negative: nothing
 uint64_t executions = 0;
 
 // One call: owns the outputs' buffers until they belong to arrays.
@@ -96,6 +96,13 @@ double expected_ns(const Call& call) {
     nanoseconds += kNsPerCopiedByte * double(call.plan->outs[k]->nbytes);
   }
   return nanoseconds;
+}
+
+// Effects happen in program order: after those of queued programs.
+bool has_to_queue(const Call& call) {
+  if (call.plan->has_effects && queue_has_effects()) return true;
+  if (call.plan->in_call && inline_limit_ns > 0) return false;
+  return call.expected_ns >= inline_limit_ns;
 }
 
 int prepare_outputs(Call& call, bool queued) {
@@ -279,7 +286,7 @@ int execute(Executable* executable, Array* const* ins, const char* donated, bool
   bool can_queue = inline_limit_ns >= 0 && queue_open() && !on_queue_thread();
   bool pending = any_pending(call);
   call.expected_ns = expected_ns(call);
-  bool queued = can_queue && (pending || call.expected_ns >= inline_limit_ns);
+  bool queued = can_queue && (pending || has_to_queue(call));
   // Waiting comes first: it lets other threads run, and with them anything may change.
   if (queued && queue_admit() < 0) return -1;
   if (pending && !can_queue && wait_for_inputs(call) < 0) return -1;

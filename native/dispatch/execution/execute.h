@@ -20,6 +20,7 @@ struct ExecutablePlan {
   bool open_ended = false;  // its time depends on values: the last run is the estimate, and it may never end
   std::atomic<double> last_ns{0};  // of such a program
   bool has_effects = false;        // they happen in the order of the calls of all such programs
+  bool in_call = false;            // it calls Python and takes little time beside that: the caller's thread runs it
 };
 
 struct Executable {

@@ -340,6 +340,11 @@ void queue_push(std::unique_ptr<Job> job) {
   queue->work.notify_one();
 }
 
+bool queue_has_effects() {
+  std::lock_guard<std::mutex> guard(queue->mutex);
+  return queue->has_effects();
+}
+
 int queue_admit() {
   Queue* q = queue;
   if (start_thread() < 0) return -1;

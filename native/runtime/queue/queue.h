@@ -62,6 +62,8 @@ struct Job {
 int queue_admit();
 // Appends a job.
 void queue_push(std::unique_ptr<Job> job);
+// Whether an unfinished job has effects.
+bool queue_has_effects();
 // True in a thread that runs a job, which must never wait for one that has to follow it.
 bool on_queue_thread();
 // Notes that a callback of this thread's machine code begins (1) or ends (-1); it may wait for other threads meanwhile.

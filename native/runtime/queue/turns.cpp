@@ -36,6 +36,12 @@ Job* Unfinished::find(const Execution* execution) const {
   return found;
 }
 
+bool Unfinished::has_effects() const {
+  bool found = false;
+  each([&](const Job* job) { found |= job->has_effects; });
+  return found;
+}
+
 bool Unfinished::held_up() const {
   const auto in_python = [](const Job* job) { return job->in_python > 0; };
   return (running ? in_python(running) : !has_next()) && std::all_of(ahead.begin(), ahead.end(), in_python);

@@ -17,6 +17,7 @@ struct Unfinished {
   std::deque<Job*> jobs;      // not started
 
   bool none() const { return !running && ahead.empty() && jobs.empty(); }
+  bool has_effects() const;
   // Whether all started computations are in callbacks, and the next one may not start.
   bool held_up() const;
   // Whether the next one may start: none runs in order, and it does not depend on those out of order.

@@ -14,7 +14,6 @@ from numjet.control.host.python_calls import (
     lowered,
     results_of,
     run,
-    weak_flags,
 )
 from numjet.core import effects
 from numjet.core.aval import ShapedArray
@@ -133,7 +132,7 @@ def _prepare(
             f"{kind} passes arrays and numbers to {HostFunction(kind, fun, in_tree, outs).where()}, got {value!r} of "
             f"type {type(value).__name__}. Bind other values beforehand: functools.partial(function, value)."
         )
-    return HostFunction(kind, fun, in_tree, outs, (), weak_flags(arrays)), arrays, out_tree
+    return HostFunction(kind, fun, in_tree, outs), arrays, out_tree
 
 
 def pure_callback(callback: Callable[..., Any], result_shape_dtypes: Any, *args: Any, sharding: Any = None,

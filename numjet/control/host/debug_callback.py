@@ -23,6 +23,7 @@ from numjet.control.host.python_calls import (
 from numjet.core import effects
 from numjet.core.aval import ShapedArray
 from numjet.core.op import Missing, Op
+from numjet.core.trace import EVAL, current_trace
 from numjet.core.traits import EXACT
 from numjet.foundation.errors import JaxRuntimeError
 
@@ -73,7 +74,8 @@ class Observer(HostFunction):
 def observer(kind: str, fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Observer, list[Any]]:
     """The observer that calls `fun` with these arguments, and the arrays among them. Other leaves are kept as they are."""
     arrays, statics, in_tree = arguments_of(args, kwargs)
-    return Observer(kind, fun, in_tree, (), statics, weak_flags(arrays)), arrays
+    now = current_trace() is EVAL   # otherwise a program calls it, and what that computes is not weak
+    return Observer(kind, fun, in_tree, (), statics, weak_flags(arrays) if now else ()), arrays
 
 
 def with_options(name: str, call: Callable[[Any, Sequence[Any], dict[str, Any]], None], args: Sequence[Any],

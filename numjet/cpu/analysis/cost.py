@@ -43,7 +43,8 @@ _NOTHING = frozenset(op for op, weight in _WEIGHTS.items() if not weight)
 _LIBRARY = 60.0                 # a function of the C library
 _KERNEL, _TOUCHED = 400.0, 20.0   # a call of another kernel, and each element that it touches
 _VECTOR = ("vector", "parallel")
-CALLBACK_NS = 1e8               # enough to be queued: a callback may take long, and must not hold up who waits either
+CALLBACK_NS = 1e8               # a callback may take long
+SHORT_NS = 50e3                 # as execute.cpp's inline_limit_ns
 
 
 def estimate_ns(function: Function, target: Target, aliases: Sequence[tuple[int, int]] = ()) -> float:
@@ -56,6 +57,17 @@ def estimate_ns(function: Function, target: Target, aliases: Sequence[tuple[int,
     same = [(function.outputs[out], function.inputs[given]) for out, given in aliases]
     body = [s for s in function.body if not (isinstance(s, Copy) and (s.target, s.source) in same)]
     return max(block_ns(body, target), CALLBACK_NS if calls else 0.0)
+
+
+def mostly_python(function: Function, target: Target) -> bool:
+    """Whether a program calls into Python and takes little time beside that, where a loop that may end at any time counts once.
+
+    Such programs run in the caller's thread, as in JAX: once the call returns, what they print is there, and what they raise
+    was raised.
+    """
+    if not any(isinstance(s, Call) and _calls_back(s) for s in walk(function.body)):
+        return False
+    return _Estimate(target, math.inf, callback_ns=0.0, unknown_trips=1).inside(function.body, [], 1.0) < SHORT_NS
 
 
 def _calls_back(call: Call) -> bool:
@@ -72,13 +84,13 @@ def block_ns(block: list[Stmt], target: Target, enough: float = math.inf) -> flo
         return enough
 
 
-def _most_trips(loop: For) -> int:
+def _most_trips(loop: For, unknown_trips: int) -> int:
     """As many iterations as a bound such as min(n, 32) allows; of what follows from sizes, the most."""
     found = None if loop.stop.op in ("min", "load", "var", "convert") else most_trips(loop)
     if found is not None:
         return found
     limits = [int(a.attr) for a in loop.stop.args if a.op == "const"] if loop.stop.op == "min" else []
-    return min([*limits, UNKNOWN_TRIPS])
+    return min([*limits, unknown_trips])
 
 
 class _Enough(Exception):
@@ -99,7 +111,9 @@ class _Frame:
 class _Estimate:
     """`depth` tells for every expression known now in which of the frames it is computed."""
 
-    def __init__(self, target: Target, enough: float) -> None:
+    def __init__(self, target: Target, enough: float, callback_ns: float = CALLBACK_NS,
+                 unknown_trips: int = UNKNOWN_TRIPS) -> None:
+        self.callback_ns, self.unknown_trips = callback_ns, unknown_trips
         self.lanes, self.operation_ns, self.enough = target.lanes, target.operation_ns, enough
         self.holds_vectors: dict[int, bool] = {}   # by the identity of a statement
         self.frames: list[_Frame] = []
@@ -165,14 +179,14 @@ class _Estimate:
 
     def _loop(self, stmt: For | While) -> None:
         variables = [c.var for c in stmt.carries]
-        trips: float = UNKNOWN_TRIPS
+        trips: float = self.unknown_trips
         block, scale, results = stmt.body, self.frames[-1].scale, [c.next for c in stmt.carries]
         for c in stmt.carries:
             self._expr(c.init)
         if isinstance(stmt, For):
             variables.append(stmt.var)
             found = static_trips(stmt)
-            trips = _most_trips(stmt) if found is None else found
+            trips = _most_trips(stmt, self.unknown_trips) if found is None else found
             if scale == 1.0 and stmt.mode in _VECTOR and not any(map(self._holds_vectors, stmt.body)):
                 scale = 1 / self.lanes
         else:
@@ -220,7 +234,7 @@ class _Estimate:
         if stmt.symbol == GEMM:
             return _MULTIPLY_ADD * self.operation_ns / self.lanes * multiply_adds(stmt)
         if _calls_back(stmt):
-            return CALLBACK_NS
+            return self.callback_ns
         each = _COPIED if stmt.symbol.startswith("nj_prefix") else _TOUCHED
         return self.operation_ns * (_KERNEL + each * sum(b.size for b in (*stmt.reads, *stmt.writes)))
 

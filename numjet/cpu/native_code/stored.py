@@ -89,6 +89,7 @@ class Program(Fields):
     portable: Portable
     keepalive: list[Any] = default_factory(list)
     text: str = ""
+    mostly_python: bool = False   # programs that call Python functions are not stored
 
     @property
     def short(self) -> tuple[dict[int, tuple[int, int, int]], dict[int, tuple[int, int, int]]]:

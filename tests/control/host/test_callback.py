@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import pytest
 
 import numjet as nj
 import numjet.numpy as jnp
-from numjet import lax
+from numjet import _native, lax
 from numjet.errors import JaxRuntimeError
 
 F32 = nj.ShapeDtypeStruct((), np.float32)
@@ -242,6 +243,50 @@ def test_vmap_of_io_and_debug_callbacks() -> None:
 # ------------------------------------------------------------------------------------------------ errors
 
 
+@pytest.fixture
+def queued() -> Iterator[None]:
+    """Queues all programs, as those that compute for long are."""
+    before = _native.set_inline_limit(0.0)
+    yield
+    _native.set_inline_limit(before)
+
+
+@pytest.mark.parametrize("loop", [
+    lambda f, x: f(x), lambda f, x: lax.fori_loop(0, 3, lambda _, c: f(c), x),
+    lambda f, x: lax.while_loop(lambda c: c < 3, f, x)],
+    ids=["no loop", "fori_loop", "while_loop"])
+def test_when_a_short_program_returns_its_callbacks_have_run(loop: Any) -> None:
+    seen: list[float] = []
+    f = nj.jit(lambda x: loop(lambda c: (nj.debug.callback(lambda v: seen.append(float(v)), c), c + 1)[1], x))
+    for _ in range(2):   # also the first time
+        seen.clear()
+        f(2.0)
+        assert seen[0] == 2.0 and len(seen) in (1, 3)
+    with pytest.raises(JaxRuntimeError, match="host function failed"):
+        nj.jit(lambda x: loop(lambda c: nj.pure_callback(raising, F32, c), x))(1.0)
+
+
+def test_a_short_program_has_its_effects_after_those_of_queued_ones() -> None:
+    seen: list[str] = []
+    go = threading.Event()
+    slow = nj.jit(lambda x: (nj.debug.callback(lambda _: (go.wait(10), seen.append("slow")), x), jnp.sort(x @ x, 0))[1])
+    short = nj.jit(lambda x: (nj.debug.callback(lambda _: seen.append("short"), x), x + 1)[1])
+    slow.lower(jnp.ones((200, 200))).compile()
+    slow(jnp.ones((200, 200)))
+    short(1.0)
+    go.set()
+    nj.effects_barrier()
+    assert seen == ["slow", "short"]
+
+
+def test_callbacks_in_programs_get_arrays_that_are_not_weak() -> None:
+    seen: list[bool] = []
+    note = lambda v: (seen.append(v.weak_type), v)[1]
+    nj.jit(lambda x: (nj.debug.callback(note, x), nj.pure_callback(note, F32, x))[1])(1.0).block_until_ready()
+    nj.pure_callback(note, F32, 1.0)
+    assert seen == [False] * 3
+
+
 @pytest.mark.parametrize("wrap", [lambda f: f, nj.jit])
 def test_a_failing_callback(wrap: Any) -> None:
     f = wrap(lambda x: nj.pure_callback(raising, F32, x))
@@ -250,7 +295,7 @@ def test_a_failing_callback(wrap: Any) -> None:
     assert isinstance(e.value.__cause__, ValueError)
 
 
-def test_errors_of_pending_computations_belong_to_their_results() -> None:
+def test_errors_of_pending_computations_belong_to_their_results(queued: None) -> None:
     go = threading.Event()
 
     def fail(x: Any) -> Any:
@@ -268,7 +313,7 @@ def test_errors_of_pending_computations_belong_to_their_results() -> None:
         nj.block_until_ready({"a": later})
 
 
-def test_effects_barrier_raises_what_nobody_has_seen_once() -> None:
+def test_effects_barrier_raises_what_nobody_has_seen_once(queued: None) -> None:
     out = nj.jit(lambda x: (nj.debug.callback(raising, x), x)[1])(1.0)
     with pytest.raises(JaxRuntimeError, match=r"debug.callback of raising .* host function failed"):
         nj.effects_barrier()
@@ -339,7 +384,7 @@ def test_callbacks_may_compute() -> None:
     assert float(f(2.0)) == 2 * 64.0**3
 
 
-def test_the_caller_is_not_held_up() -> None:
+def test_the_caller_is_not_held_up_by_what_is_queued(queued: None) -> None:
     go = threading.Event()
     f = nj.jit(lambda x: nj.pure_callback(lambda v: (go.wait(10), v)[1], F32, x))
     start = time.perf_counter()
@@ -350,7 +395,7 @@ def test_the_caller_is_not_held_up() -> None:
 
 
 @pytest.mark.parametrize("depends", [True, False], ids=["dependent", "independent"])
-def test_waiting_for_what_is_queued_behind_is_an_error_where_it_would_never_end(depends: bool) -> None:
+def test_waiting_for_what_is_queued_behind_is_an_error_where_it_would_never_end(depends: bool, queued: None) -> None:
     later: list[Any] = []
     go = threading.Event()
 
@@ -372,6 +417,7 @@ def test_waiting_for_what_is_queued_behind_is_an_error_where_it_would_never_end(
 def test_at_exit_callbacks_have_run_and_unseen_errors_are_printed() -> None:
     script = """
 import numjet as nj
+nj._native.set_inline_limit(0.0)   # queues them
 def fail(x): raise ValueError("nobody looked")
 nj.jit(lambda x: nj.debug.callback(fail, x))(1.0)
 nj.jit(lambda x: nj.debug.print("last words {}", x))(2.0)
