@@ -199,6 +199,24 @@ def test_an_update_of_a_donated_array_costs_what_it_writes():
     assert after["allocations"] == before["allocations"]
 
 
+@pytest.mark.parametrize("size", [3, 5000])
+def test_what_is_computed_element_by_element_takes_over_donated_memory(size):
+    step = nj.jit(lambda x, y: (x * 2 + y, jnp.sin(y) - 1, x.sum()), donate_argnums=(0, 1))
+    x, y = jnp.zeros(size) + 1, jnp.ones(size)
+    before = [x.unsafe_buffer_pointer(), y.unsafe_buffer_pointer()]
+    a, b, total = step(x, y)
+    if size > 100:   # small arrays are in registers, and stored elsewhere
+        assert [b.unsafe_buffer_pointer()] == before[1:] or [a.unsafe_buffer_pointer()] == before[:1]
+    np.testing.assert_array_equal(a, np.full(size, 3, np.float32))
+    np.testing.assert_allclose(b, np.full(size, np.sin(1) - 1), rtol=1e-6)
+    assert float(total) == size
+    shifted = nj.jit(lambda x: x[::-1] + x, donate_argnums=0)(jnp.arange(float(size)))   # reads what it would overwrite
+    np.testing.assert_array_equal(shifted, np.full(size, size - 1, np.float32))
+    update, given = nj.jit(lambda x: x + 1, donate_argnums=0), jnp.zeros(size)
+    address = given.unsafe_buffer_pointer()
+    assert (update(given).unsafe_buffer_pointer() == address) == (size > 100)
+
+
 def test_the_copy_of_what_cannot_be_taken_over_is_queued():
     update = nj.jit(lambda x: x.at[0].set(1.0), donate_argnums=0)
     x = update(jnp.zeros(4_000_000)).block_until_ready()

@@ -6,6 +6,7 @@
 #include <limits>
 #include <memory>
 
+#include "array/numpy_api.h"
 #include "runtime/python/guard.h"
 #include "runtime/process/interrupt.h"
 #include "runtime/process/signals.h"
@@ -68,12 +69,19 @@ int check_inputs(const Call& call) {
   return call.donated ? check_donation(call) : 0;
 }
 
+// Whether anybody else may read the memory of an object: not that of an array of NumPy's that only the buffer refers to.
+bool known_to_others(PyObject* owner) {
+  if (!PyArray_CheckExact(owner) || Py_REFCNT(owner) > 1) return true;
+  constexpr int flags = NPY_ARRAY_OWNDATA | NPY_ARRAY_WRITEABLE;
+  return (PyArray_FLAGS(reinterpret_cast<PyArrayObject*>(owner)) & flags) != flags;
+}
+
 // Whether output `out` may take over the buffer of its aliased input.
 bool takes_over(const Call& call, size_t out, bool queued) {
   int in = call.plan->alias[out];
   if (in < 0 || !call.donated || !call.donated[in]) return false;
   const Buffer* buffer = call.ins[in]->buffer;
-  if (buffer->owner) return false;  // a Python object may know this memory
+  if (buffer->owner && known_to_others(buffer->owner.get())) return false;
   // Read in this order: a computation that ends in between makes the sum too large, never too small.
   int64_t refs = buffer->refs.load(std::memory_order_acquire);
   int64_t harmless = queued ? buffer->queued.load(std::memory_order_acquire) : 0;

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from numjet.core.ir import ClosedJaxpr
 from numjet.cpu.ir.nodes import Buffer, Copy, Function
@@ -47,13 +47,14 @@ def lower(closed: ClosedJaxpr, name: str, donated: Sequence[bool] = (), notes: b
     if nans is not None:
         nans.finish(outs)
         b.walk.nans = None
-    aliases = _bind_outputs(b, outs, inputs)
+    aliases = _bind_outputs(b, outs, inputs, flags)
     _copy_written_inputs(b, aliases)
     b.ir.recorder = memory.recorder = None   # it keeps arrays, whose functions refer to the context: a cycle
     return Lowered(b.ir.function, aliases, b.calls.trampolines)
 
 
-def _bind_outputs(b: LoweringContext, outs: Sequence[LoweredArray], inputs: Sequence[Buffer]) -> list[tuple[int, int]]:
+def _bind_outputs(b: LoweringContext, outs: Sequence[LoweredArray], inputs: Sequence[Buffer],
+                  donated: Sequence[bool]) -> list[tuple[int, int]]:
     """Gives every result its output buffer: by renaming the temporary that holds it or that it is computed from, element
     by element, by taking over a donated input, or by writing it."""
     function, zero = b.ir.function, b.ir.terms.index(0)
@@ -62,9 +63,18 @@ def _bind_outputs(b: LoweringContext, outs: Sequence[LoweredArray], inputs: Sequ
     items: list[Item] = []
     taken = set(swapped(function.body))  # buffers that have other memory by now
     positions = {buffer: k for k, buffer in enumerate(inputs)}
-    readers = _Readers(outs)
+    given = [b for b, flag in zip(inputs, donated, strict=True) if flag]
+    readers = _Readers(outs, given)
     for k, out in enumerate(outs):
         buffer = (whole_buffer(out) or readers.written_over(out)) if out.dtype.itemsize else None
+        if buffer is None and out.dtype.itemsize and out.lazy:
+            buffer = readers.written_over(out, {b for b in given if b not in taken})
+            if buffer is not None:
+                taken.add(buffer)
+                outputs.append(buffer)
+                aliases.append((k, positions[buffer]))
+                items.append((out, Storage(buffer, zero, True)))
+                continue
         if buffer is not None and buffer not in taken and buffer.kind == "temp":
             taken.add(buffer)
             buffer.kind = "output"
@@ -96,14 +106,15 @@ def _bind_outputs(b: LoweringContext, outs: Sequence[LoweredArray], inputs: Sequ
 class _Readers:
     """How many results read which buffers, counted once for all of them."""
 
-    def __init__(self, outs: Sequence[LoweredArray]):
+    def __init__(self, outs: Sequence[LoweredArray], given: Collection[Buffer]):
         self.times = Counter(map(id, outs))   # how many results are the same array, by its identity
-        different = {id(o): o for o in outs}.values() if any(_replaces(o) for o in outs) else ()
+        different = {id(o): o for o in outs}.values() if given or any(_replaces(o) for o in outs) else ()
         self.counts = Counter(buffer for o in different for buffer in _buffers(o.reachable()))
 
-    def written_over(self, out: LoweredArray) -> Buffer | None:
-        """A large temporary that a result replaces element by element: nothing else is read from it, by no other result."""
-        if not _replaces(out) or self.times[id(out)] > 1:
+    def written_over(self, out: LoweredArray, given: Collection[Buffer] = ()) -> Buffer | None:
+        """A large temporary, or one of the `given` buffers, that a result replaces element by element: nothing else is read
+        from it, by no other result."""
+        if not (out.pointwise if given else _replaces(out)) or self.times[id(out)] > 1:
             return None
         here: list[LoweredArray] = []
         elsewhere: set[Buffer] = set()
@@ -118,7 +129,8 @@ class _Readers:
                 else:
                     (stack if p.lazy else here).append(p)
         found = (whole_buffer(p) for p in here if p.dtype == out.dtype)
-        return next((buffer for buffer in found if buffer is not None and buffer.kind == "temp" and buffer not in elsewhere
+        wanted = lambda buffer: buffer in given if given else buffer.kind == "temp"
+        return next((buffer for buffer in found if buffer is not None and wanted(buffer) and buffer not in elsewhere
                      and self.counts[buffer] == 1), None)
 
 
