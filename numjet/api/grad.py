@@ -26,7 +26,7 @@ from numjet.core.ir import Literal
 from numjet.core.op import Undefined, Zero
 from numjet.core.snapshots import frozen
 from numjet.core.stage import trace_to_jaxpr
-from numjet.core.trace import aval_of
+from numjet.core.trace import EVAL, aval_of, current_trace
 from numjet.core.walk import eval_jaxpr
 from numjet.foundation import dtypes, lazy_import, source
 from numjet.foundation.config import config
@@ -421,14 +421,19 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
         primal_tree, tangent_tree = tree_structure(primals), tree_structure(tangents)
         raise TypeError("primal and tangent arguments to jax.jvp must have the same tree structure; primals have tree "
                         f"structure {primal_tree} whereas tangents have tree structure {tangent_tree}.")
-    leaves = as_values(leaves, lambda: path_names(fun, primals, {}), "jvp")
-    ts = [_checked_tangent(t, aval_of(p)) for p, t in zip(leaves, tangent_leaves, strict=True)]
+    numbers = [current_trace() is EVAL and type(p) in (float, complex) and type(t) is type(p)
+               for p, t in zip(leaves, tangent_leaves, strict=True)]
+    values = as_values(leaves, lambda: path_names(fun, primals, {}), "jvp")
+    ts = [_checked_tangent(t, aval_of(p)) for p, t in zip(values, tangent_leaves, strict=True)]
+    if any(numbers):   # rules of users get them as they are, and so do users where nothing is computed with them
+        values = [leaf if number else value for leaf, value, number in zip(leaves, values, numbers, strict=True)]
+        ts = [leaf if number else t for leaf, t, number in zip(tangent_leaves, ts, numbers, strict=True)]
     out_tree: list[PyTreeDef] = []
     aux = Auxiliary()
     flat = _flat(fun, in_tree, out_tree, aux if has_aux else None)
     debug = debug_info("jvp", fun, primals, {}) if config.check_tracer_leaks else None
     with source.transformed("jvp"):
-        outs, outs_t = jvp_flat(flat, leaves, ts, debug)
+        outs, outs_t = jvp_flat(flat, values, ts, debug)
     n = out_tree[0].num_leaves
     value = tree_unflatten(out_tree[0], outs[:n])
     tangent = tree_unflatten(out_tree[0], [instantiate(t) for t in outs_t[:n]])

@@ -4,10 +4,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from numjet.core import leaks
+import numpy as np
+
+from numjet.core import hooks, leaks
 from numjet.core.aval import explicit, placements_in_use
 from numjet.core.ir import Jaxpr
 from numjet.core.op import LINEAR, ZERO, Expand, Missing, Op, PerArg, Zero
+from numjet.core.primitive import Primitive
 from numjet.core.stage import DebugInfo, StageTracer, trace_to_closed
 from numjet.core.trace import Trace, Tracer, aval_of, current_trace, set_trace
 from numjet.core.walk import eval_jaxpr
@@ -16,9 +19,11 @@ from numjet.lax.operands import full_rank
 from numjet.lax.sharding_later import sharding
 from numjet.lax.tangent import add_any, instantiate, no_tangent, zero_tangent
 
+_NUMBERS = frozenset((float, complex))
+
 
 class JVPTracer(Tracer):
-    """A primal value with its tangent (never Zero)."""
+    """A primal value with its tangent (never Zero). Both may be numbers of Python, which only users' own rules see as such."""
 
     __slots__ = ("primal", "tangent")
 
@@ -49,11 +54,12 @@ class JVPTracer(Tracer):
 class JVPTrace(Trace):
     """Applies every operation to primals and tangents; both live in the parent trace."""
 
-    __slots__ = ("parent",)
+    __slots__ = ("numbers", "parent")
 
-    def __init__(self, parent: Trace):
+    def __init__(self, parent: Trace, numbers: bool = False):
+        """numbers: whether primals and tangents may be numbers of Python."""
         super().__init__()
-        self.parent = parent
+        self.parent, self.numbers = parent, numbers
 
     def unpack(self, x: Any) -> tuple[Any, Any]:
         """(primal, tangent) of any value; the tangent of values of other traces is Zero."""
@@ -67,6 +73,8 @@ class JVPTrace(Trace):
     def process(self, op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
         pairs = [self.unpack(a) for a in args]
         primals, tangents = [p for p, _ in pairs], [t for _, t in pairs]
+        if self.numbers and type(op) is not Primitive:   # users' rules get numbers as they are
+            primals, tangents = list(map(_as_array, primals)), list(map(_as_array, tangents))
         with set_trace(self.parent):
             if all(type(t) is Zero for t in tangents):
                 return op.bind(*primals, **params)
@@ -77,6 +85,14 @@ class JVPTrace(Trace):
         if op.multiple:
             return [self.pack(p, t) for p, t in zip(outs, outs_t, strict=True)]
         return self.pack(outs, outs_t)
+
+
+def _as_array(x: Any) -> Any:
+    """A number of Python as an array, which rules of operations compute with; anything else as it is."""
+    if type(x) not in _NUMBERS:
+        return x
+    aval = aval_of(x)
+    return hooks.host_array(np.asarray(x, aval.dtype), aval)
 
 
 def _apply_typed(op: Op, primals: Sequence[Any], tangents: Sequence[Any], params: dict[str, Any]) -> tuple[Any, Any]:
@@ -127,7 +143,7 @@ def _expand(fn: Callable[..., Any], multiple: bool, primals: Sequence[Any], tang
 def jvp_flat(fun: Callable[..., Sequence[Any]], primals: Sequence[Any],
              tangents: Sequence[Any], debug: DebugInfo | None = None) -> tuple[list[Any], list[Any]]:
     """Results and tangents (perhaps Zero) of a function of flat arguments, under the current trace."""
-    trace = JVPTrace(current_trace())
+    trace = JVPTrace(current_trace(), any(type(t) in _NUMBERS for t in tangents))
     return run_jvp(trace, fun, primals, tangents, debug)
 
 

@@ -51,6 +51,26 @@ def test_complex():
     np.testing.assert_allclose(nj.grad(lambda z: jnp.abs(z) ** 2)(3.0 + 4.0j), 6 - 8j, rtol=1e-5)
 
 
+def test_jvp_of_python_numbers_gives_rules_of_users_the_numbers():
+    seen = []
+
+    @nj.custom_jvp
+    def double(x):
+        return x * 2
+
+    @double.defjvp
+    def rule(primals, tangents):
+        seen.append((*primals, *tangents))
+        return double(*primals), tangents[0] ** 2
+
+    assert nj.jvp(double, (2.0,), (3.0,)) == (4.0, 9.0) and list(map(type, seen[0])) == [float, float]
+    assert list(map(type, nj.jvp(lambda x: x, (2.0,), (3.0,)))) == [float, float]
+    value, tangent = nj.jvp(lambda x: x + 1, (2.0,), (3.0,))   # operations compute with arrays
+    assert isinstance(tangent, nj.Array) and value.weak_type and tangent.weak_type
+    thirds = nj.jvp(lambda x: x * x, (np.float32(1) / 3,), (np.float32(1),))
+    assert nj.jvp(lambda x: x * x, (float(np.float32(1) / 3),), (1.0,))[0] == thirds[0]
+
+
 def test_jvp_vjp_linearize():
     f = lambda x, y: (jnp.sin(x) * y, x + y)
     _, (da, db) = nj.jvp(f, (1.0, 2.0), (0.5, 0.25))
@@ -247,8 +267,8 @@ def test_constants_of_64_bits(f):
     assert not {np.dtype("float64"), np.dtype("int64"), np.dtype("complex128")} & set(wide)
 
 
-def test_values_and_tangents_are_arrays():
-    value, tangent = nj.jvp(lambda x: x, (1.0,), (2.0,))
+def test_values_and_tangents_that_are_computed_are_arrays():
+    value, tangent = nj.jvp(lambda x: -x, (1.0,), (2.0,))
     assert type(value) is type(tangent) is type(jnp.ones(())) and tangent.weak_type and tangent.dtype == np.float32
 
 

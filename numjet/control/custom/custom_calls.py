@@ -443,7 +443,7 @@ class CustomCalls:
             if all(type(t) is Zero for t in tangents):
                 return self.apply(call, primals)
             outs, outs_t = self.differentiate(primals, tangents, call.name, **call.rules)
-        return [trace.pack(_typed(p), t) for p, t in zip(outs, outs_t, strict=True)]
+        return [trace.pack(p if trace.numbers else _typed(p), t) for p, t in zip(outs, outs_t, strict=True)]
 
     def _vectorized(self, trace: BatchTrace, call: Call, args: Sequence[Any]) -> list[Any]:
         pairs = [trace.unpack(a) for a in args]
