@@ -55,6 +55,7 @@ class Sharded:
     def _sum(self) -> np.ndarray:
         """The value, of which devices have summands."""
         value, seen = np.zeros(self.aval.shape, self.aval.dtype), set()
+        assert isinstance(self.sharding, NamedSharding)
         mesh, axes = self.sharding.mesh, _unreduced(self.sharding)
         for part, (device, index) in zip(self.parts(), self.indices(), strict=True):
             place = np.argwhere(mesh.devices == device)[0]
