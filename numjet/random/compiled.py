@@ -35,13 +35,14 @@ _recording = _Recording()
 def sampler(fun: F) -> F:
     """Decorator of a public sampler whose first parameter is `key`: outside of transformations, a call with the types and
     other arguments of two before runs the program that these ran, and no Python."""
-    code = fun.__code__  # type: ignore[attr-defined]
+    code = fun.__code__
     names = code.co_varnames[:code.co_argcount + code.co_kwonlyargcount]
     return recorded(fun, functools.partial(_record, fun), tuple(range(1, code.co_argcount)), names[1:])
 
 
 def _record(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
-    _recording.calls = calls = []
+    calls: list[Any] = []
+    _recording.calls = calls
     try:
         result = fun(*args, **kwargs)
     finally:
