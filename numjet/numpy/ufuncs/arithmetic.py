@@ -16,6 +16,7 @@ from numjet.api.jit_when_eager import jit_when_eager
 from numjet.core.ir import Literal
 from numjet.core.trace import Array, Tracer
 from numjet.foundation import dtypes
+from numjet.foundation.config import config
 from numjet.lax.elementwise import arithmetic, bitwise, compare, convert, transcendental
 from numjet.lax.elementwise.arithmetic import (
     abs_p,
@@ -33,7 +34,9 @@ from numjet.lax.elementwise.arithmetic import (
 from numjet.lax.shape import create
 from numjet.numpy.core.promotion import (
     as_dtype,
+    broadcast_to,
     check_out,
+    common_shape,
     literal,
     operand,
     operand_inexact,
@@ -270,8 +273,13 @@ def _power_of_arrays(x1: Any, x2: Any) -> Any:
         x, y = operands_numeric("power", x, y)
         if x.aval.dtype in _WHOLE:  # int32 and uint64 have floats in common
             return _whole_power(x, y)
-    elif y.aval.dtype in _INTEGER and not y.aval.weak_type:
-        x = strong_array(x)  # a float to the power of an array of integers is an array of floats
+    elif y.aval.dtype in _INTEGER:
+        if not y.aval.weak_type:
+            x = strong_array(x)  # a float to the power of an array of integers is an array of floats
+        if config.numpy_dtype_promotion != "strict":  # it stays one: derivatives at x = 0 are right for the exponent 0, too
+            shape = common_shape("power", (x.aval.shape, y.aval.shape))
+            x, y = (broadcast_to(v, shape) if v.aval.shape and v.aval.shape != shape else v for v in (x, y))
+            return arithmetic.pow_p.bind(x, y)
     x, y = operands_inexact("power", x, y)
     return arithmetic.pow_p.bind(x, y)
 

@@ -300,3 +300,15 @@ def test_ufuncs_of_one_function_are_equal():
     for name in ("nin", "nout", "nargs", "identity", "_func"):
         with pytest.raises(AttributeError):
             setattr(jnp.add, name, None)
+
+
+def test_derivatives_of_powers_of_0_with_integer_exponents():
+    f = lambda x, n: x ** n
+    for gradient in (nj.grad(f), nj.jit(nj.grad(f)), nj.grad(nj.jit(f))):
+        assert [float(gradient(0.0, n)) for n in (0, 1, 2)] == [0, 1, 0] and float(gradient(3.0, 2)) == 6
+    exponents = jnp.arange(3)
+    slopes = nj.vmap(nj.grad(f), (None, 0))(0.0, exponents)
+    assert slopes.tolist() == [0, 1, 0] and (jnp.zeros((2, 1)) ** exponents).shape == (2, 3)
+    assert nj.grad(lambda x: (x ** exponents).sum())(jnp.float16(0)) == 1 and (jnp.float16(2) ** exponents).dtype == "float16"
+    with nj.numpy_dtype_promotion("strict"), pytest.raises(nj.errors.TypePromotionError):
+        jnp.ones(3) ** exponents
