@@ -276,7 +276,7 @@ def _power_of_arrays(x1: Any, x2: Any) -> Any:
     elif y.aval.dtype in _INTEGER:
         if not y.aval.weak_type:
             x = strong_array(x)  # a float to the power of an array of integers is an array of floats
-        if config.numpy_dtype_promotion != "strict":  # it stays one: derivatives at x = 0 are right for the exponent 0, too
+        if y.aval.weak_type or config.numpy_dtype_promotion != "strict":  # stays one: x = 0 has derivatives for 0, too
             shape = common_shape("power", (x.aval.shape, y.aval.shape))
             x, y = (broadcast_to(v, shape) if v.aval.shape and v.aval.shape != shape else v for v in (x, y))
             return arithmetic.pow_p.bind(x, y)

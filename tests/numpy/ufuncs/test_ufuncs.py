@@ -312,3 +312,5 @@ def test_derivatives_of_powers_of_0_with_integer_exponents():
     assert nj.grad(lambda x: (x ** exponents).sum())(jnp.float16(0)) == 1 and (jnp.float16(2) ** exponents).dtype == "float16"
     with nj.numpy_dtype_promotion("strict"), pytest.raises(nj.errors.TypePromotionError):
         jnp.ones(3) ** exponents
+    with nj.numpy_dtype_promotion("strict"):
+        assert nj.grad(nj.jit(f))(0.0, 0) == 0
