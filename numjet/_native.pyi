@@ -289,6 +289,8 @@ class Executable:
     ) -> Self: ...
     def replace(self, address: int) -> None:
         """From the next call on, other code at this address, which does the same; the old code has to stay valid."""
+    def set_in_call(self) -> None:
+        """Tells that the caller's thread runs the program, however long it takes, if its inputs are ready."""
     def set_open_ended(self) -> None:
         """Tells that the running time depends on values: the first run is queued, from then on the last one's time is
         what decides; and the GIL is always free."""

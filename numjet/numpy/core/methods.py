@@ -96,7 +96,9 @@ def _item(self: Any, *args: Any) -> Any:
 
 
 def _numpy_dtype(self: Any) -> Any:
-    """What NumPy asks when an array stands where a dtype belongs: the dtype, with a DeprecationWarning."""
+    """What NumPy asks when an array stands where a dtype belongs: the dtype, of arrays with a DeprecationWarning, as in JAX."""
+    if isinstance(self, Tracer):
+        return self.dtype
     warnings.warn("Implicit conversion of an array to a dtype is deprecated; rather than dtype=arr use dtype=arr.dtype. In the "
                   "future this will result in an error.", DeprecationWarning, stacklevel=source.user_stacklevel())
     return self.dtype

@@ -47,6 +47,7 @@ def test_arrays_are_no_dtypes():
     x = jnp.arange(3)
     with pytest.warns(DeprecationWarning, match="Implicit conversion of an array to a dtype"):
         assert np.dtype(x) == np.int32
+    nj.jit(lambda y: np.zeros(2, np.result_type(y)) + y)(1)   # of traced values NumPy gets it without a warning, as in JAX
     for make in (lambda d: jnp.zeros(2, d), lambda d: x.astype(d), lambda d: jnp.asarray([1.0], dtype=d)):
         with pytest.raises(ValueError, match="Passing an array as a dtype"):
             make(x)
