@@ -21,7 +21,7 @@ from numjet import _native
 from numjet.as_jax.finder import AliasFinder, is_aliased
 from numjet.as_jax.installed import InstalledPackages
 from numjet.core.trace import Array, Tracer
-from numjet.foundation import locks
+from numjet.foundation import events, locks
 from numjet.foundation.config import config
 
 _packages: InstalledPackages | None = None
@@ -49,6 +49,7 @@ def _installed() -> InstalledPackages:
     locks.importer = packages.import_module
     _native.JitFunction.__qualname__ = "PjitFunction"  # the name by which libraries know compiled functions
     _place_classes()
+    events.error_logger = "jax._src.callback"  # which libraries that report errors themselves silence
     config.update("numjet_numpy_dispatch", False)  # programs for JAX write into what np.zeros_like(x) gives
     if config.index_checks == "eager":
         config.update("numjet_index_checks", "off")  # programs for JAX may rely on indices being clipped

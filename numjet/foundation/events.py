@@ -229,6 +229,9 @@ def logged(what: Callable[[], str]) -> _Logged | _NoSpan:
     return _Logged(what, asked) if asked or _debugging() else _NO_SPAN
 
 
+error_logger = "numjet"   # as_jax gives it JAX's name, by which libraries silence it
+
+
 def log_error(what: str, error: BaseException) -> None:
     """Logs an error of the user's code with its traceback, where it happens: the program's results may raise it much later."""
-    logging.getLogger("numjet").error("%s", what, exc_info=error)
+    logging.getLogger(error_logger).error("%s", what, exc_info=error)
