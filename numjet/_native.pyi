@@ -294,8 +294,6 @@ class Executable:
     def set_open_ended(self) -> None:
         """Tells that the running time depends on values: the first run is queued, from then on the last one's time is
         what decides; and the GIL is always free."""
-    def set_in_call(self) -> None:
-        """Tells that it mostly calls Python: short runs stay in the caller's thread."""
     def set_effects(self) -> None:
         """Tells that a run can be seen from outside: such programs run in the order in which they were called."""
     def view(self, in_avals: tuple[Any, ...], out_avals: tuple[Any, ...], copied: tuple[bool, ...], whole: tuple[bool, ...],

@@ -13,7 +13,8 @@ import pytest
 import numjet as nj
 import numjet.numpy as jnp
 from numjet import export, lax, nn
-from numjet.api.export import files
+from numjet.api.export import files, placements
+from numjet.api.export.codec import Writer
 from numjet.foundation import dtypes
 from numjet.tools.damage import Altering, mutated
 
@@ -290,3 +291,10 @@ def test_another_process(tmp_path):
             "f = export.deserialize(open(sys.argv[1], 'rb').read())\nprint(f.call(jnp.ones((4, 4)))[2].tolist())")
     ran = subprocess.run([sys.executable, "-c", code, str(tmp_path / "f.bin")], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == str([[4.0] * 4] * 4)
+
+
+def test_shardings_with_sums_that_wait_are_not_serialized():
+    mesh = nj.make_mesh((1,), ("x",), axis_types=(nj.sharding.AxisType.Explicit,))
+    for spec in (nj.P(None, unreduced={"x"}), nj.P(None, reduced={"x"})):
+        with pytest.raises(ValueError, match=r"cannot serialize a function with the sharding .*Reshard its arguments"):
+            placements.write_shardings(Writer(), [nj.NamedSharding(mesh, spec)])

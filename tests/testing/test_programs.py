@@ -21,6 +21,8 @@ NEVER = {
     "buffer_callback": "calls a Python function with the memory of its operands and results",
     "dce_sink": "keeps a value that nothing reads, and has no result",
     "pvary": "stands in functions of shards only",
+    "preduced": "stands in functions of shards only",
+    "reduced_vary_cast": "stands in functions of shards only",
     "sharding_constraint": "places a value on the devices of a mesh",
     "device_put": "places a value on other devices",
     "reshard": "places a value on the devices of a mesh",

@@ -13,11 +13,16 @@ _TYPES = tuple(AxisType)
 
 
 def write_shardings(w: Writer, shardings: Sequence[NamedSharding | None]) -> None:
-    """Appends shardings, or that there is none, for each leaf. ValueError for axes whose names are no text."""
+    """Appends shardings, or that there is none, for each leaf. ValueError for axes whose names are no text, and for sums that
+    are still to be made."""
     w.count(len(shardings))
     for s in shardings:
         w.data.append(s is not None)
         if s is not None:
+            if s.spec.unreduced or s.spec.reduced:
+                raise ValueError(f"cannot serialize a function with the sharding {s}, under which sums are still to be made or "
+                                 "were just made. Reshard its arguments and results to a specification without unreduced and "
+                                 "reduced axes.")
             _write_mesh(w, s.mesh)
             w.count(len(s.spec))
             for part in s.spec:

@@ -220,7 +220,7 @@ def _kl_div(p: Any, q: Any, precise: bool) -> Any:
     d = jnp.where(near, share, 0)
     series = d * d * (1 / 2 - d * (1 / 3 - d * (1 / 4 - d * (1 / 5 - d / 6))))     # of d - log(1 + d)
     found = jnp.where(near, safe_p * series, safe_p * jnp.log(safe_p / safe_q) - safe_p + safe_q)
-    out = jnp.where(both, found, jnp.where(none, q, np.inf))
+    out = jnp.where(both, found, jnp.where(none, q - p, np.inf))   # with the derivatives of -p + q
     return jnp.where(jnp.isnan(p) | jnp.isnan(q), np.nan, out)
 
 
