@@ -75,7 +75,7 @@ class Bars:
         run.bar.update(done - run.steps)
         return [np.int32(min(done + stride, _LAST))]
 
-    def finish(self, number: Any, count: Any) -> list[np.int32]:
+    def finish(self, number: Any, count: Any, _due: Any = None) -> list[np.int32]:
         """Draws the last count, and closes the bar."""
         with self._lock:
             run = self._runs.pop(int(number), None)
@@ -95,7 +95,7 @@ class _Counter:
 
     def __init__(self, bars: Bars):
         self._start, self._step = reporter(bars.start, 1, 2), reporter(bars.step, 2, 1)
-        self._finish = reporter(bars.finish, 2, 0)
+        self._finish = reporter(bars.finish, 3, 0)
 
     def begin(self, total: Any) -> tuple[Any, tuple[Any, Any]]:
         """The number of a new run, and what the loop carries: steps made, and the count to be drawn next."""
@@ -109,7 +109,7 @@ class _Counter:
         return count, cond(count >= due, lambda: self._step(number, count)[0], lambda: due)
 
     def end(self, number: Any, state: tuple[Any, Any]) -> None:
-        self._finish(number, state[0])
+        self._finish(number, *state)   # of the count alone, which is known before, XLA would run it before the steps
 
 
 def _count(total: Any) -> Any:

@@ -74,6 +74,7 @@ class Primitive:
     reduces: str | None = None
     rewrites: Any = None
     interval: Any = None
+    typed: bool = False
     reports: frozenset[str] = frozenset()
     in_place: Any = None
     carries: Any = None

@@ -47,7 +47,7 @@ def nature(op: Op) -> str:
     """What the operation is like: its traits, the function of loop IR that it applies or its cost, its optional slots.
 
     >>> nature(all_ops()["reduce_or"])
-    'exact, lanes, reads once, scans operand, reduces=or, rewrites'
+    'exact, lanes, reads once, scans operand, reduces=or, rewrites, interval'
     """
     values = [f"{field}={value}" for field in ("function", "cost", "reduces") if (value := getattr(op, field)) is not None]
     return ", ".join([*words(op.traits), *values, *[slot for slot in OPTIONAL if getattr(op, slot) is not None]])

@@ -27,10 +27,10 @@ def test_print_inside_and_outside_of_jit(capsys: Any) -> None:
         nj.debug.print("x is {} and {y:.2f}, {z}", x, y=2 * x, z=[x, "s", None, 3])
         return x + 1
 
-    wanted = "x is 41.0 and 82.00, [Array(41., dtype=float32), 's', None, Array(3, dtype=int32, weak_type=True)]"
-    for g in (f, nj.jit(f)):
+    wanted = "x is 41.0 and 82.00, [Array(41., dtype=float32), 's', None, Array(3, dtype=int32{})]"
+    for g, weak in ((f, ", weak_type=True"), (nj.jit(f), "")):   # types of programs are not weak where Python sees them
         assert float(g(jnp.float32(41))) == 42.0
-        assert printed(capsys) == [wanted]
+        assert printed(capsys) == [wanted.format(weak)]
 
 
 def test_print_keeps_order_inside_scan(capsys: Any) -> None:

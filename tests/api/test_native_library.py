@@ -95,7 +95,7 @@ def test_decompositions_bring_their_library(tmp_path):
 
 def test_names():
     library = export.export_native(lambda **kw: (kw["int"], kw["a b"]), name="names")(**{"int": 1, "a b": 2})
-    assert [p.name for p in library.inputs] == ["a_b", "int_"]
+    assert [p.name for p in library.inputs] == ["kw_a_b", "kw_int"]   # of kw['a b'] and kw['int']
     assert "int64_t names(const int32_t* " in library.header and library.header.startswith("#ifndef NAMES_H")
 
 

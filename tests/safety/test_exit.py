@@ -98,14 +98,19 @@ never = chain(big)
     assert [line[:10] for line in out.splitlines()] == [f"last {k} 0.6"[:10] for k in range(3)]
 
 
-def test_ctrl_c_ends_the_wait_for_effects():
-    code = PREAMBLE + """
+@pytest.mark.parametrize("limit", [0.0, None])
+def test_ctrl_c_ends_the_wait_for_effects(limit):
+    """limit 0: the program is queued, and waited for at the end; else the call itself runs it."""
+    code = PREAMBLE + f"""
 signal.signal(signal.SIGINT, signal.default_int_handler)
-endless_print = nj.jit(lambda x: nj.debug.print("never {}", nj.lax.while_loop(lambda s: s > 0, lambda s: s + 1e-9, x)))
-endless_print(1.0)
+endless_print = nj.jit(lambda x: nj.debug.print("never {{}}", nj.lax.while_loop(lambda s: s > 0, lambda s: s + 1e-9, x)))
+limit = {limit}
+if limit is not None:
+    nj._native.set_inline_limit(limit)
 timer = threading.Timer(1.0, lambda: os.kill(os.getpid(), signal.SIGINT))
 timer.daemon = True   # the interpreter waits for others before it ends
 timer.start()
+endless_print(1.0)
 """
     ran = started(code)
     assert "never" not in ran.stdout and ran.returncode in (0, 1, 130, -signal.SIGINT)

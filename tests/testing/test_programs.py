@@ -23,6 +23,7 @@ NEVER = {
     "pvary": "stands in functions of shards only",
     "preduced": "stands in functions of shards only",
     "reduced_vary_cast": "stands in functions of shards only",
+    "vary_unreduced_cast": "stands in functions of shards only",
     "sharding_constraint": "places a value on the devices of a mesh",
     "device_put": "places a value on other devices",
     "reshard": "places a value on the devices of a mesh",
