@@ -56,7 +56,8 @@ def test_leaks_are_found(name):
 def test_clean_functions_pass(name):
     with nj.checking_leaks():
         TRANSFORMS[name](clean)(X)
-        TRANSFORMS[name](nj.checkpoint(clean))(X)
+        if name in ("jit", "grad"):
+            TRANSFORMS[name](nj.checkpoint(clean))(X)
 
 
 def test_the_line_that_made_the_value():

@@ -253,7 +253,7 @@ def shim(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_each_allocation_fails_once(name: str, shim: Path, scale: int) -> None:
     path = os.pathsep.join([ROOT, *filter(None, [os.environ.get("PYTHONPATH")])])
     environment = os.environ | {"LD_PRELOAD": str(shim), "PYTHONMALLOC": "malloc", "PYTHONPATH": path}
-    command = [sys.executable, "-X", "faulthandler", __file__, name, str(60 * scale)]
+    command = [sys.executable, "-X", "faulthandler", __file__, name, str(40 * scale)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=900, env=environment)
     assert done.returncode == 0, f"{name}: {done.returncode}\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
     assert done.stdout.endswith("done\n")
