@@ -15,7 +15,7 @@ from numjet.numpy.core.promotion import array_arg, promote_dtypes_inexact
 from numjet.scipy.linalg.products import exact_product
 from numjet.scipy.optimize.implicit import Function, implicit
 from numjet.scipy.optimize.projected import residual
-from numjet.scipy.optimize.residual_problems import LOSSES, Problem, norm, safe, status_of
+from numjet.scipy.optimize.residual_problems import LOSSES, Problem, RegionState, norm, room_along, safe, status_of
 from numjet.scipy.optimize.trust_region_reflective import trust_region_reflective
 
 
@@ -112,25 +112,7 @@ def levenberg_marquardt(fun: Function, x0: Any, problem: Any, x_scale: Any, ftol
 
 # -------------------------------------------------------------------------------------------- dogleg in a box
 
-class _Box(NamedTuple):
-    x: Any
-    value: Any
-    jacobian: Any
-    cost: Any
-    radius: Any
-    scale: Any
-    evaluations: Any
-    jacobians: Any
-    status: Any
-
-
-def _to_edge(x: Any, direction: Any, lower: Any, upper: Any) -> Any:
-    """The largest t with x + t direction within the box."""
-    room = jnp.where(direction > 0, upper - x, lower - x)
-    return jnp.min(jnp.where(direction == 0, jnp.inf, room / safe(direction)), initial=jnp.inf)
-
-
-def _dogleg(s: _Box, free: Any, lower: Any, upper: Any) -> Any:
+def _dogleg(s: RegionState, free: Any, lower: Any, upper: Any) -> Any:
     """Powell's path in the free variables, to where it leaves the box of the region and the bounds."""
     reach = s.radius / s.scale
     lower, upper = jnp.maximum(lower - s.x, -reach), jnp.minimum(upper - s.x, reach)
@@ -140,12 +122,13 @@ def _dogleg(s: _Box, free: Any, lower: Any, upper: Any) -> Any:
     inside = ((newton >= lower) & (newton <= upper)).all()
     image = exact_product(jacobian, gradient)
     best = jnp.sum(gradient * gradient) / safe(jnp.sum(image * image))
-    cauchy = -jnp.minimum(best, _to_edge(jnp.zeros_like(s.x), -gradient, lower, upper)) * gradient
+    cauchy = -jnp.minimum(best, room_along(jnp.zeros_like(s.x), -gradient, lower, upper)[0]) * gradient
     onward = newton - cauchy
-    return jnp.where(inside, newton, cauchy + jnp.clip(_to_edge(cauchy, onward, lower, upper), 0, 1) * onward)
+    return jnp.where(inside, newton, cauchy + jnp.clip(room_along(cauchy, onward, lower, upper)[0], 0, 1) * onward)
 
 
-def _dogbox(problem: Problem, x0: Any, bounds: Any, x_scale: Any, ftol: float, xtol: float, gtol: float, most: int) -> _Box:
+def _dogbox(problem: Problem, x0: Any, bounds: Any, x_scale: Any, ftol: float, xtol: float, gtol: float,
+            most: int) -> RegionState:
     """C. Voglis and I. E. Lagaris, "A rectangular trust region dogleg approach for unconstrained and bound constrained
     nonlinear optimization" (2004)."""
     lower, upper = bounds
@@ -155,7 +138,7 @@ def _dogbox(problem: Problem, x0: Any, bounds: Any, x_scale: Any, ftol: float, x
     gradient = lambda s: exact_product(s.jacobian.T, s.value)
     slope = lambda s: jnp.max(abs(residual(s.x, gradient(s), bounds)), initial=0)
 
-    def step(s: _Box) -> _Box:
+    def step(s: RegionState) -> RegionState:
         g = gradient(s)
         free = ~(((s.x <= lower) & (g > 0)) | ((s.x >= upper) & (g < 0)))
         x = jnp.clip(s.x + _dogleg(s, free, lower, upper), lower, upper)
@@ -174,13 +157,13 @@ def _dogbox(problem: Problem, x0: Any, bounds: Any, x_scale: Any, ftol: float, x
         keep = lambda new, old: jnp.where(better, new, old)
         jacobian = keep(jacobian, s.jacobian)
         scale = jnp.maximum(s.scale, columns(jacobian)) if x_scale is None else s.scale
-        new = _Box(keep(x, s.x), keep(scaled, s.value), jacobian, keep(cost, s.cost), radius, scale, s.evaluations + 1,
+        new = RegionState(keep(x, s.x), keep(scaled, s.value), jacobian, keep(cost, s.cost), radius, scale, s.evaluations + 1,
                    s.jacobians + better, s.status)
         return new._replace(status=status_of(reduction, s.cost, gain, norm(p), s.x, slope(new), ftol, xtol, gtol))
     value, scaled, jacobian = problem.linearized(x0)
     scale = safe(columns(jacobian)) if x_scale is None else 1 / x_scale
     radius = jnp.max(abs(x0 * scale), initial=0)
-    start = _Box(x0, scaled, jacobian, problem.cost(value), jnp.where(radius == 0, 1, radius), scale, 1, 1, 0)
+    start = RegionState(x0, scaled, jacobian, problem.cost(value), jnp.where(radius == 0, 1, radius), scale, 1, 1, 0)
     start = start._replace(status=jnp.where(slope(start) <= gtol, 1, -1))
     s = while_loop(lambda s: (s.status < 0) & (s.evaluations < most) & jnp.isfinite(s.cost), step, start)
     return s._replace(status=jnp.maximum(s.status, 0))

@@ -19,6 +19,30 @@ def safe(x: Any) -> Any:
     return jnp.where(x == 0, 1, x)
 
 
+# -------------------------------------------------------------------------------------------- trust regions in bounds
+
+class RegionState(NamedTuple):
+    """Where a method stands whose steps stay in a trust region of a radius, in variables times `scale`."""
+
+    x: Any
+    value: Any
+    jacobian: Any
+    cost: Any
+    radius: Any
+    scale: Any
+    evaluations: Any
+    jacobians: Any
+    status: Any
+
+
+def room_along(x: Any, direction: Any, lower: Any, upper: Any) -> tuple[Any, Any]:
+    """The largest t with x + t direction within the bounds, and which variables meet one there."""
+    distance = jnp.where(direction > 0, upper - x, lower - x)
+    each = jnp.where(direction == 0, jnp.inf, distance / safe(direction))
+    least = jnp.min(each, initial=jnp.inf)
+    return least, (each == least) & (direction != 0)
+
+
 # -------------------------------------------------------------------------------------------- losses
 
 def _soft_l1(z: Any) -> tuple[Any, Any, Any]:

@@ -11,22 +11,10 @@ from typing import Any, NamedTuple
 import numjet.numpy as jnp
 from numjet.control.loops.while_loop import fori_loop, while_loop
 from numjet.scipy.linalg.products import exact_product
-from numjet.scipy.optimize.residual_problems import Problem, norm, safe, status_of
+from numjet.scipy.optimize.residual_problems import Problem, RegionState, norm, room_along, safe, status_of
 
 _INSIDE = 1e-10         # share of its size by which a start at a bound is moved
 _SECULAR_STEPS = 12     # of Newton's method for the length of a step, which converges from one side
-
-
-class _State(NamedTuple):
-    x: Any
-    value: Any
-    jacobian: Any
-    cost: Any
-    radius: Any
-    scale: Any
-    evaluations: Any
-    jacobians: Any
-    status: Any
 
 
 class _Model(NamedTuple):
@@ -57,14 +45,6 @@ def _inside(x: Any, lower: Any, upper: Any, share: float) -> Any:
         share > 0, bound + jnp.sign(towards - bound) * share * jnp.maximum(1, abs(bound)), jnp.nextafter(bound, towards))
     x = jnp.where(x <= lower, step(lower, upper), jnp.where(x >= upper, step(upper, lower), x))
     return jnp.where((x < lower) | (x > upper), 0.5 * (lower + upper), x)
-
-
-def _room(x: Any, direction: Any, lower: Any, upper: Any) -> tuple[Any, Any]:
-    """The largest t with x + t direction within the bounds, and which variables meet one there."""
-    distance = jnp.where(direction > 0, upper - x, lower - x)
-    each = jnp.where(direction == 0, jnp.inf, distance / safe(direction))
-    least = jnp.min(each, initial=jnp.inf)
-    return least, (each == least) & (direction != 0)
 
 
 def _to_radius(p: Any, direction: Any, radius: Any) -> Any:
@@ -113,7 +93,7 @@ def _lowest(model: _Model, start: Any, direction: Any, low: Any, high: Any) -> t
     return p, model(p)
 
 
-def _step(s: _State, lower: Any, upper: Any) -> tuple[Any, Any, Any]:
+def _step(s: RegionState, lower: Any, upper: Any) -> tuple[Any, Any, Any]:
     """The best of the step of the trust region, its reflection at the first bound, and that along the scaled gradient, all in
     scaled variables: the step, its promise, and the scale."""
     gradient = exact_product(s.jacobian.T, s.value)
@@ -124,12 +104,12 @@ def _step(s: _State, lower: Any, upper: Any) -> tuple[Any, Any, Any]:
     rows = jnp.concatenate([model.jacobian, jnp.diag(jnp.sqrt(jnp.maximum(model.curvature, 0)))])
     full = _within_radius(rows, jnp.concatenate([s.value, jnp.zeros_like(s.x)]), s.radius)
     theta = jnp.maximum(0.995, 1 - jnp.max(abs(gradient * distance), initial=0))
-    room, hits = _room(s.x, d * full, lower, upper)
+    room, hits = room_along(s.x, d * full, lower, upper)
     inside = room > 1
     p = jnp.minimum(room, 1) * full
 
     mirrored = jnp.where(hits, -full, full)
-    to_bound = _room(s.x + d * p, d * mirrored, lower, upper)[0]
+    to_bound = room_along(s.x + d * p, d * mirrored, lower, upper)[0]
     to_radius = _to_radius(p, mirrored, s.radius)
     reach = jnp.minimum(to_bound, to_radius)
     low = jnp.where(reach > 0, (1 - theta) * room / safe(reach), 0)
@@ -139,7 +119,7 @@ def _step(s: _State, lower: Any, upper: Any) -> tuple[Any, Any, Any]:
 
     short = theta * p
     along = -model.gradient
-    to_bound = _room(s.x, d * along, lower, upper)[0]
+    to_bound = room_along(s.x, d * along, lower, upper)[0]
     to_radius = s.radius / safe(norm(along))
     steepest, steepest_value = _lowest(model, jnp.zeros_like(p), along, 0, jnp.minimum(theta * to_bound, to_radius))
 
@@ -150,18 +130,18 @@ def _step(s: _State, lower: Any, upper: Any) -> tuple[Any, Any, Any]:
 
 
 def trust_region_reflective(problem: Problem, x0: Any, bounds: Any, x_scale: Any, ftol: float, xtol: float, gtol: float,
-                            most: int) -> _State:
+                            most: int) -> RegionState:
     """Minimization within bounds, from a start that is moved inside."""
     lower, upper = bounds
     eps = float(jnp.finfo(x0.dtype).eps)
     ftol, xtol = max(ftol, 2 * eps), max(xtol, 2 * eps)
     columns = lambda jacobian: jnp.sqrt(jnp.sum(jacobian * jacobian, 0))
 
-    def slope(s: _State) -> Any:
+    def slope(s: RegionState) -> Any:
         gradient = exact_product(s.jacobian.T, s.value)
         return jnp.max(abs(gradient * _distances(s.x, gradient, lower, upper)[0]), initial=0)
 
-    def step(s: _State) -> _State:
+    def step(s: RegionState) -> RegionState:
         p, promised, d = _step(s, lower, upper)
         x = _inside(s.x + d * p, lower, upper, 0.0)
         value, scaled, jacobian = problem.linearized(x)
@@ -175,7 +155,7 @@ def trust_region_reflective(problem: Problem, x0: Any, bounds: Any, x_scale: Any
         keep = lambda new, old: jnp.where(better, new, old)
         jacobian = keep(jacobian, s.jacobian)
         scale = jnp.maximum(s.scale, columns(jacobian)) if x_scale is None else s.scale
-        new = _State(keep(x, s.x), keep(scaled, s.value), jacobian, keep(cost, s.cost), radius, scale, s.evaluations + 1,
+        new = RegionState(keep(x, s.x), keep(scaled, s.value), jacobian, keep(cost, s.cost), radius, scale, s.evaluations + 1,
                      s.jacobians + better, s.status)
         return new._replace(status=status_of(reduction, s.cost, gain, norm(d * p), s.x, slope(new), ftol, xtol, gtol))
 
@@ -185,7 +165,7 @@ def trust_region_reflective(problem: Problem, x0: Any, bounds: Any, x_scale: Any
     distance = _distances(x, exact_product(jacobian.T, scaled), lower, upper)[0]
     radius = norm(x * scale / jnp.sqrt(distance))
     radius = jnp.where(jnp.isfinite(radius) & (radius > 0), radius, 1)
-    start = _State(x, scaled, jacobian, problem.cost(value), radius, scale, 1, 1, 0)
+    start = RegionState(x, scaled, jacobian, problem.cost(value), radius, scale, 1, 1, 0)
     start = start._replace(status=jnp.where(slope(start) <= gtol, 1, -1))
     s = while_loop(lambda s: (s.status < 0) & (s.evaluations < most) & jnp.isfinite(s.cost), step, start)
     return s._replace(status=jnp.maximum(s.status, 0))
