@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from numjet import _native
+from numjet.api import checkify_indices as indexing
 from numjet.api.arguments import check_callable, debug_info, flatten_result
 from numjet.api.jit import jit
 from numjet.control.branches.cond import switch
@@ -34,19 +36,17 @@ from numjet.core.trace import Tracer, aval_of
 from numjet.core.traits import CALLS, EXACT
 from numjet.core.walk import all_eqns
 from numjet.foundation import dtypes, source, tree
+from numjet.foundation.dimension import computed_sizes, is_symbolic, may_exceed
 from numjet.foundation.record import Record
 from numjet.foundation.util import split_list, wraps
 from numjet.lax.elementwise.bits import stop_gradient
 from numjet.lax.elementwise.bitwise import and_p, not_p, or_p
 from numjet.lax.elementwise.compare import eq_p, gt_p, lt_p, ne_p, select_n_p
 from numjet.lax.elementwise.convert import cast
-from numjet.lax.indexing.dimension_numbers import GatherScatterMode, drops
 from numjet.lax.indexing.dynamic_slicing import dynamic_index_in_dim
-from numjet.lax.indexing.slicing import slice_in_dim
 from numjet.lax.reduction.argreduce import argmax
 from numjet.lax.reduction.reduce import reduce_or_p
-from numjet.lax.shape.rearrange import broadcast_in_dim, reshape, squeeze
-from numjet.lax.shape.stacking import stack
+from numjet.lax.shape.rearrange import broadcast_in_dim, reshape
 from numjet.lax.tangent import zeros_like_aval
 
 
@@ -186,7 +186,8 @@ def checkify(f: Callable[..., Any], errors: Iterable[ErrorCategory] = user_check
     a gradient checks the backward pass, too.
 
     Args:
-      f: function of pytrees of arrays; it is traced and compiled as by jit.
+      f: function of pytrees of arrays; it is traced and compiled as by jit, with data-dependent shapes if it is a
+        `jit(..., dynamic_shapes=True)`.
       errors: which errors to look for: user_checks, nan_checks, div_checks, index_checks, or unions of these: float_checks,
         automatic_checks, all_checks.
 
@@ -209,11 +210,12 @@ def checkify(f: Callable[..., Any], errors: Iterable[ErrorCategory] = user_check
         def flat(*xs: Any) -> list[Any]:
             a, k = tree.tree_unflatten(in_tree, xs)
             return flatten_result(f(*a, **k), out_tree, f, "checkify")
-        closed = trace_to_closed(flat, [aval_of(x) for x in leaves], debug_info("checkify", f, args, kwargs))
+        with _native.Scope(computed_sizes, "padding_tested", bool(enabled - user_checks)):
+            closed = trace_to_closed(flat, [aval_of(x) for x in leaves], debug_info("checkify", f, args, kwargs))
         interpreter = _Interpreter(enabled, closed.jaxpr)
         outs = interpreter.run(closed.jaxpr, closed.consts, leaves)
         return interpreter.error(), tree.tree_unflatten(out_tree[0], outs)
-    return jit(checked)
+    return jit(checked, dynamic_shapes=getattr(f, "_jit_options", {}).get("dynamic_shapes"))
 
 
 class _Interpreter:
@@ -235,12 +237,16 @@ class _Interpreter:
                     self._add(number, site, avals)
 
     def _add(self, number: int, site: Site, avals: Sequence[ShapedArray]) -> None:
-        """Adds a place; those of indices share their values."""
-        if site.category is OOBError:
+        """Adds a place; those of indices share their values, but for those among computed sizes."""
+        if isinstance(site.describe, indexing.OutOfBounds):
             self.sites[number] = site.replace(shares=self.first_index)
             if self.first_index is None:
                 self.first_index, self.place = number, list(map(_state, avals))
                 self.payloads[number] = self.place
+        elif sizes := [a for a in avals if is_symbolic(a.shape)]:
+            raise NotImplementedError(f"checkify: the message of a check shows an array of computed size, {sizes[0]}, which "
+                                      "would have to be kept as long as the error. Show numbers of it, such as x.max(), "
+                                      "x.sum() or jnp.asarray(x.shape[0]).")
         else:
             self.sites[number], self.payloads[number] = site, list(map(_state, avals))
 
@@ -280,17 +286,20 @@ class _Interpreter:
 
     def _note_index(self, eqn: JaxprEqn, ins: list[Any]) -> list[Any]:
         """Notes an index out of bounds. The operands: of operations that would move one index into bounds, with that done."""
-        axes, limits = _window_limits(eqn)  # type: ignore[misc]
+        axes, limits = indexing.window_limits(eqn)  # type: ignore[misc]
         if not axes:
             return ins
-        indices = _indices(eqn.primitive.name, ins)
+        indices = indexing.indices_of(eqn, ins)
+        if indexing.is_computed(eqn, limits):
+            self._record(eqn, OOBError, *indexing.search_computed(indices, axes, limits, eqn.invars[0].aval.shape))
+            return ins
         most = tuple(min(n, np.iinfo(aval_of(indices).dtype).max) for n in limits)
         state = [self.code, *self.place]
         *news, inside = note_index_p.bind(*map(read, state), indices, number=self.numbers[id(eqn), OOBError], limits=most,
                                           axes=tuple(axes))
         for ref, value in zip(state, news, strict=True):
             write(ref, value)
-        return _with_indices(eqn, ins, inside) if aval_of(inside).ndim == 1 else ins
+        return indexing.with_indices(eqn, ins, inside) if aval_of(inside).ndim == 1 else ins
 
     def _record(self, eqn: JaxprEqn, category: ErrorCategory, failed: Any, payload: Sequence[Any]) -> None:
         """Keeps an error, unless there is one."""
@@ -388,20 +397,6 @@ class _Text(Record):
         return self.text
 
 
-class _OutOfBounds(Record):
-    """The message of an index out of bounds; values: the index and its axis."""
-    shape: tuple[int, ...]
-    where: str
-
-    def __call__(self, payload: Sequence[Any]) -> str:
-        index, axis = (int(x) for x in payload)
-        return (f"out-of-bounds indexing for array of shape {self.shape}: index {index} is out of bounds for axis {axis} with "
-                f"size {self.shape[axis]}. {self.where}")
-
-
-_INDEX = ShapedArray((), np.dtype(np.int32))
-
-
 def _sites(eqn: JaxprEqn) -> Iterable[tuple[Site, list[ShapedArray]]]:
     """The errors that an equation may have, and the avals of the values that their messages need."""
     op, where = eqn.primitive, _where(eqn)
@@ -412,8 +407,8 @@ def _sites(eqn: JaxprEqn) -> Iterable[tuple[Site, list[ShapedArray]]]:
         yield Site(DivisionByZeroError, _Text(f"division by zero {where}".strip())), []
     if not op.programs and not op.traits >= EXACT and any(_inexact(v.aval) for v in eqn.outvars):
         yield Site(NaNError, _Text(f"nan generated by primitive: {op.name}. {where}".strip())), []
-    if _window_limits(eqn) is not None:
-        yield Site(OOBError, _OutOfBounds(eqn.invars[0].aval.shape, where)), [_INDEX, _INDEX]
+    if (found := indexing.site_of(eqn, where)) is not None:
+        yield Site(OOBError, found[0]), found[1]
 
 
 def _where(eqn: JaxprEqn) -> str:
@@ -422,63 +417,10 @@ def _where(eqn: JaxprEqn) -> str:
 
 
 def _inexact(aval: ShapedArray) -> bool:
-    return aval.size > 0 and aval.dtype.names is None and dtypes.issubdtype(aval.dtype, np.inexact)
+    return all(may_exceed(n, 0) for n in aval.shape) and aval.dtype.names is None and dtypes.issubdtype(aval.dtype, np.inexact)
 
 
 def _any(*flags: Any) -> Any:
     """Whether any element of any array is true."""
     found = [reduce_or_p.bind(f, axes=tuple(range(aval_of(f).ndim))) if aval_of(f).ndim else f for f in flags]
     return functools.reduce(or_p.bind, found)
-
-
-def _window_limits(eqn: JaxprEqn) -> tuple[list[int], list[int]] | None:
-    """Of an operation with indices: the axes that they count along, and the last index of each at which a window fits."""
-    op, params = eqn.primitive, eqn.params
-    if op.name not in ("dynamic_slice", "dynamic_update_slice", "gather") and not op.name.startswith("scatter"):
-        return None
-    shape = eqn.invars[0].aval.shape
-    if op.name in ("dynamic_slice", "dynamic_update_slice"):
-        sizes = params["slice_sizes"] if op.name == "dynamic_slice" else eqn.invars[1].aval.shape
-        return list(range(len(shape))), [n - s for n, s in zip(shape, sizes, strict=True)]
-    numbers = params["dimension_numbers"]
-    if not prod(eqn.invars[1].aval.shape) or _moved_on_purpose(op.name, params["mode"], numbers):
-        return None
-    if op.name == "gather":
-        axes, sizes = numbers.start_index_map, params["slice_sizes"]
-    else:
-        axes = numbers.scatter_dims_to_operand_dims
-        windows = iter(eqn.invars[2].aval.shape[d] for d in numbers.update_window_dims)
-        single = {*numbers.inserted_window_dims, *numbers.operand_batching_dims}
-        sizes = [1 if k in single else next(windows) for k in range(len(shape))]
-    return list(axes), [shape[k] - sizes[k] for k in axes]
-
-
-def _moved_on_purpose(name: str, mode: GatherScatterMode, numbers: Any) -> bool:
-    """Whether indices are moved into bounds because somebody asked for mode="clip". A batched dynamic_slice or
-    dynamic_update_slice has that mode, too; its windows keep all axes, where an index by numbers drops the indexed ones."""
-    dropped = numbers.collapsed_slice_dims if name == "gather" else numbers.inserted_window_dims
-    return mode is GatherScatterMode.CLIP and len(dropped) > 0
-
-
-def _with_indices(eqn: JaxprEqn, ins: list[Any], inside: Any) -> list[Any]:
-    """The operands with indices that were moved into bounds, if that is what the operation does with them."""
-    name, first = eqn.primitive.name, 2 if eqn.primitive.name == "dynamic_update_slice" else 1
-    moves = "slice" in name or name == "gather" and not drops(eqn.params["mode"])
-    if not moves or any(v.aval.dtype.kind == "u" and v.aval.dtype.itemsize >= 4 for v in eqn.invars[first:]):
-        return ins
-    if name == "gather":
-        return [ins[0], inside]
-    starts = [cast(squeeze(slice_in_dim(inside, k, k + 1), (0,)), v.aval.dtype) for k, v in enumerate(eqn.invars[first:])]
-    return [*ins[:first], *starts]
-
-
-def _indices(name: str, ins: Sequence[Any]) -> Any:
-    """The indices of an operation: integers of 32 bits at least, along the last axis those of one window."""
-    if name in ("dynamic_slice", "dynamic_update_slice"):
-        starts = _typed(ins[1 if name == "dynamic_slice" else 2 :])
-        indices = stack(starts) if starts else np.zeros(0, np.int32)
-    else:
-        indices = ins[1]
-    dtype = aval_of(indices).dtype
-    wide = np.dtype(np.int32) if dtype.itemsize < 4 or dtype == np.uint32 else dtype
-    return stop_gradient(cast(indices, wide))

@@ -293,7 +293,7 @@ class Jitted:
             return flatten_result(self.fun(*self._rejoin(dynamic, call), **named, **self._static_named(call)), out_tree,
                                   self.fun)
         events.count("trace")
-        limit = config.dynamic_shapes if self.dynamic_shapes is None else self.dynamic_shapes
+        limit = self._limit()
         trimming: list[Any] = []
         with events.span("trace", name=self.name), events.logged(lambda: f"tracing {self.name} for jit"):
             traced = dynamic.padded(flat, None if limit is True else limit, trimming) if limit else flat
@@ -303,6 +303,10 @@ class Jitted:
                                       "shardings over several devices: pass the values of references as arguments, return what "
                                       "is to be written, and leave out the shardings")
         return Traced(jaxpr, consts, out_tree[0], debug, RefArguments(aliases, touched), trimming[0] if trimming else None)
+
+    def _limit(self) -> bool | int:
+        """Whether sizes may be computed, or the bound of those that have none."""
+        return config.dynamic_shapes if self.dynamic_shapes is None else self.dynamic_shapes
 
     def _rejoin(self, dynamic: Sequence[Any], call: Call) -> list[Any]:
         static = {k: v for k, v in call.static if isinstance(k, int)}
@@ -418,6 +422,8 @@ class Jitted:
                              f"{self.name} is called in a traced function. Got {self.options['compiler_options']}.")
         if traced.trimming is not None:
             raise NotImplementedError(traced.trimming.why_not_nested(self.name))
+        if computed_sizes.padding_tested and self._limit():
+            raise NotImplementedError(dynamic.why_not_tested(self.name))
         values = traced.refs.read(call.given_refs)
         if self.shardings is not None:
             return self._bind_distributed(traced, call, self.shardings)

@@ -65,9 +65,13 @@ def as_size(n: Any) -> Any:
 
 
 class ComputedSizes(threading.local):
-    """Who makes sizes of traced values in this thread, an api.dynamic.program.Program; None where sizes must be known."""
+    """Who makes sizes of traced values in this thread, an api.dynamic.program.Program; None where sizes must be known.
+
+    padding_tested: whether somebody will test all values of the program that is being traced, those of padding, too.
+    """
 
     maker: Any = None
+    padding_tested: bool = False
 
 
 computed_sizes = ComputedSizes()

@@ -280,7 +280,9 @@ def test_random_keys_in_messages():
     lambda x: jnp.nonzero(x, size=3), lambda x: jnp.nonzero(x, size=1), lambda x: jnp.where(x > 0, size=7, fill_value=9),
     lambda x: jnp.flatnonzero(x, size=2), lambda x: jnp.unique(x, size=2),
     lambda x: jnp.extract(x > 0, x, size=4, fill_value=0),
-    lambda x: jnp.union1d(x, x + 1, size=5), lambda x: jnp.argwhere(x, size=2)])
+    lambda x: jnp.union1d(x, x + 1, size=5), lambda x: jnp.argwhere(x, size=2),
+    lambda x: x.at[10].get(mode="clip"), lambda x: x.at[jnp.int32(-9)].get(mode="clip"), lambda x: x.at[x - 9].get(mode="clip"),
+    lambda x: jnp.searchsorted(x, 9), lambda x: jnp.histogram(x, 3, (0.5, 1.0))[0]])
 def test_library_functions_of_a_size_have_no_index_out_of_bounds(fun):
     x = jnp.array([0, 1, 0, 2, 3])
     error, found = c.checkify(fun, errors=c.index_checks)(x)

@@ -16,6 +16,8 @@ INPUTS = {
 PROGRAMS = """
 lax.scan(lambda c, t: (c + t * c, c * t), 0.5, p)
 lax.scan(lambda c, t: (c + t.sum() + jnp.sort(x[x > t[0]])[:2].sum(), t * c), 0.5, jnp.stack([p, p * p], 1), reverse=True)
+lax.scan(lambda c, t: (c + t, jnp.sin(c)), 0.5, p, length=p.shape[0], unroll=True)
+lax.scan(lambda c, _: (jnp.sin(c) + x[0], c), 0.5, None, length=p.shape[0] + 1)
 lax.scan(lambda c, t: (c * t + p, (c ** 2).sum()), p, jnp.arange(1.0, 4.0))
 lax.scan(lambda c, t: (jnp.sin(c) + jnp.cos(x[x > t]).sum(), (x[x < c] ** 2).sum() * c), 0.3, jnp.arange(-2.0, 3.0))
 lax.scan(lambda c, t: (c * 0.5 + lax.scan(lambda d, s: (d * 0.5 + x[x > s + t].sum() * d, d), c, p)[0], c), 0.1, x)

@@ -33,7 +33,7 @@ def true_positions(mask: Any) -> tuple[Any, ...]:
     target = select_n_p.bind(flat, np.int32(-1), sub_p.bind(cumsum(ones, 0), np.int32(1)))
     numbers = ScatterDimensionNumbers((), (0,), (0,))
     found = scatter(full((size,), np.int32(0)), expand_dims(target, (1,)), iota(_INT32, prod(shape)), numbers,
-                    mode=GatherScatterMode.FILL_OR_DROP)
+                    mode=GatherScatterMode.ONE_HOT)
     return _unraveled(found, shape)
 
 

@@ -262,9 +262,7 @@ def mentions_sizes(op: Op, params: dict[str, Any]) -> bool:
     """Whether parameters hold computed sizes, or checks of such."""
     if op is check_sizes_p:
         return True
-    if op.programs:
-        return any(_program_mentions(j) for j in subjaxprs(params))
-    return any(map(_holds_size, params.values()))
+    return any(map(_holds_size, params.values())) or op.programs and any(_program_mentions(j) for j in subjaxprs(params))
 
 
 def _holds_size(value: Any) -> bool:

@@ -19,6 +19,7 @@ from numjet.core.refs import Ref, read, write
 from numjet.core.trace import Tracer, aval_of
 from numjet.foundation import errors, source, tree
 from numjet.foundation.config import config
+from numjet.foundation.dimension import Dimension, as_size, computed_sizes, exceeds
 from numjet.foundation.util import partition_list, split_list
 from numjet.lax.indexing.slicing import index_in_dim
 from numjet.lax.shape.join import concatenate
@@ -185,8 +186,11 @@ def _check_unroll(unroll: Any) -> None:
         raise ValueError(f"`unroll` must be a `bool` or a non-negative `int`, got {unroll!r}.")
 
 
-def _unroll(unroll: int | bool, length: int) -> int:
+def _unroll(unroll: int | bool, length: Any) -> int:
+    """How many steps are written out; one where `length` is computed when the program runs and all of them are asked for."""
     whole = unroll is True or (unroll == 0 and unroll is not False)
+    if whole and isinstance(length, Dimension):
+        return 1
     return max(length, 1) if whole else max(int(unroll), 1)
 
 
@@ -197,7 +201,7 @@ def scan_length(xs_flat: Sequence[Any], xs_tree: Any, length: Any) -> int:
         if any(n != length for n in sizes):
             raise ValueError(f"scan got `length` argument of {length} which disagrees with leading axis sizes "
                              f"{sorted(set(sizes))}: {_shapes(xs_flat, xs_tree)}.")
-        if length < 0:
+        if exceeds(0, length):
             raise ValueError(f"scan got a negative `length`: {length}.")
         return length
     if len(set(sizes)) > 1:
@@ -208,7 +212,9 @@ def scan_length(xs_flat: Sequence[Any], xs_tree: Any, length: Any) -> int:
     return sizes[0]
 
 
-def _known_length(length: Any) -> int:
+def _known_length(length: Any) -> Any:
+    if isinstance(length, Dimension) or isinstance(length, Tracer) and computed_sizes.maker is not None:
+        return as_size(length)
     if not isinstance(length, Tracer):
         return int(length)
     value = length.concrete()

@@ -78,7 +78,7 @@ def getitem(x: Any, idx: Any, *, mode: Any = None, fill_value: Any = None, indic
     if plan.static and known and (_in_bounds(plan, wrap_negative_indices) or not (fills or isinstance(x, Tracer))):
         return _read_static(x, plan, wrap_negative_indices)
     if plan.scalar and not fills:
-        return _read_dynamic(x, plan, wrap_negative_indices)
+        return _read_dynamic(x, plan, wrap_negative_indices, how is GatherScatterMode.CLIP)
     sure = plan.scalar
     return _read_gather(x, plan, how, fill_value, indices_are_sorted or sure, unique_indices or sure,
                         wrap_negative_indices)
@@ -136,16 +136,16 @@ def _read_static(x: Any, plan: Plan, wrap: bool) -> Any:
     return _with_new_axes(_squeezed(x, [e.axis for e in plan.advanced]), plan)
 
 
-def _read_dynamic(x: Any, plan: Plan, wrap: bool) -> Any:
-    """Single integers of which some are traced, or out of bounds, which checkify reports: one dynamic slice, then the static
-    rest."""
+def _read_dynamic(x: Any, plan: Plan, wrap: bool, clip: bool) -> Any:
+    """Single integers of which some are traced, or out of bounds, which checkify reports unless they are to be clipped: one
+    dynamic slice, then the static rest."""
     starts: list[Any] = [0] * len(plan.shape)
     sizes = list(plan.shape)
     for e in plan.entries:
         if isinstance(e, Basic):
             starts[e.axis], sizes[e.axis] = _low(e, plan), e.span
         elif isinstance(e, Advanced):
-            start = _wrapped(e.index, plan.shape[e.axis], wrap, _index_dtype(plan))
+            start = (_clipped if clip else _wrapped)(e.index, plan.shape[e.axis], wrap, _index_dtype(plan))
             below = type(start) is int and start < 0  # which lax.dynamic_slice takes of arrays only
             starts[e.axis], sizes[e.axis] = np.asarray(start, _index_dtype(plan)) if below else start, 1
     x = lax.dynamic_slice(x, starts, sizes, allow_negative_indices=False)
@@ -230,6 +230,14 @@ def _wrapped(index: Any, size: int, wrap: bool, dtype: np.dtype) -> Any:
         return index
     negative = lax.lt(index, np.zeros((), dtype)[()])
     return lax.select(negative, lax.add(index, size_constant(size, dtype)), index)
+
+
+def _clipped(index: Any, size: int, wrap: bool, dtype: np.dtype) -> Any:
+    """As _wrapped, moved into bounds."""
+    found = _wrapped(index, size, wrap, dtype)
+    if type(found) is int:
+        return smallest(largest(found, 0), size - 1)
+    return lax.clamp(np.zeros((), dtype)[()], found, size_constant(size - 1, dtype))
 
 
 def _wrapped_numpy(index: np.ndarray, size: int, wrap: bool, dtype: np.dtype) -> np.ndarray:

@@ -151,7 +151,7 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, weights: Any = None, de
 
 def _counted(positions: Any, weights: Any, size: int) -> Any:
     start = create.full((size,), np.zeros((), weights.dtype)[()])
-    return scatter_update(start, positions, weights, "add", mode="drop", wrap_negative_indices=False)
+    return scatter_update(start, positions, weights, "add", mode="one_hot", wrap_negative_indices=False)
 
 
 # -------------------------------------------------------------------------------------------- several dimensions
