@@ -81,8 +81,8 @@ def _cut(x: Any, shape: tuple[Any, ...], values: dict[Any, int]) -> Any:
 
 def why_not_tested(name: str) -> str:
     """Why a program with padded arrays cannot be part of one whose values are tested."""
-    return (f"{name} may have sizes that are computed when it runs, and is called in a function whose values checkify tests: it "
-            "would test the padding of arrays, too. Give checkify the function with dynamic_shapes itself, "
+    return (f"{name} may have sizes that are computed when it runs, and is called in a function whose values checkify tests: "
+            "it would test the padding of arrays, too. Give checkify the function with dynamic_shapes itself, "
             "checkify(jit(f, dynamic_shapes=True)), or make what checkify returns one: jit(checkify(f), dynamic_shapes=True).")
 
 
