@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import itertools
+from functools import partial
 
 import numpy as np
 import pytest
@@ -263,6 +264,25 @@ def test_random_arrays(layout):
     assert m.nse == int(np.ceil(0.2 * places)) and m.sum_duplicates(remove_zeros=False).nse == m.nse
 
 
+def test_transposes_of_batch_and_dense_axes_leave_indices_in_order():
+    mat = sparse.BCOO.fromdense(jnp.ones((2, 3, 4, 5, 2, 2)), n_batch=2, n_dense=2)
+    assert mat.transpose((1, 0, 2, 3, 5, 4)).indices_sorted
+    assert not mat.transpose((0, 1, 3, 2, 4, 5)).indices_sorted
+    unsorted = sparse.BCOO((mat.data, mat.indices[:, :, ::-1]), shape=mat.shape)
+    assert not unsorted.transpose((1, 0, 2, 3, 4, 5)).indices_sorted
+
+
+@pytest.mark.parametrize("layout", [{}, {"n_batch": 1}, {"n_batch": 2}, {"n_dense": 1}])
+def test_diagonals_outside_of_the_matrix_store_nothing(layout):
+    assert sparse.eye(2, 2, 2, **layout).nse == sparse.BCOO.fromdense(jnp.zeros((2, 2)), **layout).nse
+
+
+def test_traced_arrays_print_under_the_names_of_their_tracers():
+    shown = []
+    nj.jit(lambda m: shown.append(repr(m)))(sparse.eye(2))
+    assert shown == ["JitTracer[BCOO(float32[2, 2], nse=2)]"]
+
+
 def test_errors_say_what_was_expected():
     with pytest.raises(ValueError, match=r"Invalid data\.shape"):
         sparse.BCOO((jnp.ones(3), jnp.zeros((2, 1), int)), shape=(3,))
@@ -278,7 +298,30 @@ class TestHelpers(helpers.SparseTestCase):
         args = lambda: (make((3, 4), np.float32), jnp.ones(4))
         self._CheckAgainstDense(jnp.matmul, lambda m, v: m @ v, args, tol=1e-5)
         self._CheckGradsSparse(jnp.matmul, lambda m, v: m @ v, args, rtol=1e-4, atol=1e-4)
-        self._CheckBatchingSparse(jnp.matmul, lambda m, v: m @ v, args, rtol=1e-4, atol=1e-4)
+        self._CheckBatchingSparse(jnp.matmul, lambda m, v: m @ v, args, bdims=self._random_bdims(0, 1), rtol=1e-4, atol=1e-4)
+        with pytest.raises(AssertionError):
+            self._CheckBatchingSparse(jnp.matmul, lambda m, v: m @ v + 1, args)
+
+    def test_random_layouts(self):
+        for kind, layouts in ((helpers.rand_bcoo, helpers.iter_sparse_layouts), (helpers.rand_bcsr, helpers.iter_bcsr_layouts)):
+            for layout in layouts((2, 3, 4)):
+                draw = partial(kind(self.rng(), n_batch=layout.n_batch, n_dense=layout.n_dense), (2, 3, 4), np.float32)
+                x, y = draw(), draw()
+                assert (x.n_batch, x.n_dense, x.nse) == (layout.n_batch, layout.n_dense, y.nse) and x.shape == (2, 3, 4)
+                assert x.nse == -(-int(np.prod((2, 3, 4)[layout.n_batch:3 - layout.n_dense])) // 2)
+                self._CheckBatchingSparse(lambda m: m * 2, lambda m: m * 2, lambda draw=draw: [draw()],
+                                          bdims=self._random_bdims(layout.n_batch))
+        assert helpers.rand_bcoo(self.rng())((2, 3), np.float32, nse=1, n_batch=1).nse == 1
+
+    def test_against_numpy(self):
+        draw = helpers.rand_sparse(self.rng())
+        args = lambda: (draw((3, 4), np.float32),)
+        add_up = lambda m: sparse.BCOO.fromdense(m).sum(0).todense()
+        self._CheckAgainstNumpy(lambda m: m.sum(0), add_up, args, tol=1e-5)
+        with pytest.raises(AssertionError):
+            self._CheckAgainstNumpy(lambda m: m.sum(0) + 1, add_up, args)
+        with pytest.raises(AssertionError, match="float"):
+            self._CheckAgainstNumpy(lambda m: m.sum(0).astype(np.float64), add_up, args, canonicalize_dtypes=False)
 
 
 def _bodies(solve):

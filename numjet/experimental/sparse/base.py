@@ -63,7 +63,7 @@ class JAXSparse(abc.ABC):
         except (AttributeError, IndexError, TypeError):  # the buffers are no arrays: a pytree of something else
             return f"{name}(<invalid>)"
         traced = next((b for b in self._bufs if isinstance(b, Tracer)), None)
-        return text if traced is None else f"{type(traced).__name__}[{text}]"
+        return text if traced is None else f"{repr(traced).partition('(')[0]}[{text}]"
 
     def tree_flatten(self) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         """The buffers, and what else the array consists of."""

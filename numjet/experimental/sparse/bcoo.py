@@ -119,13 +119,14 @@ class BCOO(Batched):
             return made
         if n_batch > 2 or n_dense > 2 or n_batch + n_dense > 2:
             raise ValueError(f"eye: n_batch + n_dense must be at most 2, got {n_batch=}, {n_dense=}")
+        nse = min(size, 1)
         if (n_batch, n_dense) != (1, 0):
-            return bcoo_fromdense(jnp.eye(N, M, k, dtype), nse=size if n_dense + n_batch == 1 else 1, n_batch=n_batch,
+            return bcoo_fromdense(jnp.eye(N, M, k, dtype), nse=size if n_dense + n_batch == 1 else nse, n_batch=n_batch,
                                   n_dense=n_dense, index_dtype=index_dtype)
         column = jnp.arange(N, dtype=index_dtype) + k
         mask = (column >= 0) & (column < M)
-        return cls((mask[:, None].astype(made.dtype), jnp.where(mask, column, M)[:, None, None]), shape=(N, M),
-                   indices_sorted=True, unique_indices=True)
+        return cls((mask[:, None].astype(made.dtype)[:, :nse], jnp.where(mask, column, M)[:, None, None][:, :nse]),
+                   shape=(N, M), indices_sorted=True, unique_indices=True)
 
     def todense(self) -> Any:
         """The dense array."""
@@ -327,7 +328,9 @@ def bcoo_transpose(mat: BCOO, *, permutation: Sequence[int]) -> BCOO:
     if permutation == tuple(range(mat.ndim)):
         return mat
     data, indices = bcoo_transpose_p.bind(mat.data, mat.indices, permutation=permutation, spinfo=mat._info)
-    return like(mat, data, indices, shape=tuple(mat.shape[d] for d in permutation), unique_indices=mat.unique_indices)
+    _, sparse, _ = split_shape(permutation, mat.n_batch, mat.n_dense)
+    return like(mat, data, indices, shape=tuple(mat.shape[d] for d in permutation), unique_indices=mat.unique_indices,
+                indices_sorted=mat.indices_sorted and sparse == tuple(sorted(sparse)))
 
 
 def bcoo_update_layout(mat: BCOO, *, n_batch: int | None = None, n_dense: int | None = None,
