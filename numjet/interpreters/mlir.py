@@ -60,10 +60,10 @@ def register_lowering(prim: Primitive, rule: Callable[..., Any], platform: str |
       TypeError: for numjet's own operations.
       NotImplementedError: when a program is compiled, if the rule writes MLIR.
     """
-    found = users_primitive(prim, "mlir.register_lowering")
     if platform is not None and platform not in PLATFORMS:
         raise NotImplementedError(f"Registering an MLIR lowering rule for primitive {prim} for an unknown platform {platform}. "
                                   f"Known platforms are: {', '.join(PLATFORMS)}.")
+    found = users_primitive(prim, "mlir.register_lowering")
     lowerings = found.inline.__self__ if found.inline is not None else Lowerings(found)
     lowerings.rules[platform] = rule
     found.inline, found.cpu, found.hlo = lowerings.inline, lowerings.cpu, lowerings.hlo  # type: ignore[method-assign]

@@ -163,6 +163,7 @@ def test_functions_of_flat_arguments(run_as_jax):
         donated = api_util.donation_vector((0,), ("b",), tree_structure(((1, (2, 3)), {"a": 4, "b": 5})))
         assert donated == (True, False, False, False, True)
         assert api_util.rebase_donate_argnums((0, 2), (1,)) == (0, 1)
+        assert api_util.rebase_donate_argnums((3, 3), (0, 1)) == (1,)
     """)
 
 

@@ -24,6 +24,9 @@ def test_grid(method, fill_value):
             np.testing.assert_allclose(ours(points), want, atol=1e-12)
             np.testing.assert_allclose(nj.jit(lambda f, x: f(x))(ours, points), want, atol=1e-12)
             np.testing.assert_allclose(nj.vmap(ours)(points), want, atol=1e-12)
+            if fill_value is not None and grid is GRID:
+                make = lambda grid, fill, x: RegularGridInterpolator(grid, values, method, False, fill)(x)
+                np.testing.assert_allclose(nj.jit(make)(grid, fill_value, points), want, atol=1e-12)
             np.testing.assert_allclose(ours((points[..., 0], points[..., 1])), want, atol=1e-12)
 
 

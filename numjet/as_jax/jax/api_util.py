@@ -86,4 +86,4 @@ def rebase_donate_argnums(donate_argnums: Iterable[int], static_argnums: Iterabl
     if both:
         raise ValueError(f"donate_argnums={tuple(donated)} and static_argnums={tuple(static)} cannot intersect: both have "
                          f"{both}")
-    return tuple(n - sum(s < n for s in static) for n in donated)
+    return tuple(n - sum(s < n for s in static) for n in sorted(set(donated)))

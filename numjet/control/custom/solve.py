@@ -17,7 +17,6 @@ from numjet.control.call.jaxpr_transforms import (
 )
 from numjet.control.custom.custom_jvp import apply_custom_jvp
 from numjet.core.aval import ShapedArray
-from numjet.core.ir import ClosedJaxpr
 from numjet.core.op import Missing, Op, Undefined, Zero
 from numjet.core.trace import aval_of
 from numjet.core.walk import eval_closed
@@ -237,36 +236,43 @@ def custom_root(f: Callable[[Any], Any], initial_guess: Any, solve: Callable[[Ca
     if expected != structure:
         raise TypeError(f"solve() output pytree structure must match initial_guess, got {expected} and {structure}.")
 
+    tangent = _tangent_body(body, solver.jaxpr.out_avals[:count], structure, tangent_solve)
+
     def root(*args: Any) -> list[Any]:
-        return eval_closed(solver.jaxpr, *args[len(body.consts) :])
+        return eval_closed(solver.jaxpr, *args[len(body.consts) + len(tangent.consts) :])
 
     def rule(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-        consts = primals[: len(body.consts)]
+        consts, own, _ = split_list(primals, [len(body.consts), len(tangent.consts)])
         outs = apply_custom_jvp(root, rule, "custom_root", True, primals)
         x = outs[:count]
-        implied = _implied(body.jaxpr, consts, tangents[: len(consts)], x, structure, tangent_solve)
+        change = jvp_flat(lambda *cs: eval_closed(body.jaxpr, *cs, *x), consts, tangents[: len(consts)])[1]
+        if all(type(t) is Zero for t in change):
+            return outs, list(map(no_tangent, outs))
+        implied = eval_closed(tangent.jaxpr, *own, *consts, *x, *[neg_p.bind(instantiate(t)) for t in change])
         return outs, [*implied, *map(no_tangent, outs[count:])]
 
-    outs = apply_custom_jvp(root, rule, "custom_root", True, [*body.consts, *solver.consts, *guess])
+    outs = apply_custom_jvp(root, rule, "custom_root", True, [*body.consts, *tangent.consts, *solver.consts, *guess])
     return tree.tree_unflatten(solver.out_tree, outs)
 
 
-def _implied(
-    jaxpr: ClosedJaxpr, consts: Sequence[Any], tangents: Sequence[Any], x: Sequence[Any], structure: Any, tangent_solve: Any
-) -> list[Any]:
-    """dx with f_x dx = -f_c dc, at the root."""
-    still = list(map(no_tangent, consts))
-    change = jvp_flat(lambda *cs: eval_closed(jaxpr, *cs, *x), consts, tangents)[1]
-    if all(type(t) is Zero for t in change):
-        return list(map(no_tangent, x))
+def _tangent_body(body: Body, avals: Sequence[ShapedArray], structure: Any, tangent_solve: Callable[..., Any]) -> Body:
+    """The program (constants of f, x, y) -> dx with f_x dx = y, where f_x is f's derivative at x. It is traced where
+    custom_root is called, so that tangent_solve may close over the values that are current there."""
 
-    def linear(t: Any) -> Any:
-        ts = [convert_element_type(v, aval_of(p).dtype) for v, p in zip(tree.tree_leaves(t), x, strict=True)]
-        outs = jvp_flat(lambda *args: eval_closed(jaxpr, *args), [*consts, *x], [*still, *ts])[1]
-        return tree.tree_unflatten(structure, [instantiate(o) for o in outs])
+    def solved(consts: Sequence[Any], x: Sequence[Any], y: Any) -> Any:
+        still = list(map(no_tangent, consts))
 
-    right = tree.tree_unflatten(structure, [neg_p.bind(instantiate(t)) for t in change])
-    leaves, found = tree.tree_flatten(tangent_solve(linear, right))
-    if found != structure:
-        raise TypeError(f"tangent_solve() output pytree structure must match x, got {found} and {structure}.")
-    return leaves
+        def linear(t: Any) -> Any:
+            ts = [convert_element_type(v, aval_of(p).dtype) for v, p in zip(tree.tree_leaves(t), x, strict=True)]
+            outs = jvp_flat(lambda *args: eval_closed(body.jaxpr, *args), [*consts, *x], [*still, *ts])[1]
+            return tree.tree_unflatten(structure, [instantiate(o) for o in outs])
+
+        return tangent_solve(linear, y)
+
+    right = tree.tree_unflatten(structure, range(len(avals)))
+    in_tree = tree.tree_structure((body.consts, list(avals), right))
+    given = [*map(aval_of, body.consts), *avals, *(a.to_tangent_aval() for a in avals)]
+    made = trace_body(solved, in_tree, given, "custom_root")
+    if made.out_tree != structure:
+        raise TypeError(f"tangent_solve() output pytree structure must match x, got {made.out_tree} and {structure}.")
+    return made

@@ -55,7 +55,8 @@ class RegularGridInterpolator:
         (values,) = promote_args_inexact("RegularGridInterpolator", values)
         if len(points) > values.ndim:
             raise ValueError(f"there are {len(points)} point arrays, but values has {values.ndim} dimensions")
-        if fill_value is not None and not np.can_cast(np.asarray(fill_value).dtype, _reference(values.dtype), "same_kind"):
+        kind = fill_value.dtype if isinstance(fill_value, Tracer) else np.asarray(fill_value).dtype
+        if fill_value is not None and not np.can_cast(kind, _reference(values.dtype), "same_kind"):
             raise ValueError("fill_value must be either 'None' or of a type compatible with values")
         self.method, self.bounds_error, self.fill_value = method, bounds_error, fill_value
         grid = []

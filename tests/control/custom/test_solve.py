@@ -95,3 +95,17 @@ def test_a_tangent_solve_of_another_structure_is_named():
         return lax.custom_root(lambda x: x ** 3 - a, 2.0, lambda f, x: x, lambda g, y: (y, y))
     with pytest.raises(TypeError, match=r"tangent_solve\(\) output pytree structure must match x, got"):
         grad(root)(8.0)
+
+
+@pytest.mark.parametrize("transform", [lambda f: f, jit])
+def test_a_tangent_solve_may_close_over_what_is_differentiated(transform):
+    """A factorization that serves for the solution and for its derivative."""
+    def solution(a, b):
+        inverse = jnp.linalg.inv(a)
+        solve = lambda _, y: inverse @ y
+        return lax.custom_root(lambda x: a @ x - b, b, solve, lambda g, y: lax.custom_linear_solve(g, y, solve, symmetric=True))
+    with enable_x64(True):
+        a, b = np.array([[3.0, 1.0], [1.0, 2.0]]), np.array([1.0, 2.0])
+        symmetric = lambda m: (m + m.T) / 2
+        check_function(lambda a, b: [transform(solution)(symmetric(a), b)], [a, b], 2, "custom_root")
+        np.testing.assert_allclose(vmap(solution, (None, 0))(a, np.stack([b, 2 * b]))[1], np.linalg.solve(a, 2 * b))
