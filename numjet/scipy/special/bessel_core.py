@@ -70,8 +70,8 @@ def _temme_y(mu: Any, x: Any) -> Pair:
     return -state[4], -state[5] * 2 / x
 
 
-def _temme_k(mu: Any, x: Any) -> Pair:
-    """K[mu] and K[mu + 1] for 0 < x < 1.2."""
+def temme_k(mu: Any, x: Any) -> Pair:
+    """K[mu] and K[mu + 1] for x, real or complex, with |x| + Re x < 2.4."""
     f, p, q = _temme_start(mu, x)
     p, q = 0.5 * p, 0.5 * q
     shift = 0.25 * x * x
@@ -310,8 +310,8 @@ def jy(nu: Any, x: Any, large: bool) -> Pair:
 
 # ------------------------------------------------------------------------------------------- modified functions
 
-def _steed_k(mu: Any, x: Any) -> Pair:
-    """K[mu] and K[mu + 1] times exp(x) for x >= 1.2, by Temme's sum over Steed's continued fraction."""
+def steed_k(mu: Any, x: Any) -> Pair:
+    """K[mu] and K[mu + 1] times exp(x) for x >= 1.2, or complex x with |x| + Re x >= 2.4: Temme's sum over Steed's fraction."""
     first = 0.25 - mu * mu
     b = 2 * (1 + x)
     d = 1 / b
@@ -333,7 +333,7 @@ def _steed_k(mu: Any, x: Any) -> Pair:
         return (i + 1, going, a, b, c, keep(d_new, d), keep(step_new, step), keep(h + step_new, h), keep(now, before),
                 keep(new, now), keep(q_new, q), keep(total_new, total))
 
-    start = (jnp.full((), 2, x.dtype), zero == 0, -first + zero, b + zero, first + zero, d + zero, d + zero, d + zero, zero,
+    start = (jnp.full((), 2, mu.dtype), zero == 0, -first + zero, b + zero, first + zero, d + zero, d + zero, d + zero, zero,
              zero + 1, first + zero, 1 + first * d)
     state = while_loop(lambda s: jnp.any(s[1]) & (s[0] < 200), body, start)
     h, total = first * state[7], state[11]
@@ -366,7 +366,7 @@ def _small_order_ik(nu: Any, x: Any) -> Pair:
     near = x < _K_SERIES_END
     low, high = jnp.where(near, x, 1), jnp.where(near, 3, x)
     grown = jnp.exp(low)
-    a, b = _temme_k(mu, low), _steed_k(mu, high)
+    a, b = temme_k(mu, low), steed_k(mu, high)
     k = jnp.where(near, a[0] * grown, b[0]), jnp.where(near, a[1] * grown, b[1])
     ((k0, k1),) = _rise(mu, x, steps, 1, k)
     far = x > jnp.maximum(30.0, nu * nu)

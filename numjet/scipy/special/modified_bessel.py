@@ -62,12 +62,13 @@ _kv, _kve = (lambda large: _k(large, False)), (lambda large: _k(large, True))
 
 
 def iv(v: Any, z: Any) -> Any:
-    """The modified Bessel function of the first kind, I[v](z), of real order v and real argument z.
+    """The modified Bessel function of the first kind, I[v](z), of real order v.
 
-    v and z are broadcast; floats of any dtype. NaN for negative z, but for whole v. ValueError for complex numbers. Derivatives
-    of any order to z; NotImplementedError for a derivative to v. Error: at most 20 eps for |v| <= 40 and the scaled function;
-    eps times z more for iv, and 2 eps times v for larger orders, as the exponents have. Algorithms: Temme's series and
-    continued fraction with the Wronskian, Hankel's and Debye's expansions.
+    v and z are broadcast; floats of any dtype, z also complex. NaN for negative floats z, but for whole v; complex ones are
+    continued from the upper side of the negative axis. ValueError for complex v. Derivatives of any order to z;
+    NotImplementedError for a derivative to v. Error: at most 20 eps for |v| <= 40 and the scaled function; eps times z more for
+    iv, and 2 eps times v for larger orders, as the exponents have. Algorithms: Temme's series and continued fraction with the
+    Wronskian, Hankel's and Debye's expansions. For complex z: as jv.
 
     >>> round(float(iv(0.5, 2.0)), 4)
     2.0462
@@ -76,7 +77,7 @@ def iv(v: Any, z: Any) -> Any:
 
 
 def ive(v: Any, z: Any) -> Any:
-    """I[v](z) exp(-|z|); as iv.
+    """I[v](z) exp(-|Re z|); as iv.
 
     >>> round(float(ive(0.5, 2.0)), 4)
     0.2769

@@ -1,4 +1,4 @@
-"""Bessel and Hankel functions of real order and argument."""
+"""Bessel and Hankel functions of real order; complex arguments go to complex_bessel.py."""
 from __future__ import annotations
 
 import functools
@@ -12,7 +12,7 @@ import numjet.numpy as jnp
 from numjet import lax
 from numjet.foundation import dtypes
 from numjet.numpy.core.promotion import array_arg
-from numjet.scipy.special import bessel_core
+from numjet.scipy.special import bessel_core, complex_bessel
 from numjet.scipy.special.fixed_orders import cos_sin_pi, fixed_orders, largest, wide
 from numjet.scipy.special.gamma_family import floats
 
@@ -69,6 +69,8 @@ def _y(large: bool) -> Callable[..., Any]:
 
 
 def _evaluated(name: str, choose: Callable[[bool], Callable[..., Any]], v: Any, x: Any) -> Any:
+    if complex_bessel.takes(name, x):
+        return complex_bessel.evaluated(name, v, x)
     bound = largest(v)
     v, x = floats(name, v, x)
     dtype = x.dtype
@@ -84,12 +86,16 @@ def integers(name: str, n: Any) -> Any:
 
 
 def jv(v: Any, z: Any) -> Any:
-    """The Bessel function of the first kind, J[v](z), of real order v and real argument z.
+    """The Bessel function of the first kind, J[v](z), of real order v.
 
-    v and z are broadcast; floats of any dtype. NaN for negative z, but for whole v. ValueError for complex numbers. Derivatives
-    of any order to z; NotImplementedError for a derivative to v. Error: at most 30 eps for |v| <= 40, relative to the modulus
-    (J^2 + Y^2)^(1/2) where z > v; for larger orders 2 eps times max(v, z) more, as the phase has. Algorithms: Temme's series,
-    Miller's and Steed's methods, Hankel's, Debye's and Olver's expansions.
+    v and z are broadcast; floats of any dtype, z also complex. NaN for negative floats z, but for whole v; complex ones are
+    continued from the upper side of the negative axis. ValueError for complex v. Derivatives of any order to z;
+    NotImplementedError for a derivative to v. Error: at most 30 eps for |v| <= 40, relative to the modulus (J^2 + Y^2)^(1/2)
+    where z > v; for larger orders 2 eps times max(v, z) more, as the phase has. Algorithms: Temme's series, Miller's and
+    Steed's methods, Hankel's, Debye's and Olver's expansions.
+
+    For complex z at most 60 eps for |v| <= 40, |v| eps more for others, relative to the value's size plus the smaller of |H1|
+    and |H2|; NaN for |v| > 1e5, for |z| > 1e6 with v^2 > 2 |z|, and at infinity.
 
     >>> round(float(jv(0.5, 2.0)), 4)
     0.513
@@ -107,7 +113,7 @@ def jn(n: Any, x: Any) -> Any:
 
 
 def jve(v: Any, z: Any) -> Any:
-    """J[v](z) exp(-|Im z|), which for the real z taken here is jv(v, z).
+    """J[v](z) exp(-|Im z|), which for real z is jv(v, z).
 
     >>> round(float(jve(0.5, 2.0)), 4)
     0.513
@@ -134,7 +140,7 @@ def yn(n: Any, x: Any) -> Any:
 
 
 def yve(v: Any, z: Any) -> Any:
-    """Y[v](z) exp(-|Im z|), which for the real z taken here is yv(v, z).
+    """Y[v](z) exp(-|Im z|), which for real z is yv(v, z).
 
     >>> round(float(yve(0.5, 2.0)), 4)
     0.2348
@@ -181,9 +187,9 @@ def y1(x: Any) -> Any:
 # ------------------------------------------------------------------------------------------- Hankel's functions
 
 def hankel1(v: Any, z: Any) -> Any:
-    """Hankel's function of the first kind, J[v](z) + i Y[v](z): complex, for real v and z; NaN at 0.
+    """Hankel's function of the first kind, J[v](z) + i Y[v](z): complex, for real v; NaN at 0.
 
-    ValueError for complex numbers; precision and derivatives as of jv.
+    Precision and derivatives as of jv.
 
     >>> complex(hankel1(0.5, 2.0)).real.__round__(4)
     0.513
@@ -219,6 +225,8 @@ def hankel2e(v: Any, z: Any) -> Any:
 
 
 def _hankel(name: str, v: Any, z: Any, sign: int, turned: bool = False) -> Any:
+    if complex_bessel.takes(name, z):
+        return complex_bessel.evaluated(name, v, z)
     bound = largest(v)
     v, x = wide(*floats(name, v, z))
     large, size = bound > bessel_core.LARGE_ORDER, jnp.abs(x)
@@ -241,6 +249,8 @@ def _hankel(name: str, v: Any, z: Any, sign: int, turned: bool = False) -> Any:
 # ------------------------------------------------------------------------------------------- spherical functions
 
 def _spherical_value(kind: str, n: Any, x: Any, large: bool) -> Any:
+    if x.dtype.kind == "c":
+        return complex_bessel.spherical_value(kind, n, x)
     size = jnp.abs(x)
     usable = (size > 0) & jnp.isfinite(size)
     safe = jnp.where(usable, size, 1)
@@ -282,7 +292,7 @@ def _spherical_public(kind: str, n: Any, z: Any, derivative: bool) -> Any:
     if not dtypes.issubdtype(array_arg(name, n).dtype, np.integer):
         raise TypeError(f"{name}: expected integers as the order, got {array_arg(name, n).dtype}")
     bound = largest(n)
-    n, x = floats(name, n, z)
+    n, x = complex_bessel.order_and_point(name, n, z) if complex_bessel.takes(name, z) else floats(name, n, z)
     dtype = x.dtype
     n, x = wide(n, x)
     large = bound > bessel_core.LARGE_ORDER
@@ -293,8 +303,8 @@ def _spherical_public(kind: str, n: Any, z: Any, derivative: bool) -> Any:
 def spherical_jn(n: Any, z: Any, derivative: bool = False) -> Any:
     """The spherical Bessel function of the first kind, (pi / 2z)^(1/2) J[n + 1/2](z), or its derivative.
 
-    n: integers >= 0 (NaN below; TypeError for others), which broadcast against z, real. Precision as of jv; derivatives of any
-    order to z.
+    n: integers >= 0 (NaN below; TypeError for others), which broadcast against z, real or complex. Precision as of
+    jv; derivatives of any order to z.
 
     >>> round(float(spherical_jn(1, 2.0)), 4)
     0.4354

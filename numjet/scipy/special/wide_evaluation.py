@@ -20,7 +20,7 @@ from numjet.lax.elementwise.convert import convert_dtype
 
 def in_64_bits(function: Callable[..., Any], *xs: Any) -> Any:
     """The value of a function of floats, evaluated in float64 and rounded to the dtype of the last argument; weakly typed when
-    all arguments are.
+    all arguments are. Complex arguments have complex128 there.
 
     >>> import numjet.numpy as jnp
     >>> round(float(in_64_bits(lambda x: (x + 1) - x, jnp.float32(1e9))), 2)
@@ -28,7 +28,7 @@ def in_64_bits(function: Callable[..., Any], *xs: Any) -> Any:
     """
     dtype, weak = xs[-1].dtype, all(aval_of(x).weak_type for x in xs)
     with enable_x64(True):
-        found = function(*(lax.convert_element_type(x, np.float64) for x in xs))
+        found = function(*(lax.convert_element_type(x, np.complex128 if x.dtype.kind == "c" else np.float64) for x in xs))
         return tree.tree_map(lambda y: convert_dtype(y, dtype, weak), found)
 
 
