@@ -61,14 +61,14 @@ if _TYPE_CHECKING:
         custom_batching as custom_batching,
         custom_derivatives as custom_derivatives, debug as debug, distributed as distributed, dlpack as dlpack,
         example_libraries as example_libraries, experimental as experimental, export as export, extend as extend,
-        ffi as ffi, flatten_util as flatten_util, image as image, interpreters as interpreters, monitoring as monitoring,
-        nn as nn, ops as ops, profiler as profiler, random as random, ref as ref, scipy as scipy, sharding as sharding,
-        stages as stages, test_util as test_util, testing as testing,
+        ffi as ffi, flatten_util as flatten_util, image as image, interpreters as interpreters, memory as memory,
+        monitoring as monitoring, nn as nn, ops as ops, profiler as profiler, random as random, ref as ref, scipy as scipy,
+        sharding as sharding, stages as stages, test_util as test_util, testing as testing,
     )
     from numjet.lazy_exports import *  # noqa: F403
 else:
     __getattr__, __dir__ = _lazy_import.names(__name__, "numjet.lazy_exports", frozenset({
         "ad", "ad_checkpoint", "checkpoint_policies", "custom_batching", "custom_derivatives", "debug", "distributed", "dlpack",
-        "example_libraries", "experimental", "export", "extend", "ffi", "flatten_util", "image", "interpreters", "monitoring",
-        "nn", "ops", "profiler", "random", "ref", "scipy", "sharding", "stages", "test_util", "testing",
+        "example_libraries", "experimental", "export", "extend", "ffi", "flatten_util", "image", "interpreters", "memory",
+        "monitoring", "nn", "ops", "profiler", "random", "ref", "scipy", "sharding", "stages", "test_util", "testing",
     }))

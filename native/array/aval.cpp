@@ -68,6 +68,12 @@ bool fill(AvalInfo* info, PyObject* aval) {
   int is_weak = PyObject_IsTrue(weak.get());
   if (is_weak < 0) return false;
   info->weak = is_weak;
+  PyRef placement(PyObject_GetAttrString(aval, "placement"));
+  if (!placement) {
+    if (!PyErr_ExceptionMatches(PyExc_AttributeError)) return false;
+    PyErr_Clear();
+  }
+  info->placed = placement && placement.get() != Py_None;
   info->aval = PyRef::share(aval);
   info->shape = std::move(shape);
   info->dtype = as<PyArray_Descr>(std::move(dtype));

@@ -24,6 +24,7 @@ struct AvalInfo {
   PyRef aval, shape;
   Handle<PyArray_Descr> dtype;
   bool weak = false;
+  bool placed = false;  // the type says how values are divided, or in which memory they are
   Kind kind = Kind::Other;
   std::vector<npy_intp> dims;
   Py_ssize_t size = 1;

@@ -202,7 +202,7 @@ def _rounds_alike(eqn: JaxprEqn) -> bool:
 
 def _is_plain(x: Any) -> bool:
     return (type(x) is _native.Array and not x.committed and x._sharding is None and x._remote is None
-            and x.device is CPU)
+            and x.device is CPU and x.aval.placement is None)
 
 
 def _check_numbers(leaves: Sequence[Any], jaxpr: Jaxpr) -> None:

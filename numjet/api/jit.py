@@ -171,7 +171,8 @@ class Jitted:
         calls jit(f)(x). It lives as long as the function. Callable objects may be equal at a cost, or hold what changes: what
         `jit` returns for them has a cache of its own, as have functions with shardings."""
         new = lambda: Memo[Traced]("traces of a function", _TRACES_PER_FUNCTION, _BYTES_PER_FUNCTION)
-        if type(self.fun) is not FunctionType or self.shardings is not None or self.options.get("compiler_options"):
+        given = self.shardings or self.named
+        if type(self.fun) is not FunctionType or given is not None or self.options.get("compiler_options"):
             return new()
         key = (self.static_nums, self.static_names, self.donate_nums, self.donate_names, self.keep_unused, self.inline,
                self.device, self.dynamic_shapes)
@@ -285,13 +286,15 @@ class Jitted:
 
     def _trace_now(self, call: Call, aliases: tuple[Ref, ...]) -> Traced:
         out_tree: list[PyTreeDef] = []
+        given = self.shardings or self.named
         debug = debug_info("jit", self.fun, call.args, call.kwargs, call.static_nums)
 
         def flat(*xs: Any) -> list[Any]:
             leaves = joined(xs, [(i, alias) for (i, _), alias in zip(call.refs, aliases, strict=True)])
             dynamic, named = tree_unflatten(call.in_tree, leaves)
-            return flatten_result(self.fun(*self._rejoin(dynamic, call), **named, **self._static_named(call)), out_tree,
+            outs = flatten_result(self.fun(*self._rejoin(dynamic, call), **named, **self._static_named(call)), out_tree,
                                   self.fun)
+            return outs if given is None else given.in_memories(outs, out_tree[0])
         events.count("trace")
         limit = self._limit()
         trimming: list[Any] = []
@@ -377,7 +380,7 @@ class Jitted:
         if self.named is not None:
             wanted = self.named.labels(traced.out_tree)
             if any(wanted):
-                return wanted
+                return [one_device.in_memory_of_type(s, a) for s, a in zip(wanted, traced.jaxpr.out_avals, strict=False)]
         label = one_device.label_of(values) if labels_in_use else None
         if label is None and placements_in_use:
             label = one_device.label_of_types(traced.jaxpr.out_avals, traced.mesh)
@@ -478,6 +481,7 @@ class Jitted:
         that are divided."""
         assert self.named is not None
         ins = self.named.of_arguments(call.dynamic_args, call.kwargs, call.in_tree)
+        placement.check_memories(ins, call.leaves)
         return [x if s is None or not isinstance(getattr(x, "device", None), Device) else None
                 for x, s in zip(call.leaves, ins, strict=True)]
 

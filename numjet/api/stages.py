@@ -21,6 +21,7 @@ from numjet.core.ir import ClosedJaxpr
 from numjet.core.named_axes import with_named_axes
 from numjet.core.sharding import manual_axes
 from numjet.core.sharding.layouts import Format, sharding_of
+from numjet.core.sharding.memory import Space, space_of
 from numjet.core.stage import trace_with_refs
 from numjet.core.trace import Array, aval_of, current_trace, is_array_like
 from numjet.foundation import dtypes, lazy_import, source
@@ -111,14 +112,19 @@ def abstract(x: Any) -> ShapedArray:
     if hasattr(x, "shape") and hasattr(x, "dtype"):
         found = ShapedArray(tuple(x.shape), dtypes.canonicalize_dtype(x.dtype), getattr(x, "weak_type", False),
                             manual_axis_type=getattr(x, "manual_axis_type", None))
-        mesh = getattr(getattr(x, "sharding", None), "mesh", None)
-        return found if mesh is None or not mesh.explicit_axes else explicit.typed(found, x.sharding)
+        return explicit.typed(found, x.sharding) if _says_more(getattr(x, "sharding", None)) else found
     return aval_of(x)
+
+
+def _says_more(sharding: Any) -> bool:
+    """Whether a sharding says more of a type than shape and dtype do."""
+    mesh = getattr(sharding, "mesh", None)
+    return mesh is not None and bool(mesh.explicit_axes) or space_of(getattr(sharding, "memory_kind", None)) is not Space.Device
 
 
 def struct(aval: ShapedArray) -> ShapeDtypeStruct:
     """An aval as a ShapeDtypeStruct."""
-    there = None if aval.placement is None else aval.sharding
+    there = aval.sharding if explicit.divides(aval) else None
     varying = aval.manual_axis_type if aval.vma else None
     return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type, sharding=there, manual_axis_type=varying)
 

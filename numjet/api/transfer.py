@@ -11,13 +11,14 @@ from numjet.api.arguments import check_arrays
 from numjet.api.eager_plans import taped
 from numjet.core import transfers
 from numjet.core.effects import failures
+from numjet.core.sharding.memory import Space, kind_of
 from numjet.core.trace import EVAL, Tracer, aval_of, current_trace
 from numjet.foundation import lazy_import
 from numjet.foundation.dtypes import is_key
 from numjet.foundation.processes import state as processes
 from numjet.foundation.tree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 from numjet.foundation.tree.prefix import flatten_axes
-from numjet.runtime import dispatch, one_device
+from numjet.runtime import dispatch
 from numjet.runtime.backends import canonical, load_backend
 from numjet.runtime.device import (
     CPU,
@@ -38,11 +39,13 @@ traceback = lazy_import.Module("traceback")
 def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = False, may_alias: Any = None) -> Any:
     """Copies a pytree of arrays and scalars to a device, to which they are then committed: computations with them run there.
 
-    device: a Device, a sharding, or a pytree of them. Without a device arrays stay where they are, and everything else goes to
-    the default device, uncommitted. src: where traced values are, and their cotangents go to.
+    device: a Device, a sharding, a memory space (`jax.memory.Space`) of the devices that have the array, or a pytree of them.
+    Without one arrays stay where they are, and everything else goes to the default device, uncommitted. src: where traced
+    values are, and their cotangents go to.
     may_alias: False makes a copy of arrays that are in place already. donate: True deletes those that are moved.
     The result never shares memory that the caller can still write. Raises ValueError for anything that is no device. A program
-    runs on the devices that it runs on: in one, a device changes nothing, and a sharding is a constraint.
+    runs on the devices that it runs on: in one, a device changes nothing, a sharding is a constraint, and a memory is part of
+    the type of the result.
 
     >>> import numpy as np, numjet as nj
     >>> nj.device_put({"a": np.ones(2)})["a"].shape
@@ -54,7 +57,7 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
         raise ValueError("may_alias and donate cannot be True at the same time.")
     leaves, tree = tree_flatten(x)
     check_arrays(leaves, lambda: [f"leaf {k}" for k in range(len(leaves))], "device_put")
-    same = device is None or isinstance(device, Device)
+    same = device is None or isinstance(device, (Device, Space))
     placed = [device] * len(leaves) if same else flatten_axes("device_put device", tree, device)
     sources = [src] * len(leaves) if src is None or isinstance(src, Device) else flatten_axes("device_put src", tree, src)
     out = [_put(leaf, d, s) for leaf, d, s in zip(leaves, placed, sources, strict=True)]
@@ -77,6 +80,8 @@ _put_host_array = taped(_copy_to_default_device, ("x",))
 
 
 def _put(x: Any, device: Any, src: Any = None) -> Any:
+    if isinstance(device, Space):
+        return _put_in_space(x, device, src)
     given = device
     if device is not None and not (isinstance(device, Device) and device == CPU):
         device = placement.location("device_put", device)
@@ -87,8 +92,9 @@ def _put(x: Any, device: Any, src: Any = None) -> Any:
     if several:
         placement.check_parts("One of device_put args", device, aval_of(x).shape)
     if isinstance(x, Tracer) or (several and current_trace() is not EVAL):
-        there = None if src is None else placement.location("device_put src", src)
-        return x if device is None else sharding.put_traced(x, device, there)
+        one = not several and not isinstance(given, Device)
+        return x if device is None else sharding.put_traced(x, placement.resolved("device_put", given) if one else device,
+                                                            _source(src))
     if device is None and isinstance(x, _native.Array):
         return x
     there = default_device() if device is None and mesh_of_several() is None else device
@@ -96,10 +102,20 @@ def _put(x: Any, device: Any, src: Any = None) -> Any:
     if device is None:
         return array
     label = None if several or isinstance(given, Device) else placement.label("device_put", given)
-    if label is not None and array.device == device:
-        return one_device.labelled(array, label)
-    moved = dispatch.move(array, device)
-    return moved if label is None else one_device.labelled(moved, label)
+    return dispatch.move(array, device) if label is None else dispatch.put_under(array, label)
+
+
+def _put_in_space(x: Any, space: Space, src: Any) -> Any:
+    """A value in a memory of the devices that have it."""
+    if isinstance(x, Tracer) or current_trace() is not EVAL:
+        return sharding.put_traced(x, space, _source(src))
+    array = dispatch.as_array(x, explicit=True)
+    return _put(array, array.sharding.with_memory_kind(kind_of(space)))
+
+
+def _source(src: Any) -> Any:
+    """Where cotangents of a traced value go back to."""
+    return src if src is None or isinstance(src, Space) else placement.location("device_put src", src)
 
 
 def device_get(x: Any) -> Any:

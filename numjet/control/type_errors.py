@@ -23,6 +23,9 @@ def same_placement(a: ShapedArray, b: ShapedArray) -> bool:
 def difference(a: ShapedArray, b: ShapedArray) -> str:
     """`so the shapes do not match`."""
     if a.dtype == b.dtype and a.shape == b.shape:
+        if a.memory_space is not b.memory_space:
+            return ("the memory spaces do not match. This might be fixed by moving the initial carry value: "
+                    f"device_put(x, jax.memory.Space.{b.memory_space.name})")
         if a.vma == b.vma:
             return ("the shardings do not match. This might be fixed by applying `jax.sharding.reshard` to the initial carry "
                     "value")

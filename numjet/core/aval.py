@@ -9,6 +9,7 @@ import numpy as np
 
 from numjet import _native
 from numjet.core.sharding import manual_axes
+from numjet.core.sharding.memory import Space
 from numjet.foundation import dtypes, lazy_import
 from numjet.foundation.dimension import as_size, is_symbolic
 
@@ -32,7 +33,8 @@ class ShapedArray(AbstractValue):
     """Shape, dtype and weak type of an array. Interned: equal avals are the same object.
 
     vma: the axes of a mesh over which values inside of shard_map vary.
-    placement: how dimensions are divided along Explicit axes of a mesh (core/sharding/explicit.py); None where they are not.
+    placement: how dimensions are divided along Explicit axes of a mesh, and in which memory space values are
+    (core/sharding/explicit.py); None where they are not divided, and in the device's own memory.
 
     >>> ShapedArray((3,), np.dtype("float32"))
     ShapedArray(float32[3])
@@ -50,7 +52,7 @@ class ShapedArray(AbstractValue):
                 manual_axis_type: Any = None, memory_space: Any = None, vma: frozenset[Any] = _NONE,
                 placement: Any = None) -> ShapedArray:
         if sharding is not None or manual_axis_type is not None or memory_space is not None:
-            placement, vma = _placement_of(tuple(shape), sharding, vma, manual_axis_type, memory_space)
+            placement, vma = _placement_of(tuple(shape), sharding, vma, manual_axis_type, memory_space, placement)
         if placement is not None:
             key: tuple[Any, ...] = (shape, dtype, weak_type, vma, placement)
         else:
@@ -64,12 +66,14 @@ class ShapedArray(AbstractValue):
 
     def update(self, shape: tuple[int, ...] | None = None, dtype: Any = None, weak_type: bool | None = None,
                **placement: Any) -> ShapedArray:
-        """The aval with some fields changed. Another shape keeps how its trailing dimensions are divided, where those are the
-        same."""
+        """The aval with some fields changed. Another shape keeps its memory space, and how its trailing dimensions are divided,
+        where those are the same."""
         if self.placement is not None and "placement" not in placement and "sharding" not in placement:
             placement["placement"] = self.placement.of_shape(self.shape, self.shape if shape is None else tuple(shape))
         elif "sharding" in placement and placement["sharding"] is None:
             placement["placement"] = None
+        if "sharding" in placement and self.memory_space is not Space.Device:
+            placement.setdefault("memory_space", self.memory_space)
         return ShapedArray(self.shape if shape is None else shape, self.dtype if dtype is None else dtype,
                            self.weak_type if weak_type is None else weak_type, **{"vma": self.vma, **placement})
 
@@ -78,6 +82,11 @@ class ShapedArray(AbstractValue):
         """How the dimensions are divided along Explicit axes: a NamedSharding over an AbstractMesh, that of the mesh in use
         where the type names none."""
         return explicit.type_sharding(self)
+
+    @property
+    def memory_space(self) -> Space:
+        """The memory space that values are in."""
+        return Space.Device if self.placement is None else self.placement.memory
 
     def update_weak_type(self, weak_type: bool) -> ShapedArray:
         return ShapedArray(self.shape, self.dtype, weak_type, vma=self.vma, placement=self.placement)
@@ -131,7 +140,12 @@ class ShapedArray(AbstractValue):
     def str_short(self, short_dtypes: bool = True) -> str:
         """The text in jaxprs, `f32[2,3]`, or `float32[2,3]`; weak types are not marked, as in JAX."""
         name = dtypes.short_name(self.dtype) if short_dtypes else dtypes.long_name(self.dtype)
-        return f"{name}[{self._sizes_text()}]{self._varying_text()}"
+        return f"{name}{self._memory_text()}[{self._sizes_text()}]{self._varying_text()}"
+
+    def _memory_text(self) -> str:
+        """`<host>` of values that are not in the device's own memory."""
+        space = self.memory_space
+        return "" if space is Space.Device else f"<{space.name.lower()}>"
 
     def _sizes_text(self) -> str:
         """`8@x,3`: the sizes of dimensions, with the axes along which they are divided."""
@@ -152,7 +166,7 @@ class ShapedArray(AbstractValue):
         return self.shape[0]
 
     def __str__(self) -> str:
-        return f"{dtypes.long_name(self.dtype)}[{self._sizes_text()}]{self._varying_text()}"
+        return self.str_short(short_dtypes=False)
 
     def __repr__(self) -> str:
         return f"ShapedArray({self}{', weak_type=True' if self.weak_type else ''})"
@@ -164,12 +178,16 @@ class ShapedArray(AbstractValue):
         return functools.partial(ShapedArray, vma=self.vma, placement=self.placement), made[1]
 
 
-def _placement_of(shape: tuple[int, ...], sharding: Any, vma: frozenset[Any], manual_axis_type: Any, memory_space: Any) -> Any:
-    """What the parameters of JAX's types say: (placement, vma). Raises for other memories than the devices'."""
-    if "device" not in str(memory_space or "device").lower():
-        raise NotImplementedError(f"ShapedArray describes an array in a device's memory: leave out memory_space={memory_space}")
+def _placement_of(shape: tuple[int, ...], sharding: Any, vma: frozenset[Any], manual_axis_type: Any, memory_space: Any,
+                  found: Any) -> Any:
+    """What the parameters of JAX's types say: (placement, vma). TypeError for what is no memory space."""
     vma = vma if manual_axis_type is None else manual_axes.varying_axes(manual_axis_type)
-    return None if sharding is None else explicit.placement_of(sharding, shape), vma
+    found = found if sharding is None else explicit.placement_of(sharding, shape)
+    if memory_space is not None:
+        if not isinstance(memory_space, Space):
+            raise TypeError(f"ShapedArray: memory_space must be a jax.memory.Space, got {memory_space!r}")
+        found = explicit.in_memory(found, len(shape), memory_space)
+    return found, vma
 
 
 _table: dict[tuple, ShapedArray] = {}

@@ -123,11 +123,14 @@ made, see lax/sharding_rules.py."""
 as_shards: Callable[[Any, Any], Any] = lambda x, aval: x
 """as_shards(x, aval): a value of shards, whose type says of sums what another one says, see lax/collective/sums.py."""
 
+data_operands: Callable[[Any, Sequence[Any]], Any] = lambda op, avals: avals
+"""data_operands(op, types of operands): the types of those in whose memory results are, see lax/sharding_rules.py."""
+
 
 def set_explicit(rule: Callable[[Any], Any], without: Callable[[Any], Any], sums: Callable[[Any, Sequence[Any]], Any],
-                 shards: Callable[[Any, Any], Any]) -> None:
-    global sharding_rule, left_to_compiler, sums_rule, as_shards
-    sharding_rule, left_to_compiler, sums_rule, as_shards = rule, without, sums, shards
+                 shards: Callable[[Any, Any], Any], data: Callable[[Any, Sequence[Any]], Any]) -> None:
+    global sharding_rule, left_to_compiler, sums_rule, as_shards, data_operands
+    sharding_rule, left_to_compiler, sums_rule, as_shards, data_operands = rule, without, sums, shards, data
 
 
 def set_methods(methods: dict[str, Any], *classes: type) -> None:

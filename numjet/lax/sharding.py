@@ -13,6 +13,7 @@ from numjet.core.op import LINEAR, Missing, Op
 from numjet.core.sharding import explicit
 from numjet.core.sharding.distribution import canonical
 from numjet.core.sharding.layouts import sharding_of
+from numjet.core.sharding.memory import Space, kind_of, space_of
 from numjet.core.sharding.mesh import AbstractMesh, AxisType, Mesh, current_mesh
 from numjet.core.sharding.partition_spec import UNCONSTRAINED, PartitionSpec, axes_of, parts_of
 from numjet.core.sharding.shardings import IndivisibleError, NamedSharding, Sharding, SingleDeviceSharding
@@ -121,12 +122,14 @@ def put_traced(x: Any, placement: Any, src: Any) -> Any:
     """A value of a traced function on a device or under a sharding, which was checked. src: where its cotangents go back to."""
     to = _as_sharding(placement)
     if isinstance(to, NamedSharding) and to.mesh.explicit_axes and to.mesh.auto_axes:
-        return _divided_now(stage(x), to)
+        return in_space(_divided_now(stage(x), to), space_of(to.memory_kind))
+    if not isinstance(placement, (Sharding, Space)):  # a device, which says nothing of memories
+        to = to.with_memory_kind(kind_of(aval_of(x).memory_space))
     return device_put_p.bind(stage(x), sharding=to, src=_as_sharding(src))
 
 
 def _as_sharding(placement: Any) -> Any:
-    return placement if placement is None or isinstance(placement, Sharding) else SingleDeviceSharding(placement)
+    return placement if placement is None or isinstance(placement, (Sharding, Space)) else SingleDeviceSharding(placement)
 
 
 def constrained(x: Any, sharding: Any) -> Any:
@@ -231,6 +234,16 @@ def left_to_compiler(x: Any, axes: Sequence[Any] | None = None) -> Any:
     return mesh_cast_p.bind(x, axes=chosen) if chosen else x
 
 
+def without_placement(x: Any) -> Any:
+    """A value whose type says neither how it is divided nor, but for the default, in which memory it is."""
+    return in_space(left_to_compiler(x), Space.Device)
+
+
+def in_space(x: Any, space: Space) -> Any:
+    """A value in a memory space."""
+    return x if aval_of(x).memory_space is space else device_put_p.bind(x, sharding=space, src=None)
+
+
 def divided_like_batch(x: Any, operand: Any) -> Any:
     """A value that was broadcast to a batch in axis 0, divided as the batch is."""
     part = explicit.mapped()
@@ -252,16 +265,17 @@ def as_typed(x: Any, aval: ShapedArray) -> Any:
 
 def as_tangent(x: Any, aval: ShapedArray) -> Any:
     """A tangent, placed as the type of its variable says."""
+    x = in_space(x, aval.memory_space)
     there, wanted = aval_of(x).placement, aval.placement
     if there is wanted or aval_of(x).shape != aval.shape:
         return x
-    mesh = there.mesh if wanted is None else wanted.mesh
+    mesh = (wanted if explicit.divides(aval) else there).mesh
     if mesh.manual_axes:
         x = hooks.as_shards(x, aval)
         there = aval_of(x).placement
     if there is wanted or not mesh.explicit_axes:
         return x
-    return resharded(x, NamedSharding(mesh, PartitionSpec(*explicit.parts(aval)) if wanted is None else wanted.spec))
+    return resharded(x, NamedSharding(mesh, wanted.spec if explicit.divides(aval) else PartitionSpec(*explicit.parts(aval))))
 
 
 def is_empty(sharding: Any) -> bool:
@@ -314,7 +328,7 @@ def created(name: str, x: Any, given: Any) -> Any:
 
 
 def _reshard_abstract(x: ShapedArray, *, sharding: NamedSharding, from_auto: bool) -> ShapedArray:
-    return x.update(placement=explicit.placement_of(sharding, x.shape))
+    return x.update(placement=explicit.in_memory(explicit.placement_of(sharding, x.shape), x.ndim, x.memory_space))
 
 
 def _reshard_batch(size: int, args: Sequence[Any], dims: Sequence[int | None], *, sharding: NamedSharding, from_auto: bool
@@ -344,12 +358,16 @@ reshard_p: Op = Op(
     name="reshard", params=("sharding", "from_auto"), abstract=_reshard_abstract,
     eager=lambda x, **_: x, jvp=LINEAR, transpose=_reshard_transpose, batch=_reshard_batch, linear_in=(0,),
     cpu=lambda b, x, **_: x, hlo=_reshard_hlo, traits=EXACT,
-    mesh=lambda *, sharding, from_auto: sharding.mesh, places=lambda before, *, sharding, from_auto: sharding,
+    mesh=lambda *, sharding, from_auto: sharding.mesh,
+    places=lambda before, *, sharding, from_auto: sharding.with_memory_kind(before.memory_kind),
     samples=Missing("needs a mesh; tests/sharding has eight devices"))
 
 
 def _cast_abstract(x: ShapedArray, *, axes: tuple[Any, ...]) -> ShapedArray:
-    return x if x.placement is None else explicit.typed(x, _cast(x.placement.sharding, axes=axes))
+    if x.placement is None:
+        return x
+    there = explicit.placement_of(_cast(x.placement.sharding, axes=axes), x.shape)
+    return x.update(placement=explicit.in_memory(there, x.ndim, x.memory_space))
 
 
 def _cast(before: Any, *, axes: tuple[Any, ...]) -> Any:
@@ -357,7 +375,8 @@ def _cast(before: Any, *, axes: tuple[Any, ...]) -> Any:
     if not isinstance(before, NamedSharding):
         return before
     mesh, spec = explicit.with_types(before.mesh, axes, AxisType.Auto), before.spec
-    return NamedSharding(mesh, spec.update(unreduced=spec.unreduced - {*axes}, reduced=spec.reduced - {*axes}))
+    return NamedSharding(mesh, spec.update(unreduced=spec.unreduced - {*axes}, reduced=spec.reduced - {*axes}),
+                         memory_kind=before.memory_kind)
 
 
 def _cast_batch(size: int, args: Sequence[Any], dims: Sequence[int | None], *, axes: tuple[Any, ...]) -> tuple[Any, int | None]:

@@ -14,5 +14,6 @@ else:
     sharding_rules = lazy_import.Module("numjet.lax.sharding_rules")
     sums = lazy_import.Module("numjet.lax.collective.sums")
 
-hooks.set_explicit(lambda op: sharding_rules.rule_of(op), lambda x: sharding.left_to_compiler(x),
-                   lambda op, avals: sharding_rules.sums_of_results(op, avals), lambda x, aval: sums.as_shards(x, aval))
+hooks.set_explicit(lambda op: sharding_rules.rule_of(op), lambda x: sharding.without_placement(x),
+                   lambda op, avals: sharding_rules.sums_of_results(op, avals), lambda x, aval: sums.as_shards(x, aval),
+                   lambda op, avals: sharding_rules.data_operands(op, avals))

@@ -496,3 +496,18 @@ def _table() -> dict[str, Callable[..., Sequence[Parts]]]:
 
 
 RULES: dict[str, Rule] = _table()
+_OF_OPERANDS = {  # the operands in whose memory results are, of operations that have others
+    "gather": (0,), **dict.fromkeys("scatter scatter-add scatter-max scatter-min scatter-mul scatter-sub".split(), (0, 2)),
+    **{name: () for name, rule in RULES.items() if rule in (_nothing, _callback)}}
+_RESHAPES = frozenset(("broadcast_in_dim", "reshape"))
+
+
+def data_operands(op: Any, avals: Avals) -> list[ShapedArray]:
+    """The types of the operands that say in which memory results are: of arrays that are no indices, as numbers fit all.
+    Results of operations without such are in the device's own memory, as those of sorts by several operands."""
+    name = getattr(op, "name", str(op))
+    if name == "sort" and len(avals) > 1:
+        return []
+    chosen = _OF_OPERANDS.get(name)
+    return [a for k, a in enumerate(avals) if (a.ndim or name in _RESHAPES) and (chosen is None or k in chosen)]
+

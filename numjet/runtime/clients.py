@@ -5,13 +5,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from numjet import _native
+from numjet.core.sharding.memory import CPU_KINDS, DEVICE, no_such_memory
 from numjet.foundation.record import Record
+from numjet.runtime import backends
 
 
 class Memory(Record):
-    """The memory of a device. It has one, of kind "device"."""
+    """One of the memories that programs of a device read."""
     device: Any
-    kind: str = "device"
+    kind: str = DEVICE
 
     @property
     def platform(self) -> str:
@@ -79,7 +81,14 @@ class Client:
 
 def memory_of(device: Any, kind: str) -> Memory:
     """The memory of a device of a kind. ValueError for a kind that it does not have."""
-    if kind != "device":
-        raise ValueError(f"Could not find memory addressable by device {device}: it can address the following memory kinds: "
-                         f"device. Got memory kind: {kind}")
-    return Memory(device)
+    kinds = kinds_of(device)
+    if kind not in kinds:
+        raise no_such_memory(device.device_kind, kinds, kind)
+    return Memory(device, kind)
+
+
+def kinds_of(device: Any) -> tuple[str, ...]:
+    """The kinds of memory of a device, its own first. Those of the CPU name the one memory that it has."""
+    if device.platform == "cpu":
+        return CPU_KINDS
+    return tuple(backends.load_backend(device.platform).memory_kinds(device.platform, device.id))

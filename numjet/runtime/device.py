@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from numjet import _native
+from numjet.core.aval import placements_in_use
 from numjet.core.sharding.mesh import over_devices
 from numjet.foundation import lazy_import
 from numjet.foundation.config import config
@@ -55,11 +56,11 @@ class Device(Record):
         return clients.Memory(self)
 
     def addressable_memories(self) -> list[clients.Memory]:
-        """The memories that its programs read: its own."""
-        return [clients.Memory(self)]
+        """The memories that its programs read: its own, and that of the host under the names that programs give it."""
+        return [clients.Memory(self, kind) for kind in clients.kinds_of(self)]
 
     def memory(self, kind: str) -> clients.Memory:
-        """The memory of a kind. ValueError for a kind other than "device"."""
+        """The memory of a kind. ValueError for a kind that it does not have."""
         return clients.memory_of(self, kind)
 
     def live_buffers(self) -> list[Any]:
@@ -184,8 +185,10 @@ def default_place() -> Device | Several:
 
 
 def on_host(x: Any) -> bool:
-    """Whether an Array is in the host's memory, and on its first device, without the sharding of a mesh."""
-    return (not other_platforms or x.device is CPU) and (not labels_in_use or x._sharding is None)
+    """Whether an Array is in the host's memory, and on its first device, without the sharding of a mesh, and of a type that
+    says nothing of memory."""
+    return ((not other_platforms or x.device is CPU) and (not labels_in_use or x._sharding is None)
+            and (not placements_in_use or x.aval.placement is None))
 
 
 def choose(values: Iterable[Any], what: str, given: Any = None, names: Sequence[str] = ()) -> Device | Several:

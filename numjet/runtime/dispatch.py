@@ -88,12 +88,14 @@ def check_execution(name: str) -> None:
 
 
 def usable_donations(in_avals: Sequence[Any], out_avals: Sequence[Any], donated: Sequence[bool]) -> list[bool]:
-    """Which donated inputs a result can take over, as it has their size. Others are not consumed: callers keep them."""
-    free = Counter(aval.nbytes for aval in out_avals)
+    """Which donated inputs a result can take over, as it has their size, and is in the same memory. Others are not consumed:
+    callers keep them."""
+    free = Counter((aval.nbytes, aval.memory_space) for aval in out_avals)
     found = []
     for aval, gives in zip(in_avals, donated, strict=True):
-        takes = gives and free[aval.nbytes] > 0
-        free[aval.nbytes] -= takes
+        key = aval.nbytes, aval.memory_space
+        takes = gives and free[key] > 0
+        free[key] -= takes
         found.append(takes)
     return found
 
@@ -277,11 +279,11 @@ def copied(array: Any) -> Any:
 def move(array: Any, device: Any) -> Any:
     """The array on a device, or distributed by a sharding over several, committed."""
     if array.device == device:
-        if array._sharding is not None:
-            return one_device.labelled(array, None)
+        if array._sharding is not None or (array.aval.placement is not None and isinstance(device, Device)):
+            return placed_as(array, None)
         return array if array.committed else _native.rewrap(array, committed=True)
     if array._sharding is not None:
-        array = one_device.labelled(array, None)
+        array = placed_as(array, None)
     if not isinstance(device, Device) and _among_devices(array.device, device):
         return _resharded(array, device)
     transfers.check("device_to_device", True, array.aval, device)
@@ -296,6 +298,15 @@ def move(array: Any, device: Any) -> Any:
     if device.platform == "cpu" and array._remote is None:
         return _native.rewrap(array, device=device, committed=True)
     return _placed(array._value, array.aval, device, True)
+
+
+def placed_as(array: Any, sharding: Any) -> Any:
+    """The array, which is on the one device of a sharding, with that as its sharding, and in the memory that it names; None for
+    none, and the device's own memory."""
+    before, typed = array.aval.memory_space, explicit.typed(array.aval, sharding) if array.aval.placement or sharding else None
+    if typed is not None and typed.memory_space is not before and array._remote is not None:
+        array = _placed(array._value, typed, array.device, True)
+    return one_device.labelled(array, sharding)
 
 
 def _among_devices(before: Any, after: Any) -> bool:
@@ -368,8 +379,9 @@ def _typed_results(op: Op, avals: Sequence[ShapedArray], arrays: Sequence[Any], 
 def put_under(array: Any, sharding: Any) -> Any:
     """An Array under a sharding over any number of devices, which it shows."""
     there = distribution.canonical(sharding)
-    moved = move(array, there)
-    return one_device.labelled(moved, sharding) if isinstance(there, Device) else moved
+    if not isinstance(there, Device):
+        return move(array, there)
+    return placed_as(array if array.device == there else move(array, there), sharding)
 
 
 def clear_operations() -> None:
@@ -389,9 +401,14 @@ def _key(params: dict[str, Any]) -> tuple[Any, ...]:
     return (*names, *key)
 
 
+def result_types(op: Op, avals: Sequence[ShapedArray], params: dict[str, Any]) -> Any:
+    """The type of the result of an operation, or a list of them, with placements."""
+    return explicit.abstract_or_auto(op, avals, params)[0] if placements_in_use else op.abstract(*avals, **params)
+
+
 def one_equation(op: Op, avals: Sequence[ShapedArray], params: dict[str, Any]) -> ClosedJaxpr:
     """The program of a single operation."""
-    out = explicit.abstract_or_auto(op, avals, params)[0] if placements_in_use else op.abstract(*avals, **params)
+    out = result_types(op, avals, params)
     outs = out if op.multiple else [out]
     invars, outvars = [Var(a) for a in avals], [Var(a) for a in outs]
     effects = op.effects_of(avals, params)

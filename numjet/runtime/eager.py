@@ -173,7 +173,7 @@ def _mesh(op: Op, params: dict[str, Any]) -> Any:
 def _large_program(op: Op, args: Sequence[Any], params: dict[str, Any]) -> Compiled | None:
     """The program that runs the operation on large arrays; None where NumPy does."""
     avals = [aval_of(a) for a in args]
-    out = op.abstract(*avals, **params)
+    out = dispatch.result_types(op, avals, params)
     if not is_large(op, avals, out if op.multiple else [out]):
         return None
     try:
@@ -208,7 +208,7 @@ def interpret(op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
     if not isinstance(op, Op):
         return op.evaluate(args, params)
     avals = [aval_of(a) for a in args]
-    out = op.abstract(*avals, **params)
+    out = dispatch.result_types(op, avals, params)
     if isinstance(op.eager, Missing):
         raise NotImplementedError(f"'{op.name}' cannot be evaluated outside of a program: {op.eager.why}")
     for a, aval in zip(args, avals, strict=True):

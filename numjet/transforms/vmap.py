@@ -32,7 +32,7 @@ class BatchTracer(Tracer):
             self.aval = aval.update(shape=shape)
         else:
             parts = aval.placement.parts
-            rest = explicit.placement(aval.placement.mesh, parts[:dim] + parts[dim + 1:])
+            rest = explicit.placement(aval.placement.mesh, parts[:dim] + parts[dim + 1:], memory=aval.memory_space)
             self.aval = aval.update(shape=shape, placement=rest)
 
     def __repr__(self) -> str:

@@ -12,6 +12,7 @@ from numjet import _native
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import ClosedJaxpr
 from numjet.core.sharding.distribution import Distribution
+from numjet.core.sharding.memory import DEVICE
 from numjet.foundation.errors import JaxRuntimeError
 from numjet.xla import buffers, libraries, plugin
 from numjet.xla.builder import HostCall
@@ -25,6 +26,13 @@ def device_records(platform: str, every: bool = False) -> list[tuple[int, str, i
     """(id, kind, process index) of the devices of a platform that this process has, or every process."""
     client = plugin.client(platform)
     return [(d.id, d.device_kind, d.process_index) for d in (client.devices() if every else client.local_devices())]
+
+
+def memory_kinds(platform: str, number: int) -> list[str]:
+    """The kinds of memory that a device has, its own first."""
+    device = buffers.place(platform, number)[0]
+    own = device.default_memory().kind
+    return [DEVICE, *[m.kind for m in device.addressable_memories() if m.kind not in (own, DEVICE)]]
 
 
 def put(value: np.ndarray, aval: ShapedArray, device: Any, committed: bool) -> Any:
@@ -108,9 +116,8 @@ class Executable(LoadedProgram):
         self.in_avals, self.out_avals = tuple(closed.in_avals), tuple(closed.out_avals)
         constants = [ShapedArray(c.shape, c.dtype) for c in module.constants]
         self._constants = [buffers.put(c, a, device).buffer for c, a in zip(module.constants, constants, strict=True)]
-        sharding = buffers.place(device.platform, device.id)[1]
-        self._handlers = [xla.array_result_handler(buffers.stored(a), sharding, _skip_checks=True, committed=True)
-                          for a in self.out_avals]
+        self._handlers = [xla.array_result_handler(buffers.stored(a), buffers.sharding_of_type(a, device), _skip_checks=True,
+                                                   committed=True) for a in self.out_avals]
         self.call_count = 0
         _executables.add(self)
 
@@ -134,7 +141,7 @@ class Executable(LoadedProgram):
         """The array's buffer; for donation a copy where another handle refers to the same buffer."""
         shared = donated and _native.shares_remote(array)
         remote = array._remote
-        if remote is not None and array.device == self.device and not shared:
+        if remote is not None and array.device == self.device and not shared and array.aval.memory_space is aval.memory_space:
             return remote.buffer
         return buffers.put(array._value, aval, self.device).buffer
 

@@ -10,6 +10,7 @@ import numpy as np
 from numjet import _native
 from numjet.core import transfers
 from numjet.core.aval import ShapedArray
+from numjet.core.sharding.memory import DEVICE, kind_of
 from numjet.foundation import dtypes
 from numjet.foundation.errors import JaxRuntimeError
 from numjet.xla import plugin, text
@@ -82,14 +83,25 @@ def _sharding_class() -> type:
 
 
 @functools.cache
-def place(platform: str, number: int) -> tuple[Any, Any]:
-    """jaxlib's device and sharding for a device of ours. RuntimeError for one that is not there."""
+def place(platform: str, number: int, kind: str = DEVICE) -> tuple[Any, Any]:
+    """jaxlib's device and sharding for a device of ours, in its memory of a kind. RuntimeError for one that is not there."""
     found = {d.id: d for d in plugin.client(platform).devices()}
     if number not in found:
         count = f"{len(found)} device{'s' * (len(found) > 1)}"
         raise RuntimeError(f"device {number} of a mesh or placement does not exist: platform {platform} has {count}. For more "
                            "devices of the CPU set jax_num_cpu_devices before the first array is made.")
-    return found[number], _sharding_class()(found[number])
+    return found[number], _sharding_class()(found[number], memory_kind=kind_there(found[number], kind))
+
+
+def kind_there(device: Any, kind: str | None) -> str | None:
+    """What jaxlib calls the memory of a kind of one of its devices: None for the device's own, whatever the client names it."""
+    return None if kind in (None, DEVICE) or kind == device.default_memory().kind else kind
+
+
+def sharding_of_type(aval: ShapedArray, device: Any) -> Any:
+    """jaxlib's sharding of arrays of a type on one device."""
+    kind = DEVICE if aval.placement is None else kind_of(aval.memory_space)
+    return place(device.platform, device.id, kind)[1]
 
 
 def stored(aval: ShapedArray) -> ShapedArray:
@@ -119,7 +131,7 @@ def put(value: np.ndarray, aval: ShapedArray, device: Any) -> Remote:
     """Copies a host array to a device."""
     plugin.check_fork()
     xla = plugin.library()
-    theirs, sharding = place(device.platform, device.id)
+    theirs, sharding = place(device.platform, device.id)[0], sharding_of_type(aval, device)
     with failures():
         buffer = xla.batched_device_put(stored(aval), sharding, [to_stored(value, aval)], [theirs], True, enable_x64=True,
                                         host_buffer_semantics=xla.HostBufferSemantics.IMMUTABLE_UNTIL_TRANSFER_COMPLETES)

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from numjet.core.aval import placements_in_use
+from numjet.core.aval import explicit, placements_in_use
 from numjet.core.check import check_constant
 from numjet.core.ir import ClosedJaxpr, JaxprEqn
 from numjet.core.op import SCALARS, Expand, Missing
 from numjet.core.sharding.distribution import Distribution
+from numjet.core.sharding.memory import DEVICE, kind_of
 from numjet.core.trace import Array
 from numjet.foundation import source
 from numjet.xla import scalars, text
@@ -58,9 +59,11 @@ def lower(closed: ClosedJaxpr, name: str, platform: str, donated: Sequence[bool]
     given = [False] * len(large) + (list(donated) or [False] * len(closed.in_avals))
     if partitions is None or over is None:
         taken, meshes = _inputs(inputs, given, outs), []
+        types = ", ".join(text.tensor(v.aval) + text.attributes_of(_memory(None, a))
+                          for v, a in zip(outs, closed.out_avals, strict=True))
     else:
         taken = _sharded_inputs(partitions, inputs, (*[None] * len(large), *over.ins), given)
-        types = ", ".join(_sharded_results(partitions, outs, over.outs or (None,) * len(outs)))
+        types = ", ".join(_sharded_results(partitions, outs, over.outs or (None,) * len(outs), closed.out_avals))
         meshes = partitions.lines
     count = 1 if over is None else len(over.devices)
     head = [f"module @{_symbol(name)} attributes {{mhlo.num_partitions = {count} : i32, mhlo.num_replicas = 1 : i32}} {{",
@@ -87,13 +90,20 @@ def _inputs(inputs: Sequence[Value], donated: Sequence[bool], outs: Sequence[Val
     free = list(range(len(outs)))
     found = []
     for v, gives in zip(inputs, donated, strict=True):
-        words = f"{v.name}: {text.tensor(v.aval)}"
+        words = _memory(None, v.aval)
         taker = next((o for o in free if text.tensor(outs[o].aval) == text.tensor(v.aval)), None) if gives else None
         if taker is not None:
             free.remove(taker)
-            words += f" {{tf.aliasing_output = {taker} : i32}}"
-        found.append(words)
+            words = [*words, f"tf.aliasing_output = {taker} : i32"]
+        found.append(f"{v.name}: {text.tensor(v.aval)}{text.attributes_of(words)}")
     return found
+
+
+def _memory(sharding: Any, aval: Any) -> list[str]:
+    """The attribute that names the memory of an input or result, if it is not the device's own: that of a sharding, else
+    that of a type."""
+    kind = sharding.memory_kind if sharding is not None else DEVICE if aval.placement is None else kind_of(aval.memory_space)
+    return [] if kind in (None, DEVICE) else [f'mhlo.memory_kind = "{kind}"']
 
 
 def _sharded_inputs(partitions: Partitions, inputs: Sequence[Value], shardings: Sequence[Any], donated: Sequence[bool]
@@ -102,15 +112,18 @@ def _sharded_inputs(partitions: Partitions, inputs: Sequence[Value], shardings: 
     found = []
     for v, sharding, gives in zip(inputs, shardings, donated, strict=True):
         there = partitions.whole(v.ndim) if sharding is None else partitions.attribute(sharding, v.ndim)
-        donor = ", jax.buffer_donor = true" if gives else ""
-        found.append(f"{v.name}: {text.tensor(v.aval)} {{sdy.sharding = {there}{donor}}}")
+        words = [f"sdy.sharding = {there}", *_memory(sharding, v.aval), *["jax.buffer_donor = true"] * gives]
+        found.append(f"{v.name}: {text.tensor(v.aval)}{text.attributes_of(words)}")
     return found
 
 
-def _sharded_results(partitions: Partitions, outs: Sequence[Value], shardings: Sequence[Any]) -> list[str]:
+def _sharded_results(partitions: Partitions, outs: Sequence[Value], shardings: Sequence[Any], avals: Sequence[Any]
+                     ) -> list[str]:
     """The types of the results with their shardings."""
-    return [text.tensor(v.aval) + ("" if s is None else f" {{sdy.sharding = {partitions.attribute(s, v.ndim)}}}")
-            for v, s in zip(outs, shardings, strict=True)]
+    divided = [[] if s is None else [f"sdy.sharding = {partitions.attribute(s, v.ndim)}"]
+               for v, s in zip(outs, shardings, strict=True)]
+    return [text.tensor(v.aval) + text.attributes_of([*words, *_memory(s, a)])
+            for v, s, a, words in zip(outs, shardings, avals, divided, strict=True)]
 
 
 class _Equations:
@@ -121,6 +134,8 @@ class _Equations:
 
     def __call__(self, b: Builder, eqn: JaxprEqn, args: Sequence[Value]) -> list[Value]:
         outer = b.location, b.names
+        if placements_in_use:
+            args = [_typed(a, v.aval) for a, v in zip(args, eqn.invars, strict=True)]
         if self.locations:
             b.location = _location(eqn, (*b.names, *source.names_of(eqn.source)))
             b.names = (*b.names, *eqn.scopes)
@@ -153,16 +168,26 @@ class _Equations:
         return list(out) if op.multiple else [out]
 
 
+def _typed(value: Value, aval: Any) -> Value:
+    """A value whose type says in which memory it is."""
+    if value.aval.memory_space is aval.memory_space:
+        return value
+    placed = explicit.in_memory(value.aval.placement, value.ndim, aval.memory_space)
+    found = Value(value.name, value.aval.update(placement=placed), value.known)
+    found.counts = value.counts
+    return found
+
+
 def _placed(b: Builder, eqn: JaxprEqn, outs: Sequence[Value]) -> list[Value]:
     """The results of an equation, divided as their types say; those of whose types none is, in whole on all devices where
     the operands' types say how they are divided."""
     if eqn.primitive.places is not None:
         return list(outs)
-    operand = next((a.aval.placement for a in eqn.invars if a.aval.placement is not None), None)
+    operand = next((a.aval.placement for a in eqn.invars if explicit.divides(a.aval)), None)
     found = []
     for out, var in zip(outs, eqn.outvars, strict=True):
         there = var.aval.placement
-        if there is not None:
+        if explicit.divides(var.aval):
             out = b.placed(out, there.mesh, there.parts, there.unreduced)
         elif operand is not None and out.ndim and not eqn.primitive.programs:
             out = b.placed(out, operand.mesh, (None,) * out.ndim)

@@ -13,6 +13,7 @@ from numjet.core.aval import ShapedArray
 from numjet.core.ir import ClosedJaxpr
 from numjet.core.sharding import explicit
 from numjet.core.sharding.distribution import Distribution, canonical, devices_of
+from numjet.core.sharding.memory import kind_of
 from numjet.core.sharding.mesh import Mesh
 from numjet.core.sharding.partition_spec import PartitionSpec
 from numjet.core.sharding.shardings import NamedSharding
@@ -32,7 +33,8 @@ class Executable(LoadedProgram):
         self.module, self.loaded, self.name, self.over = module, loaded, name, over
         self.in_avals, self.out_avals = tuple(closed.in_avals), tuple(closed.out_avals)
         whole = self._whole()
-        self.in_shardings = tuple(whole if s is None else canonical(s) for s in over.ins)
+        self.in_shardings = tuple(_in_memory(whole, a) if s is None else canonical(s)
+                                  for s, a in zip(over.ins, self.in_avals, strict=True))
         self.out_shardings = self._results()
         in_order = lambda s: devices_of(s) == over.devices
         self._taken = tuple((s, in_order(s)) for s in self.in_shardings)
@@ -62,8 +64,8 @@ class Executable(LoadedProgram):
             return ()
         wanted = self.over.outs or (None,) * len(self.out_avals)
         chosen = self.loaded.get_output_shardings() or [None] * len(self.out_avals)
-        found = [self._as_taken(layouts.sharding_of(c, a.ndim, self.over.devices, self.over.mesh), a.ndim) if w is None else w
-                 for w, c, a in zip(wanted, chosen, self.out_avals, strict=True)]
+        found = [self._as_taken(_in_memory(layouts.sharding_of(c, a.ndim, self.over.devices, self.over.mesh), a), a.ndim)
+                 if w is None else w for w, c, a in zip(wanted, chosen, self.out_avals, strict=True)]
         return tuple(map(canonical, found))
 
     def _as_taken(self, chosen: NamedSharding, ndim: int) -> Any:
@@ -99,6 +101,11 @@ class Executable(LoadedProgram):
                 remote.sharding is not sharding and not remote.sharding.is_equivalent_to(sharding, array.ndim)):
             remote = sharded.put(array, sharding)._remote
         return sharded.ordered(remote.buffer, remote.aval, remote.sharding, devices_of(remote.sharding), self.over.devices)
+
+
+def _in_memory(sharding: NamedSharding, aval: ShapedArray) -> NamedSharding:
+    """A sharding in the memory that a type names."""
+    return sharding if aval.placement is None else canonical(sharding.with_memory_kind(kind_of(aval.memory_space)))
 
 
 def compile_program(closed: ClosedJaxpr, name: str, donated: Sequence[bool], over: Distribution, host: Any,

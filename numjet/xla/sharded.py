@@ -12,6 +12,7 @@ from numjet.core import transfers
 from numjet.core.aval import ShapedArray
 from numjet.core.sharding import explicit
 from numjet.core.sharding.distribution import canonical, devices_of
+from numjet.core.sharding.memory import space_of
 from numjet.core.sharding.shardings import NamedSharding, Sharding
 from numjet.xla import buffers, host_moves, layouts, plugin
 
@@ -47,7 +48,8 @@ class Sharded:
         """An Array for each device of this process, in the order of the sharding's devices."""
         if self._parts is None:
             shape = self.sharding.shard_shape(self.aval.shape)
-            aval = self.aval.update(shape=shape, placement=None)
+            space = space_of(self.sharding.memory_kind)
+            aval = self.aval.update(shape=shape, placement=explicit.in_memory(None, len(shape), space))
             self._parts = [_part(b, aval, d)
                            for b, (d, _) in zip(self.buffer._arrays, self.indices(), strict=True)]
         return self._parts
@@ -129,7 +131,9 @@ def device_list(devices: tuple[Any, ...]) -> tuple[list[Any], Any]:
 @functools.lru_cache(maxsize=4096)
 def theirs(sharding: Sharding | None, ndim: int, devices: tuple[Any, ...]) -> Any:
     """jaxlib's sharding for ours, with the devices in an order."""
-    return _sharding_class()(device_list(devices)[1], layouts.hlo_sharding(sharding, ndim, devices))
+    found, listed = device_list(devices)
+    kind = None if sharding is None else buffers.kind_there(found[0], sharding.memory_kind)
+    return _sharding_class()(listed, layouts.hlo_sharding(sharding, ndim, devices), memory_kind=kind)
 
 
 def ordered(buffer: Any, aval: ShapedArray, sharding: Sharding, given: tuple[Any, ...], wanted: tuple[Any, ...]) -> Any:

@@ -97,6 +97,11 @@ def attributes(values: Mapping[str, Any]) -> str:
     return f" {{{', '.join(f'{k} = {attribute(v)}' for k, v in values.items())}}}" if values else ""
 
 
+def attributes_of(words: Sequence[str]) -> str:
+    """A dictionary of attributes that are text already, `name = value`, or nothing."""
+    return f" {{{', '.join(words)}}}" if words else ""
+
+
 def matrix(rows: Sequence[Sequence[int]], columns: int) -> str:
     """A dense attribute of i64 pairs, triples, ...: padding, replica groups."""
     if not rows:

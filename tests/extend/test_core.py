@@ -308,7 +308,9 @@ def test_values_and_types() -> None:
     assert np.ndarray in jex.array_types and type(jnp.ones(1)) in jex.array_types
     with pytest.raises(TypeError, match="sharding"):
         ShapedArray((), np.float32, sharding="x")
-    assert ShapedArray((), np.float32, memory_space="Device").update_weak_type(True).weak_type
+    with pytest.raises(TypeError, match=r"memory_space must be a jax.memory.Space, got 'Device'"):
+        ShapedArray((), np.float32, memory_space="Device")
+    assert ShapedArray((), np.float32, memory_space=nj.memory.Space.Host).update_weak_type(True).weak_type
 
 
 def test_types_of_annotations() -> None:

@@ -14,7 +14,7 @@ bool is_comparison(EagerOp op) { return op >= op_lt; }
 bool is_float(Kind kind) { return kind == Kind::Float32 || kind == Kind::Float64; }
 
 bool suits(Array* a) {
-  return !a->info->weak && a->info->size <= kMaxSize && a->info->kind != Kind::Other && !a->remote && array_ready(a);
+  return !a->info->weak && !a->info->placed && a->info->size <= kMaxSize && a->info->kind != Kind::Other && !a->remote && array_ready(a);
 }
 
 // The aval of comparisons, asked for once per aval. Null without an error when nobody provides it.

@@ -62,7 +62,7 @@ AvalRef result_info(AvalInfo* left, AvalInfo* right) {
   return out;
 }
 
-bool suits(const Array* a) { return a->info->dims.size() == 2 && !a->info->weak; }
+bool suits(const Array* a) { return a->info->dims.size() == 2 && !a->info->weak && !a->info->placed; }
 
 // The memory of a matrix, kept alive, with its strides in elements: of a transposed one that is not copied, where it lies.
 struct Matrix {

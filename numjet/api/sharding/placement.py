@@ -5,14 +5,18 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from numjet import _native
+from numjet.core.aval import placements_in_use
 from numjet.core.sharding.distribution import Distribution, Several, canonical, devices_of, mesh_of
 from numjet.core.sharding.layouts import Format, sharding_of
+from numjet.core.sharding.memory import DEVICE, space_of
 from numjet.core.sharding.mesh import AbstractMesh, Mesh, current_mesh, over_devices
 from numjet.core.sharding.partition_spec import UNCONSTRAINED, PartitionSpec
 from numjet.core.sharding.shardings import IndivisibleError, NamedSharding, Sharding
 from numjet.foundation.record import Record
 from numjet.foundation.tree import PyTreeDef, keystr, tree_flatten_with_path, tree_leaves, tree_map, tree_unflatten
 from numjet.foundation.tree.prefix import flatten_axes
+from numjet.lax.sharding import in_space
+from numjet.runtime import one_device
 from numjet.runtime.device import Device, choose, choose_for_mesh, devices as runtime_devices, mesh_of_several
 
 
@@ -78,10 +82,9 @@ def location(what: str, placement: Any) -> Any:
     return found if isinstance(found, Device) else canonical(found)
 
 
-def label(what: str, given: Any) -> NamedSharding | None:
-    """The sharding that arrays show, for a placement on one device that has a mesh."""
-    found = resolved(what, given)
-    return found if isinstance(found, NamedSharding) else None
+def label(what: str, given: Any) -> Sharding | None:
+    """The sharding that arrays show, for a placement on one device that has a mesh, or names a memory."""
+    return _as_label(resolved(what, given))
 
 
 def check_parts(what: str, sharding: Any, shape: Sequence[int]) -> None:
@@ -130,6 +133,11 @@ class Shardings(Record):
             for sharding in tree_leaves(given, is_leaf=_is_placement):
                 _check_constrained(side, sharding)
 
+    @property
+    def names_memories(self) -> bool:
+        """Whether some out_shardings name other memories than the devices' own."""
+        return any(getattr(s, "memory_kind", None) not in (None, DEVICE) for s in tree_leaves(self.outs, is_leaf=_is_placement))
+
     def for_mesh_in_use(self) -> bool:
         """Whether some are specifications, or shardings over a mesh without devices: the mesh in use tells what they are."""
         return any(isinstance(s, PartitionSpec) or isinstance(s, NamedSharding) and isinstance(s.mesh, AbstractMesh)
@@ -168,9 +176,17 @@ class Shardings(Record):
         found = flatten_axes("pjit in_shardings", tree, given)
         return [None if s is None else resolved("jit in_shardings", s) for s in found]
 
-    def labels(self, out_tree: PyTreeDef) -> list[NamedSharding | None]:
+    def in_memories(self, leaves: Sequence[Any], out_tree: PyTreeDef) -> Sequence[Any]:
+        """Results of a function that is traced, in the memories that out_shardings name."""
+        given = self.of_results(out_tree) if self.names_memories or placements_in_use else ()
+        if not any(isinstance(s, Sharding) for s in given):
+            return leaves
+        return [in_space(x, space_of(s.memory_kind)) if isinstance(s, Sharding) else x
+                for x, s in zip(leaves, given, strict=True)]
+
+    def labels(self, out_tree: PyTreeDef) -> list[Sharding | None]:
         """The shardings over one device that results show: those of out_shardings, else those beside the arguments'."""
-        outs = [_with_mesh(s) for s in self.of_results(out_tree)]
+        outs = [_as_label(s) for s in self.of_results(out_tree)]
         if any(outs):
             return outs
         first = next((s for s in map(_resolved_in, tree_leaves(self.ins, is_leaf=_is_placement))
@@ -194,8 +210,10 @@ def _check_constrained(what: str, sharding: Any) -> None:
                          "divided; with_sharding_constraint can leave some to the compiler.")
 
 
-def _with_mesh(sharding: Any) -> NamedSharding | None:
-    return sharding if isinstance(sharding, NamedSharding) else None
+def _as_label(sharding: Any) -> Sharding | None:
+    """A placement that an array's device does not tell."""
+    named = isinstance(sharding, NamedSharding) or (isinstance(sharding, Sharding) and sharding.memory_kind != DEVICE)
+    return sharding if named else None
 
 
 def tree_structure_of(args: Sequence[Any]) -> PyTreeDef:
@@ -217,7 +235,9 @@ def _is_placement(x: Any) -> bool:
 
 def check_inputs(shardings: Sequence[Any], leaves: Sequence[Any], avals: Sequence[Any], names: Callable[[], Sequence[str]]
                  ) -> None:
-    """ValueError for arguments that their in_shardings cannot divide, or that are committed to other shardings."""
+    """ValueError for arguments that their in_shardings cannot divide, that are committed to other shardings, or in another
+    memory."""
+    check_memories(shardings, leaves)
     for k, (sharding, leaf, aval) in enumerate(zip(shardings, leaves, avals, strict=True)):
         if sharding is None:
             continue
@@ -227,6 +247,17 @@ def check_inputs(shardings: Sequence[Any], leaves: Sequence[Any], avals: Sequenc
             raise ValueError(f"Sharding passed to jit does not match the sharding on the respective arg. Got jit sharding: "
                              f"{sharding},\narg sharding: {there} for arg {names()[k]} of shape {aval.str_short()}. Move it "
                              "with device_put, or leave in_shardings out.")
+
+
+def check_memories(shardings: Sequence[Any], leaves: Sequence[Any]) -> None:
+    """ValueError for arrays in other memories than their in_shardings name."""
+    for sharding, leaf in zip(shardings, leaves, strict=True):
+        if isinstance(sharding, Sharding) and type(leaf) is _native.Array:
+            there = leaf.device if isinstance(leaf.device, Sharding) else one_device.sharding_of(leaf)
+            if not there.has_kind(sharding.memory_kind):
+                raise ValueError("Memory kinds passed to jax.jit does not match memory kind on the respective arg. Got jit "
+                                 f"memory kind: {sharding.memory_kind}, arg memory kind: {there.memory_kind} for arg type: "
+                                 f"{leaf.aval.str_short(False)}. Move it: device_put(x, {sharding}).")
 
 
 def check_results(shardings: Sequence[Any], out_tree: PyTreeDef, avals: Sequence[Any]) -> None:

@@ -312,7 +312,7 @@ class _Call:
     def _check_type(self, aval: ShapedArray, spec: PartitionSpec) -> None:
         """ValueError for an argument whose type says that it is divided along Explicit axes in another way."""
         there = aval.placement
-        if there is None or len(spec) > aval.ndim:
+        if not explicit.divides(aval) or len(spec) > aval.ndim:
             return
         own = lambda parts: [tuple(a for a in parts_of(p) if a in self.axes and a in there.mesh.explicit_axes) for p in parts]
         given = spec.update(partitions=(*spec, *[None] * (aval.ndim - len(spec))))

@@ -11,6 +11,7 @@ from numjet import _native
 from numjet.api.sharding.mesh import get_mesh
 from numjet.api.sharding.placement import check_parts, location
 from numjet.api.transfer import device_put
+from numjet.core.sharding.memory import DEVICE
 from numjet.core.sharding.partition_spec import PartitionSpec
 from numjet.core.sharding.shardings import Index, NamedSharding, Sharding, SingleDeviceSharding
 from numjet.core.trace import Tracer
@@ -18,7 +19,7 @@ from numjet.foundation import errors
 from numjet.foundation.record import Record
 from numjet.foundation.tree import tree_flatten, tree_map, tree_structure, tree_unflatten
 from numjet.foundation.tree.prefix import broadcast_prefix
-from numjet.runtime import backends
+from numjet.runtime import backends, one_device
 from numjet.runtime.device import CPU, Device
 from numjet.runtime.dispatch import as_array
 
@@ -40,12 +41,15 @@ def sharding_of(array: Any) -> Sharding:
     """How an array is distributed."""
     if isinstance(array.device, Sharding):
         return array.device
-    return SingleDeviceSharding(array.device) if array._sharding is None else array._sharding
+    return one_device.sharding_of(array)
 
 
 def parts_of(array: Any) -> list[Any]:
     """The parts of an array on this process's devices, in the order of its sharding's devices."""
-    return list(array._remote.parts()) if isinstance(array.device, Sharding) else [array]
+    if not isinstance(array.device, Sharding):
+        return [array]
+    parts, kind = array._remote.parts(), array.device.memory_kind
+    return list(parts) if kind == DEVICE else [one_device.labelled(p, SingleDeviceSharding(p.device, kind)) for p in parts]
 
 
 def check_not_deleted(array: Any) -> None:

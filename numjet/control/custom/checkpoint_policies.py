@@ -2,7 +2,7 @@
 
 A policy is called for every operation of the forward pass, policy(operation, *avals, **params), and says whether its
 results may be kept: True or Saveable, or an Offloadable, which names two kinds of memory; all other values are recomputed in
-the backward pass. On the CPU the device's memory is the host's, so offloading is keeping.
+the backward pass. On the CPU the device's memory is the host's, so there an offloaded value is a kept one by its type only.
 """
 
 from __future__ import annotations

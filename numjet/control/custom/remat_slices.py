@@ -16,10 +16,13 @@ from numjet.control.branches.residuals import share_residuals
 from numjet.control.call.call import jit_p
 from numjet.control.call.jaxpr_transforms import Residual, Split
 from numjet.control.checks.size_ops import bind_size_p
+from numjet.control.custom.checkpoint_policies import Offloadable
 from numjet.control.loops.scan_op import scan_p
 from numjet.control.loops.scan_partial import invariant
 from numjet.core.ir import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
+from numjet.core.sharding.memory import known_kind, space_of
 from numjet.foundation.record import Record
+from numjet.lax.device_put import device_put_p
 
 
 class Slice(Record):
@@ -33,11 +36,12 @@ class Slice(Record):
 
 class _Twice(Record):
     """An equation as it runs first, with more results; as it runs again, None if nothing is left to do; and which of the
-    results that it has anyway are kept."""
+    results that it has anyway are kept. offload: in which memory these wait for the second computation, if not in their own."""
 
     first: JaxprEqn
     again: JaxprEqn | None
     direct: list[Var]
+    offload: Offloadable | None = None
 
 
 def inlined(jaxpr: Jaxpr) -> Jaxpr:
@@ -78,8 +82,14 @@ def slice_of(jaxpr: Jaxpr, wanted: Sequence[Atom], policy: Any, never: frozenset
             twice = _Twice(eqn, eqn, [])
         else:
             twice = _run_twice(eqn, used, policy, never) if any(used) else _Twice(eqn, None, [])
+        if twice.offload is not None:
+            moves = [_moved(v, twice.offload) for v in twice.direct]
+            forward += [out for _, out, _ in moves]
+            recomputed += [back for _, _, back in moves]
+            kept += [there for there, _, _ in moves]
+        else:
+            kept += twice.direct
         forward.append(twice.first)
-        kept += twice.direct
         if twice.again is None:
             continue
         recomputed.append(twice.again)
@@ -96,9 +106,18 @@ def _run_twice(eqn: JaxprEqn, used: list[bool], policy: Any, never: frozenset[Va
         return inside(eqn, used, policy)
     own = [v for v, u in zip(eqn.outvars, used, strict=True) if u]
     asked = policy is not None and not never.issuperset(own)
-    if asked and policy(eqn.primitive, *[a.aval for a in eqn.invars], **eqn.params):
-        return _Twice(eqn, None, own)
+    answer = policy(eqn.primitive, *[a.aval for a in eqn.invars], **eqn.params) if asked else False
+    if answer:
+        return _Twice(eqn, None, own, answer if isinstance(answer, Offloadable) else None)
     return _Twice(eqn, _thinned(eqn, used), [])
+
+
+def _moved(v: Var, offload: Offloadable) -> tuple[Var, JaxprEqn, JaxprEqn]:
+    """A kept value in the memory where it waits, and the moves there and back."""
+    there, back = (space_of(known_kind(kind)) for kind in (offload.dst, offload.src))
+    waiting = Var(v.aval.update(memory_space=there))
+    returned = JaxprEqn([waiting], [v], device_put_p, {"sharding": back, "src": None})
+    return waiting, JaxprEqn([v], [waiting], device_put_p, {"sharding": there, "src": None}), returned
 
 
 def _thinned(eqn: JaxprEqn, used: list[bool]) -> JaxprEqn:

@@ -85,12 +85,12 @@ def part_type(aval: ShapedArray, mesh: Any, spec: PartitionSpec, axes: frozenset
     for d, part in enumerate(spec):
         shape[d] //= prod(mesh.shape[a] for a in parts_of(part))
     there = aval.placement
-    if there is not None or spec.unreduced or spec.reduced:
-        inner = explicit.with_types(mesh.abstract_mesh if there is None else there.mesh, axes, AxisType.Manual)
+    if explicit.divides(aval) or spec.unreduced or spec.reduced:
+        inner = explicit.with_types(there.mesh if explicit.divides(aval) else mesh.abstract_mesh, axes, AxisType.Manual)
         before = PartitionSpec(*explicit.parts(aval))
         sums = [(old - axes) | (own & axes if check_vma else frozenset())
                 for old, own in zip(explicit.sums_of(aval), (spec.unreduced, spec.reduced), strict=True)]
-        there = explicit.placement(inner, explicit.explicit_parts(inner, before, aval.ndim), *sums)
+        there = explicit.placement(inner, explicit.explicit_parts(inner, before, aval.ndim), *sums, memory=aval.memory_space)
     return aval.update(shape=tuple(shape), vma=aval.vma | set(axes_of(spec)) if check_vma else aval.vma, placement=there)
 
 
@@ -105,12 +105,13 @@ def whole_type(aval: ShapedArray, mesh: Any, spec: PartitionSpec, axes: frozense
 def _whole_placement(aval: ShapedArray, mesh: Any, spec: PartitionSpec) -> Any:
     """How a result is divided along Explicit axes: those of the specification, and along others as the parts are."""
     if not mesh.explicit_axes:
-        return None
+        return explicit.in_memory(None, aval.ndim, aval.memory_space)
     outer = explicit.explicit_parts(mesh, spec, aval.ndim)
     joined = [(*parts_of(o), *parts_of(i)) for o, i in zip(outer, explicit.parts(aval), strict=True)]
     kept = set(mesh.explicit_axes)
     sums = [(own | of_part) & kept for own, of_part in zip((spec.unreduced, spec.reduced), explicit.sums_of(aval), strict=True)]
-    return explicit.placement(mesh.abstract_mesh, explicit.explicit_parts(mesh, PartitionSpec(*joined), aval.ndim), *sums)
+    return explicit.placement(mesh.abstract_mesh, explicit.explicit_parts(mesh, PartitionSpec(*joined), aval.ndim), *sums,
+                              memory=aval.memory_space)
 
 
 def _abstract(*avals: ShapedArray, jaxpr: ClosedJaxpr, mesh: Any, out_specs: Specs, manual_axes: frozenset[Any], **_: Any
@@ -132,11 +133,11 @@ def varied_to(outs: Sequence[Any], specs: Sequence[PartitionSpec], axes: frozens
 
 def _with_sums_of(aval: ShapedArray, spec: PartitionSpec) -> ShapedArray:
     """The type of a shard's part of a result, whose sums are those that the specification leaves."""
-    mesh = current_mesh().abstract_mesh if aval.placement is None else aval.placement.mesh
+    mesh = aval.placement.mesh if explicit.divides(aval) else current_mesh().abstract_mesh
     manual = set(mesh.manual_axes)
     given = zip((spec.unreduced, spec.reduced), explicit.sums_of(aval), strict=True)
     sums = [(own & manual) | (old - manual) for own, old in given]
-    return aval.update(placement=explicit.placement(mesh, explicit.parts(aval), *sums))
+    return aval.update(placement=explicit.placement(mesh, explicit.parts(aval), *sums, memory=aval.memory_space))
 
 
 def dual(specs: Iterable[PartitionSpec]) -> list[PartitionSpec]:

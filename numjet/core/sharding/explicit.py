@@ -1,9 +1,10 @@
 """Shardings in types. Along axes of type Explicit, the type of a value says how its dimensions are divided (its *placement*),
 and a rule of each operation gives the placements of results, when a program is traced or an operation runs. Where a rule
-cannot tell, it raises ShardingTypeError.
+cannot tell, it raises ShardingTypeError. A placement also says in which memory space the value is; the operands of an
+operation are in one, and so are its results.
 
-Values whose types have no placement are divided along no Explicit axis: programs without such axes have none, and pay for
-them with one look at an empty list per operation.
+Values whose types have no placement are divided along no Explicit axis, and in the device's own memory: programs without
+such axes and moves have none, and pay for them with one look at an empty list per operation.
 """
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ from typing import Any
 from numjet import _native
 from numjet.core import hooks
 from numjet.core.aval import ShapedArray, placements_in_use
-from numjet.core.sharding.mesh import AbstractMesh, AxisType, Mesh, current_mesh
+from numjet.core.sharding.memory import Space, kind_of, space_of
+from numjet.core.sharding.mesh import EMPTY, AbstractMesh, AxisType, Mesh, current_mesh
 from numjet.core.sharding.partition_spec import UNCONSTRAINED, PartitionSpec, axes_of, parts_of
 from numjet.core.sharding.shardings import NamedSharding, Sharding
 from numjet.foundation.errors import ShardingTypeError
@@ -28,16 +30,20 @@ Rule = Callable[[Any, Sequence[ShapedArray], Sequence[ShapedArray], dict[str, An
 
 
 class Placement:
-    """How the dimensions of values are divided along Explicit axes of a mesh. Interned: equal ones are the same object.
+    """How the dimensions of values are divided along Explicit axes of a mesh, and in which memory space they are. Interned:
+    equal ones are the same object.
 
     unreduced: Explicit or Manual axes whose devices have summands of the value. reduced: axes over which cotangents are such.
+    The mesh of values that are not divided is the empty one.
     """
 
-    __slots__ = ("mesh", "parts", "reduced", "unreduced")
+    __slots__ = ("mesh", "parts", "reduced", "unreduced", "memory")
 
-    def __init__(self, mesh: AbstractMesh, parts: Parts, unreduced: Axes = NONE, reduced: Axes = NONE):
-        self.mesh, self.parts, self.unreduced, self.reduced = mesh, parts, unreduced, reduced
+    def __init__(self, mesh: AbstractMesh, parts: Parts, unreduced: Axes = NONE, reduced: Axes = NONE,
+                 memory: Space = Space.Device):
+        self.mesh, self.parts, self.unreduced, self.reduced, self.memory = mesh, parts, unreduced, reduced, memory
 
+    divides = property(lambda self: not self.mesh.empty, doc="Whether axes are named, of parts or of sums.")
     spec = property(lambda self: PartitionSpec(*self.parts, unreduced=self.unreduced, reduced=self.reduced))
     sharding = property(lambda self: NamedSharding(self.mesh, self.spec))
 
@@ -46,7 +52,7 @@ class Placement:
         """The placement of cotangents: summands for what was reduced before, and the other way round."""
         if not self.unreduced and not self.reduced:
             return self
-        found = placement(self.mesh, self.parts, self.reduced, self.unreduced)
+        found = placement(self.mesh, self.parts, self.reduced, self.unreduced, memory=self.memory)
         assert found is not None
         return found
 
@@ -66,25 +72,30 @@ class Placement:
 
     def with_parts(self, parts: Sequence[Any]) -> Placement | None:
         """The placement of dimensions that are divided in another way, with the same sums still to be made."""
-        return placement(self.mesh, parts, self.unreduced, self.reduced)
+        return placement(self.mesh, parts, self.unreduced, self.reduced, memory=self.memory)
 
     def __repr__(self) -> str:
-        return f"Placement({self.mesh}, {self.spec})"
+        return f"Placement({self.mesh}, {self.spec}, {self.memory})"
 
     def __reduce__(self) -> Any:
-        return placement, (self.mesh, self.parts, self.unreduced, self.reduced)
+        return functools.partial(placement, memory=self.memory), (self.mesh, self.parts, self.unreduced, self.reduced)
 
 
 # as many as programs spell different shardings
-_placements: dict[tuple[AbstractMesh, Parts, Axes, Axes], Placement] = {}
+_placements: dict[tuple[AbstractMesh, Parts, Axes, Axes, Space], Placement] = {}
+_NO_MESH = EMPTY.abstract_mesh
 
 
-def placement(mesh: AbstractMesh, parts: Sequence[Any], unreduced: Axes = NONE, reduced: Axes = NONE) -> Placement | None:
-    """The placement of dimensions divided along axes of a mesh; None if none is, and no sums are left."""
+def placement(mesh: AbstractMesh, parts: Sequence[Any], unreduced: Axes = NONE, reduced: Axes = NONE, *,
+              memory: Space = Space.Device) -> Placement | None:
+    """The placement of dimensions divided along axes of a mesh, in a memory space; None if none is divided, no sums are left,
+    and the space is the device's own."""
     found = tuple(parts)
     if not unreduced and not reduced and all(p is None for p in found):
-        return None
-    key = mesh, found, unreduced, reduced
+        if memory is Space.Device:
+            return None
+        mesh = _NO_MESH
+    key = mesh, found, unreduced, reduced, memory
     if key not in _placements:
         _placements.setdefault(key, Placement(*key))
         if not placements_in_use:
@@ -104,15 +115,25 @@ def placement_of(sharding: Any, shape: Sequence[int]) -> Placement | None:
     TypeError for what is none."""
     if not isinstance(sharding, Sharding):
         raise TypeError(f"the sharding of a type is a Sharding or None, got {sharding!r} of type {type(sharding).__name__}")
+    if isinstance(sharding, NamedSharding) and sharding.mesh.explicit_axes:
+        check_fits(sharding, shape)
+    return placement_by(sharding, len(shape))
+
+
+def placement_by(sharding: Any, ndim: int) -> Placement | None:
+    """The placement of values of `ndim` dimensions that a sharding means; None for what is none."""
+    memory = space_of(getattr(sharding, "memory_kind", None))
     if not isinstance(sharding, NamedSharding) or not sharding.mesh.explicit_axes:
-        return None
-    check_fits(sharding, shape)
-    return placement_by(sharding.mesh, sharding.spec, len(shape))
+        return in_memory(None, ndim, memory)
+    mesh, spec = sharding.mesh, sharding.spec
+    return placement(mesh.abstract_mesh, explicit_parts(mesh, spec, ndim), spec.unreduced, spec.reduced, memory=memory)
 
 
-def placement_by(mesh: Mesh | AbstractMesh, spec: PartitionSpec, ndim: int) -> Placement | None:
-    """The placement of values of `ndim` dimensions that a specification means over a mesh."""
-    return placement(mesh.abstract_mesh, explicit_parts(mesh, spec, ndim), spec.unreduced, spec.reduced)
+def in_memory(there: Placement | None, ndim: int, memory: Space) -> Placement | None:
+    """A placement of `ndim` dimensions in a memory space."""
+    if there is None:
+        return placement(_NO_MESH, (None,) * ndim, memory=memory)
+    return placement(there.mesh, there.parts, there.unreduced, there.reduced, memory=memory)
 
 
 def check_fits(sharding: NamedSharding, shape: Sequence[int]) -> None:
@@ -131,19 +152,21 @@ def check_fits(sharding: NamedSharding, shape: Sequence[int]) -> None:
 
 
 def typed(aval: ShapedArray, sharding: Any) -> ShapedArray:
-    """The type of an array under a sharding (or on a device): its Explicit axes are part of it."""
-    mesh = sharding.mesh if isinstance(sharding, NamedSharding) else None
-    if mesh is None or not mesh.explicit_axes:
-        return aval if aval.placement is None else aval.update(placement=None)
-    there = placement_by(mesh, sharding.spec, aval.ndim)
+    """The type of an array under a sharding (or on a device): its Explicit axes and its memory space are part of it."""
+    there = placement_by(sharding, aval.ndim)
     return aval if aval.placement is there else aval.update(placement=there)
 
 
 def type_sharding(aval: ShapedArray) -> NamedSharding:
     """What a type shows as its sharding."""
-    if aval.placement is not None:
+    if divides(aval):
         return aval.placement.sharding
     return NamedSharding(current_mesh().abstract_mesh, PartitionSpec(*[None] * aval.ndim))
+
+
+def divides(aval: ShapedArray) -> bool:
+    """Whether a type says that values are divided, or that sums are left."""
+    return aval.placement is not None and aval.placement.divides
 
 
 def parts(aval: ShapedArray) -> Parts:
@@ -154,9 +177,10 @@ def parts(aval: ShapedArray) -> Parts:
 def concrete(there: Placement, mesh: Any) -> NamedSharding:
     """The sharding over devices that a placement means in a program over a mesh: dimensions may also be divided along its
     other axes. mesh: a Mesh with the same axes."""
-    if not isinstance(mesh, Mesh) or mesh.shape_tuple != there.mesh.shape_tuple:
+    if not isinstance(mesh, Mesh) or (there.divides and mesh.shape_tuple != there.mesh.shape_tuple):
         raise ValueError(f"The mesh of a type, {there.mesh}, has other axes than the mesh that the program runs on: {mesh}")
-    return NamedSharding(mesh_like(mesh, there.mesh.axis_types), there.spec)
+    types = there.mesh.axis_types if there.divides else mesh.axis_types
+    return NamedSharding(mesh_like(mesh, types), there.spec, memory_kind=kind_of(there.memory))
 
 
 def mesh_like(mesh: Any, types: tuple[AxisType, ...]) -> Any:
@@ -216,31 +240,57 @@ def in_types(avals: Sequence[Any]) -> bool:
 
 def abstract(op: Any, avals: Sequence[Any], params: dict[str, Any]) -> Any:
     """As op.abstract, with placements. ShardingTypeError where the operation's rule cannot tell that of a result."""
-    if (not in_types(avals) or getattr(op, "programs", False) or getattr(op, "typed", False)
-            or getattr(op, "places", None) is not None):
+    if not _by_rules(op, avals):
         return op.abstract(*avals, **params)  # programs have the types of their results
     out = op.abstract(*[a.update(placement=None) for a in avals], **params)
     outs = out if op.multiple else [out]
+    memory = _memory_of_results(op, avals)
+    if not any(map(divides, avals)):
+        placed = [o.update(placement=in_memory(None, o.ndim, memory)) for o in outs]
+        return placed if op.multiple else placed[0]
     mesh = _mesh_of(op, avals)
     found = hooks.sharding_rule(op)(op, avals, outs, params)
     sums = hooks.sums_rule(op, avals) if any(has_sums(a) for a in avals) else (NONE, NONE)
-    placed = [_checked(op, avals, o, mesh, p, *sums) for o, p in zip(outs, found, strict=True)]
+    placed = [_checked(op, avals, o, mesh, p, *sums, memory=memory) for o, p in zip(outs, found, strict=True)]
     return placed if op.multiple else placed[0]
+
+
+def _by_rules(op: Any, avals: Sequence[Any]) -> bool:
+    """Whether rules tell the placements of results, and not the operation itself."""
+    itself = getattr(op, "programs", False) or getattr(op, "typed", False) or getattr(op, "places", None) is not None
+    return in_types(avals) and not itself
 
 
 def abstract_or_auto(op: Any, avals: Sequence[Any], params: dict[str, Any]) -> tuple[Any, bool]:
     """(the types of results, whether types say where they are). In a lenient block they need not."""
     try:
-        return abstract(op, avals, params), True
+        if not is_lenient() or not _by_rules(op, avals) or _other_memory(hooks.data_operands(op, avals)) is None:
+            return abstract(op, avals, params), True
     except ShardingTypeError:
         if not is_lenient():
             raise
     return op.abstract(*[a.update(placement=None) for a in avals], **params), False
 
 
+def _other_memory(arrays: Sequence[Any]) -> Any:
+    """The first type that names another memory space than the first one does; None if there is none."""
+    return next((a for a in arrays if a.memory_space is not arrays[0].memory_space), None)
+
+
+def _memory_of_results(op: Any, avals: Sequence[Any]) -> Space:
+    """The memory space of the operands. ValueError where they are in different ones."""
+    arrays = hooks.data_operands(op, avals)
+    other = _other_memory(arrays)
+    if other is not None:
+        raise ValueError(f"memory_space of all inputs passed to `{op.name}` must be the same. Got one operand with type: "
+                         f"{arrays[0].str_short(False)} and another operand with type: {other.str_short(False)}. Move one of "
+                         f"them: device_put(x, jax.memory.Space.{arrays[0].memory_space.name})")
+    return arrays[0].memory_space if arrays else Space.Device
+
+
 def _mesh_of(op: Any, avals: Sequence[Any]) -> AbstractMesh:
     """The mesh of the operands. ValueError for operands of several, and for another one than in use."""
-    meshes = {a.placement.mesh for a in avals if a.placement is not None}
+    meshes = {a.placement.mesh for a in avals if divides(a)}
     if len(meshes) > 1:
         first, second = sorted(meshes, key=str)[:2]
         raise ValueError(f"Mesh for all inputs should be equal. Got one mesh: {first} and another mesh: {second}, for "
@@ -251,7 +301,7 @@ def _mesh_of(op: Any, avals: Sequence[Any]) -> AbstractMesh:
     if not around.empty and around.shape_tuple != there.shape_tuple:
         raise ValueError(f"For primitive {op.name}, context mesh {around.abstract_mesh} should match the aval mesh {there} "
                          f"for shape "
-                         f"{next(a for a in avals if a.placement is not None)}. Call it in `with jax.set_mesh(mesh):` of that "
+                         f"{next(a for a in avals if divides(a))}. Call it in `with jax.set_mesh(mesh):` of that "
                          "mesh, or without a mesh.")
     return there
 
@@ -268,7 +318,7 @@ def sums_of(aval: Any) -> tuple[Axes, Axes]:
 
 
 def _checked(op: Any, avals: Sequence[Any], out: ShapedArray, mesh: AbstractMesh, found: Parts, unreduced: Axes,
-             reduced: Axes) -> ShapedArray:
+             reduced: Axes, *, memory: Space) -> ShapedArray:
     """The type of a result, with a placement that it can have."""
     spec = PartitionSpec(*found)
     used = axes_of(spec)
@@ -277,7 +327,7 @@ def _checked(op: Any, avals: Sequence[Any], out: ShapedArray, mesh: AbstractMesh
         raise ShardingTypeError(f"{op.name} operation with inputs: {', '.join(a.str_short() for a in avals)} produces an "
                                 f"illegally "
                                 f"sharded result: {shown.str_short()}")
-    there = placement(mesh, found, unreduced, reduced)
+    there = placement(mesh, found, unreduced, reduced, memory=memory)
     if there is None:
         return out
     for d, part in enumerate(found):

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from numjet.core import hooks
+from numjet.core.sharding.memory import DEVICE, checked_kind, known_kind
 from numjet.core.sharding.mesh import AbstractMesh, AxisType, Mesh
 from numjet.core.sharding.partition_spec import PartitionSpec, axes_of, parts_of
 from numjet.foundation.processes import state as processes
 from numjet.foundation.record import Record
 
 Index = tuple[slice, ...]
-_MEMORIES = ("device", "pinned_host", "unpinned_host")
 
 
 class DuplicateSpecError(ValueError):
@@ -32,9 +32,9 @@ def _is_mine(device: Any) -> bool:
 
 
 class Sharding:
-    """Base of shardings: how an array's elements are distributed over devices."""
+    """Base of shardings: how an array's elements are distributed over devices, and in which of their memories they are."""
 
-    memory_kind: str | None = "device"
+    memory_kind: str | None = DEVICE
 
     @property
     def device_set(self) -> frozenset[Any]:
@@ -85,8 +85,12 @@ class Sharding:
         return tuple(global_shape)
 
     def is_equivalent_to(self, other: Sharding, ndim: int) -> bool:
-        """Whether both put the same parts of arrays of `ndim` dimensions on the same devices."""
-        return self._layout(ndim) == other._layout(ndim)
+        """Whether both put the same parts of arrays of `ndim` dimensions into the same memories of the same devices."""
+        return self.has_kind(other.memory_kind) and self._layout(ndim) == other._layout(ndim)
+
+    def has_kind(self, kind: str | None) -> bool:
+        """Whether arrays are in memory of a kind; None is the devices' own."""
+        return (self.memory_kind or DEVICE) == (kind or DEVICE)
 
     def _layout(self, ndim: int) -> Any:
         """The same for shardings that are equivalent for `ndim` dimensions."""
@@ -94,29 +98,32 @@ class Sharding:
         return tuple(self.device_set)
 
     def with_memory_kind(self, kind: str) -> Sharding:
-        """This sharding in a kind of memory: "device" is the only one that devices here have. ValueError for others."""
-        if kind != "device":
-            raise ValueError(f"Got invalid memory kind {kind!r}: the devices have 'device' only")
-        return self
+        """This sharding in memory of another kind. ValueError for a kind that the devices do not have."""
+        raise NotImplementedError(f"{type(self).__name__}.with_memory_kind")
 
 
 class SingleDeviceSharding(Record, Sharding):
-    """An array on one device. memory_kind: the kind of its memory, "device" or None, which is the same."""
+    """An array on one device. memory_kind: the kind of its memory, default: the device's own. ValueError for a kind that the
+    device does not have."""
     device: Any
-    memory_kind: str | None = "device"
+    memory_kind: str | None = DEVICE
 
     def __post_init__(self) -> None:
-        self.with_memory_kind(self.memory_kind or "device")
-        object.__setattr__(self, "memory_kind", "device")
+        if self.memory_kind != DEVICE:
+            object.__setattr__(self, "memory_kind", checked_kind(self.device, self.memory_kind))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, SingleDeviceSharding) and self.device == other.device
+        return (isinstance(other, SingleDeviceSharding) and self.device == other.device
+                and self.memory_kind == other.memory_kind)
 
     def __hash__(self) -> int:
         return hash(self.device)
 
     def __repr__(self) -> str:
-        return f"SingleDeviceSharding(device={self.device!r}, memory_kind=device)"
+        return f"SingleDeviceSharding(device={self.device!r}, memory_kind={self.memory_kind})"
+
+    def with_memory_kind(self, kind: str) -> SingleDeviceSharding:
+        return SingleDeviceSharding(self.device, kind)
 
     _device_assignment = property(lambda self: (self.device,))
 
@@ -146,12 +153,10 @@ class NamedSharding(Sharding):
         _check_spec(mesh, spec)
         self._mesh, self._spec = mesh, spec
         self._hash: int | None = None  # known once it was asked for
-        if isinstance(mesh, AbstractMesh):
-            if memory_kind not in (None, *_MEMORIES):
-                raise ValueError(f"Got invalid memory kind {memory_kind!r}: expected one of {_MEMORIES}")
-            self.memory_kind = memory_kind
-        else:
-            self.with_memory_kind(memory_kind or "device")
+        self.memory_kind = _kind_on(mesh, memory_kind)
+
+    def with_memory_kind(self, kind: str) -> NamedSharding:
+        return self if kind == self.memory_kind else self.update(memory_kind=kind)
 
     @property
     def mesh(self) -> Mesh | AbstractMesh:
@@ -259,6 +264,13 @@ class NamedSharding(Sharding):
     def __repr__(self) -> str:
         memory = "" if self.memory_kind is None else f", memory_kind={self.memory_kind}"
         return f"NamedSharding(mesh={self.mesh}, spec={self.spec}{memory})"
+
+
+def _kind_on(mesh: Mesh | AbstractMesh, kind: str | None) -> str | None:
+    """The kind of memory of a sharding over a mesh. ValueError for one that its devices do not have."""
+    if isinstance(mesh, AbstractMesh):
+        return None if kind is None else known_kind(kind)
+    return DEVICE if kind is None or mesh.empty else checked_kind(mesh.devices.flat[0], kind)
 
 
 def _check_spec(mesh: Any, spec: Any) -> None:

@@ -52,12 +52,12 @@ def _op(name: str, back: Callable[[], Op], unreduced: Any = None, reduced: Any =
 
 def _with_sums(x: ShapedArray, axes: set[Any], unreduced: Any, reduced: Any, parts: Any = None) -> ShapedArray:
     """The type with other sums. unreduced, reduced: change(axes before, own axes), or None for no change."""
-    there = x.placement
+    there = x.placement if explicit.divides(x) else None
     before = explicit.sums_of(x)
     after = [old if change is None else change(old, axes) for old, change in zip(before, (unreduced, reduced), strict=True)]
     mesh = there.mesh if there is not None else explicit.with_types(current_mesh().abstract_mesh, axes, AxisType.Manual)
     divided = explicit.parts(x) if parts is None else parts
-    return x.update(placement=explicit.placement(mesh, divided, *map(frozenset, after)))
+    return x.update(placement=explicit.placement(mesh, divided, *map(frozenset, after), memory=x.memory_space))
 
 
 _without = lambda old, axes: frozenset(old) - axes

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from numjet import _native
-from numjet.core.aval import ShapedArray
+from numjet.core.aval import ShapedArray, explicit
 from numjet.core.intervals import largest
 from numjet.core.op import ZERO, Missing, Op, Samples
 from numjet.core.trace import aval_of
@@ -74,7 +74,7 @@ def varying_like(made: Any, aval: ShapedArray) -> Any:
 def _beside(made: Any, x: Any) -> Any:
     """An array that was made where another is committed to: on its device of the host, or divided as it is."""
     there = getattr(x, "aval", None)
-    if there is not None and there.placement is not None:
+    if there is not None and explicit.divides(there):
         return sharding.resharded(made, there.sharding) if there.shape == aval_of(made).shape else made
     if type(x) is not _native.Array or type(made) is not _native.Array or not x.committed:
         return made

@@ -8,7 +8,7 @@ import numpy as np
 
 from numjet import _native
 from numjet.api.transfer import device_put
-from numjet.core.aval import ShapedArray
+from numjet.core.aval import ShapedArray, explicit
 from numjet.core.nan_checks import check_parts
 from numjet.core.trace import EVAL, Array, Tracer, aval_of, aval_rules, current_trace
 from numjet.foundation import dtypes, lazy_import, source
@@ -41,7 +41,7 @@ def on_device_of(x: Any, like: Any) -> Any:
     there = getattr(like, "aval", None)
     if there is not None and there.vma:
         x = create.varying_like(x, there)
-    if there is not None and there.placement is not None:
+    if there is not None and explicit.divides(there):
         return sharding.resharded(x, there.sharding) if there.shape == x.shape else x
     if type(like) is Array:
         divided = not hasattr(like.device, "platform")

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from numjet.api.jit_when_eager import jit_when_eager
+from numjet.core.aval import explicit
 from numjet.core.trace import Tracer
 from numjet.foundation.dimension import Dimension, as_size, computed_sizes, exceeds
 from numjet.lax.axes import as_axis, as_shape, listed
@@ -74,11 +75,11 @@ def repeat(a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length
     if counts is None and total_repeat_length is None:
         raise_on = np.asarray if repeats.ndim else operator.index
         raise_on(repeats)  # the error names the argument that the value depends on
-    placed = a.aval.placement
-    whole = placed is None or placed.parts[dim] is None
+    divided = explicit.divides(a.aval)
+    whole = not divided or explicit.parts(a.aval)[dim] is None
     if counts is not None and counts.ndim == 0 and total_repeat_length is None and whole:
         return _repeat_each(a, operator.index(counts[()]), dim)
-    if placed is not None:
+    if divided:
         raise ValueError("Please pass sharding to `jnp.repeat` via `out_sharding` parameter.")
     if counts is not None:
         where = np.repeat(np.arange(a.shape[dim], dtype=np.int32), np.broadcast_to(counts.reshape(-1), (a.shape[dim],))

@@ -274,8 +274,9 @@ def test_devices_have_clients_and_memories():
     assert device.client.device_count() == 8 == device.client.local_device_count() and device.client.platform == "cpu"
     assert device.client.device_from_local_hardware_id(3) == device and device.local_hardware_id == 3
     assert device.default_memory().kind == "device" and device.default_memory().addressable_by_devices() == [device]
-    with pytest.raises(ValueError, match="Could not find memory addressable by device cpu:3"):
-        device.memory("pinned_host")
+    assert device.memory("pinned_host").addressable_by_devices() == [device]
+    with pytest.raises(ValueError, match="Could not find memory addressable by device cpu"):
+        device.memory("hbm")
     x = nj.device_put(np.ones(3), device)
     assert any(y is x for y in device.live_buffers()) and device.host_id == device.task_id == 0
 
