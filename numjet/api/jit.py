@@ -171,8 +171,7 @@ class Jitted:
         calls jit(f)(x). It lives as long as the function. Callable objects may be equal at a cost, or hold what changes: what
         `jit` returns for them has a cache of its own, as have functions with shardings."""
         new = lambda: Memo[Traced]("traces of a function", _TRACES_PER_FUNCTION, _BYTES_PER_FUNCTION)
-        given = self.shardings or self.named
-        if type(self.fun) is not FunctionType or given is not None or self.options.get("compiler_options"):
+        if type(self.fun) is not FunctionType or self.shardings or self.named or self.options.get("compiler_options"):
             return new()
         key = (self.static_nums, self.static_names, self.donate_nums, self.donate_names, self.keep_unused, self.inline,
                self.device, self.dynamic_shapes)
