@@ -13,7 +13,7 @@ from numjet.cpu.codegen.memory.loads import load
 from numjet.cpu.codegen.operations import RULES
 from numjet.cpu.codegen.scopes import NO_READS, Code, Scope, Value
 from numjet.cpu.codegen.types import literal, phi, scalar_type, suffix, value_type, wide
-from numjet.cpu.codegen.writer import FunctionWriter
+from numjet.cpu.codegen.writer import FunctionWriter, parameter
 from numjet.cpu.ir.nodes import INT64, MATH, Expr
 from numjet.cpu.ir.types import kind
 from numjet.cpu.passes.legalize_math import expanded
@@ -234,11 +234,11 @@ def _mathlib_function(addresses: Addresses, name: str, expr: Expr, lanes: int) -
     nested = Addresses(FunctionWriter(module, set()), evaluate)
     variables = [module.exprs.var(a.dtype, "x") for a in expr.args]
     for k, var in enumerate(variables):
-        nested.writer.bind(var, f"%x{k}", lanes)
+        nested.writer.bind(var, "%" + parameter("x", k), lanes)
     operation = module.exprs.make(expr.op, expr.dtype, tuple(variables))
     result = nested.value(expanded(module.exprs, operation, module.target.exponents))
     nested.writer.here()
-    parameters = ", ".join(f"{ty} %x{k}" for k in range(len(variables)))
+    parameters = ", ".join(f"{ty} %{parameter('x', k)}" for k in range(len(variables)))
     return nested.writer.text(f"internal {ty} @{name}({parameters}) nounwind noinline",
                               f"ret {ty} {nested.writer.fit(result, expr, lanes)}", name)
 

@@ -12,6 +12,11 @@ from numjet.cpu.ir.traversal import blocks, writes
 LONGEST_BLOCK = 300   # lines of straight code
 
 
+def parameter(kind: str, number: int) -> str:
+    """The name of a parameter, without the percent sign. It has a dot, as no fresh name of a function has."""
+    return f"{kind}.{number}"
+
+
 class FunctionWriter:
     """Open scopes and the text written so far. `put` writes into the scope `insertion`, which `hoist` and `here` choose.
 

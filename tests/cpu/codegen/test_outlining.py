@@ -197,3 +197,13 @@ def test_carries_of_a_loop_that_change_places():
         want = [*want[1:], want[0] * 2]
     for a, b in zip(nj.jit(rotate)(xs), want, strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+def test_captured_values_and_carries_have_names_of_their_own():
+    """Of a bilinear function the derivative of one slope along one argument is the slope at that tangent."""
+    draw = np.random.default_rng(0).standard_normal
+    x, k, dx, dk, weights = (draw(n).astype(np.float32) for n in (31, 7, 31, 7, 37))
+    slopes = nj.grad(lambda x, k: jnp.sum(jnp.convolve(x, k) * weights), (0, 1))
+    _, (along_x, along_k) = nj.jit(lambda *args: nj.jvp(slopes, args[:2], args[2:]))(x, k, dx, dk)
+    np.testing.assert_allclose(along_x, np.correlate(weights, dk, "valid"), rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(along_k, np.correlate(weights, dx, "valid"), rtol=1e-5, atol=1e-5)

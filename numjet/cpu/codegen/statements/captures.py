@@ -9,6 +9,7 @@ from collections.abc import Hashable, Sequence
 
 from numjet.cpu.codegen.function import FunctionEmitter
 from numjet.cpu.codegen.types import scalar_type
+from numjet.cpu.codegen.writer import parameter
 from numjet.cpu.ir.nodes import Buffer, Expr
 
 Fields = list[tuple[str, str]]   # types, with names or values
@@ -25,9 +26,9 @@ class Captures:
 
     def parameters(self) -> Fields:
         """Types and names of what is passed."""
-        variables = [(scalar_type(var.dtype), f"c{k}") for k, (var, value, _) in enumerate(self._variables)
+        variables = [(scalar_type(var.dtype), parameter("c", k)) for k, (var, value, _) in enumerate(self._variables)
                      if not value.literal]
-        return [("ptr", "info"), *(("ptr", f"b{k}") for k in range(len(self._buffers))), *variables]
+        return [("ptr", "info"), *(("ptr", parameter("b", k)) for k in range(len(self._buffers))), *variables]
 
     def arguments(self) -> Fields:
         """Types and values of what is passed, in the caller."""
@@ -37,9 +38,9 @@ class Captures:
     def bind(self, nested: FunctionEmitter) -> None:
         """Makes known in the function what was passed."""
         for k, buffer in enumerate(self._buffers):
-            nested.addresses.bind_base(buffer, f"%b{k}")
+            nested.addresses.bind_base(buffer, "%" + parameter("b", k))
         for k, (var, value, interval) in enumerate(self._variables):
-            nested.writer.bind(var, value.text if value.literal else f"%c{k}", 1, value.literal)
+            nested.writer.bind(var, value.text if value.literal else "%" + parameter("c", k), 1, value.literal)
             nested.context.ranges.bind(var, *interval)
 
 

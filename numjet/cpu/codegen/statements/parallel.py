@@ -1,8 +1,8 @@
 """Outlined loops: parallel ones, whose iterations threads share, and those that occur repeatedly.
 
-    define internal void @f.part0(ptr %info, ptr %b0, ptr %b1, i64 %c0)     ; a whole loop
-    define internal i64 @f.part1(ptr %info, ptr %b0)                        ; a whole loop that can be cancelled
-    define internal i64 @f.part2(ptr %context, i64 %begin, i64 %end)        ; iterations begin ... end - 1, in order
+    define internal void @f.part0(ptr %info, ptr %b.0, ptr %b.1, i64 %c.0)  ; a whole loop
+    define internal i64 @f.part1(ptr %info, ptr %b.0)                       ; a whole loop that can be cancelled
+    define internal i64 @f.part2(ptr %context, i64 %begin, i64 %end)       ; iterations begin ... end - 1, in order
 
 `nj_parallel_until_stopped` of the native core calls the last kind for every chunk of the loop, in any thread. A status is 0, or
 that with which the function around has to leave before it uses what the loop should have written: a program can be cancelled
