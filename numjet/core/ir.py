@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from numjet.core.aval import ShapedArray
-from numjet.foundation import lazy_import
-from numjet.foundation.source import names_of
+from numjet.foundation import compute_types, lazy_import
+from numjet.foundation.source import named_scope, names_of
 from numjet.foundation.source_info import NameStack, SourceInfo
 
 if TYPE_CHECKING:
@@ -77,16 +77,20 @@ Effects = frozenset
 
 
 class JaxprEqnContext:
-    """The settings under which an equation was traced. Programs depend on none, so entering it changes nothing."""
+    """The settings under which an equation was traced: on which part of a device it runs."""
 
-    __slots__ = ()
-    compute_type = None
+    __slots__ = ("compute_type",)
     xla_metadata = None
 
+    def __init__(self, compute_type: str | None = None):
+        self.compute_type = compute_type
+
     @property
-    def manager(self) -> contextlib.AbstractContextManager[None]:
+    def manager(self) -> contextlib.AbstractContextManager[Any]:
         """A block that evaluates the equation under its settings."""
-        return contextlib.nullcontext()
+        if self.compute_type is None:
+            return contextlib.nullcontext()
+        return named_scope(compute_types.scope_name(self.compute_type))
 
 
 NO_CONTEXT = JaxprEqnContext()
@@ -117,7 +121,8 @@ class JaxprEqn:
 
     @property
     def ctx(self) -> JaxprEqnContext:
-        return NO_CONTEXT
+        found = compute_types.of_scopes(names_of(self.source)) if compute_types.in_use else None
+        return NO_CONTEXT if found is None else JaxprEqnContext(found)
 
     def replace(self, **fields: Any) -> JaxprEqn:
         """A copy with some fields changed; `source_info` or `source` sets `source`, `ctx` has nothing to set."""

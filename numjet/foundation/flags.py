@@ -198,6 +198,8 @@ FLAGS: tuple[Flag, ...] = (
     _traced("numjet_mesh", parse_mesh, None, "The mesh in use, which set_mesh sets.", optional=True),
     _traced("numjet_mesh_names_only", parse_bool, False, "The mesh in use only says what specifications mean, as in `with "
             "mesh:`; new arrays and results of functions are not put on it."),
+    _traced("numjet_compute_type", parse_str, "", "On which part of a device programs run, which compute_on sets; empty: as "
+            "usual."),
     Flag("jax_num_cpu_devices", parse_count, 1, "How many devices the CPU counts as; programs over several need jaxlib. Read "
          "when devices are first asked for. XLA_FLAGS=--xla_force_host_platform_device_count=N sets it, too.",
          options=("xla_force_host_platform_device_count",)),

@@ -70,6 +70,7 @@ class Builder:
         self.token: Value | None = None
         self.location = ""
         self.names: tuple[str, ...] = ()  # of the scopes around the program being written
+        self.compute_type: str | None = None  # the part of the device on which the operation being written runs
         self._depth, self._count = 2, 0
         self._constants: list[dict[Any, Value]] = [{}]
 
@@ -92,6 +93,8 @@ class Builder:
         """
         several = isinstance(out, (list, tuple))
         outs = [self.fresh(a) for a in (out if several else [out])]
+        if self.compute_type is not None:
+            attrs = {"mhlo.frontend_attributes": text.compute_type(self.compute_type), **(attrs or {})}
         head = ", ".join(v.name for v in outs) + " = " if outs else ""
         types = ", ".join(text.tensor(v.aval) for v in operands)
         results = ", ".join(text.tensor(v.aval) for v in outs)

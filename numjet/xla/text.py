@@ -97,6 +97,16 @@ def attributes(values: Mapping[str, Any]) -> str:
     return f" {{{', '.join(f'{k} = {attribute(v)}' for k, v in values.items())}}}" if values else ""
 
 
+_PARTS = {"device_host": "host", "device": "dense", "tpu_sparsecore": "sparseoffload"}
+
+
+def compute_type(kind: str) -> str:
+    """The attribute by which XLA knows the part of a device on which an operation runs."""
+    if kind in _PARTS:
+        return f'{{_xla_compute_type = "{_PARTS[kind]}"}}'
+    return f'{{_xla_stream_annotation = "{kind.removeprefix("gpu_stream:")}", inlineable = "false"}}'
+
+
 def attributes_of(words: Sequence[str]) -> str:
     """A dictionary of attributes that are text already, `name = value`, or nothing."""
     return f" {{{', '.join(words)}}}" if words else ""
