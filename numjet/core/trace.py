@@ -159,6 +159,10 @@ class Tracer:
     def __len__(self) -> int:
         return len(self.aval)
 
+    def as_array(self) -> Any:
+        """The same value; a number of Python that a derivative is taken of becomes an array."""
+        return self
+
     def concrete(self) -> Any:
         """The value, where it can be known while tracing; else None."""
         return None

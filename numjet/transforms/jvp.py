@@ -40,6 +40,10 @@ class JVPTracer(Tracer):
     def lane_parts(self, lanes: Any) -> Sequence[tuple[Any, Any]]:
         return (self.primal, lanes), (self.tangent, lanes)
 
+    def as_array(self) -> Any:
+        primal, tangent = _as_array(self.primal), _as_array(self.tangent)
+        return self if primal is self.primal and tangent is self.tangent else JVPTracer(self._trace, primal, tangent)
+
     def concrete(self) -> Any:
         return self.primal.concrete() if isinstance(self.primal, Tracer) else self.primal
 
@@ -90,7 +94,7 @@ class JVPTrace(Trace):
 def _as_array(x: Any) -> Any:
     """A number of Python as an array, which rules of operations compute with; anything else as it is."""
     if type(x) not in _NUMBERS:
-        return x
+        return x.as_array() if type(x) is JVPTracer else x
     aval = aval_of(x)
     return hooks.host_array(np.asarray(x, aval.dtype), aval)
 

@@ -65,6 +65,8 @@ def test_jvp_of_python_numbers_gives_rules_of_users_the_numbers():
 
     assert nj.jvp(double, (2.0,), (3.0,)) == (4.0, 9.0) and list(map(type, seen[0])) == [float, float]
     assert list(map(type, nj.jvp(lambda x: x, (2.0,), (3.0,)))) == [float, float]
+    for same in (jnp.asarray, jnp.positive, lambda x: +x, jnp.real, jnp.conj, lambda x: nj.jvp(jnp.asarray, (x,), (x,))[0]):
+        assert all(isinstance(v, nj.Array) for v in nj.jvp(same, (2.0,), (3.0,)))   # functions of arrays return arrays
     value, tangent = nj.jvp(lambda x: x + 1, (2.0,), (3.0,))   # operations compute with arrays
     assert isinstance(tangent, nj.Array) and value.weak_type and tangent.weak_type
     thirds = nj.jvp(lambda x: x * x, (np.float32(1) / 3,), (np.float32(1),))

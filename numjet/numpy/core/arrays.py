@@ -241,7 +241,7 @@ def asarray(a: Any, dtype: Any = None, order: str | None = None, *, copy: bool |
     Array([ True, False], dtype=bool)
     """
     if dtype is None and (type(a) is Array or isinstance(a, Tracer)) and not copy and device is None and out_sharding is None:
-        return a
+        return a if type(a) is Array else a.as_array()
     return array(a, dtype, copy=bool(copy), order=order, device=device, out_sharding=out_sharding)
 
 

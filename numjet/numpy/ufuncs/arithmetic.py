@@ -109,7 +109,9 @@ def positive(x: Any, /) -> Any:
 def to_array_checked(name: str, x: Any) -> Any:
     """An operand of the function `name` that is a result as it is."""
     x = operand(name, x)
-    return x if type(x) is Array or isinstance(x, Tracer) else to_array_of_literal(x)
+    if isinstance(x, Tracer):
+        return x.as_array()
+    return x if type(x) is Array else to_array_of_literal(x)
 
 
 def to_array_of_literal(x: Any) -> Any:
