@@ -104,6 +104,7 @@ LAZY = {
                           "numjet.api.key_reuse", "numjet.api.export.programs", "numjet.api.sharding.placement",
                           "numjet.lax.sharding", "numjet.api.aot", "numjet.api.cache_misses", "numjet.api.stored_calls",
                           "numjet.core.sharding.distribution"],
+    "numjet/api/jit_stages.py": ["numjet.api.sharding.placement"],
     "numjet/api/progress.py": ["tqdm.auto"],
     "numjet/api/stages.py": ["numjet.api.sharding.placement", "numjet.api.refs"],
     "numjet/api/transfer.py": ["numjet.api.sharding.placement", "numjet.lax.sharding",

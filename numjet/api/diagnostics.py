@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from numjet.api import eager_plans, stages
-from numjet.api.jit import cache_clearers
+from numjet.api.jit_stages import cache_clearers
 from numjet.control.call import body_tracing
 from numjet.core import aval, hooks
 from numjet.core.aval import ShapedArray

@@ -24,6 +24,7 @@ from numjet.api.arguments import (
     resolve_static,
     signature,
 )
+from numjet.api.jit_stages import add_stages, clear_native
 from numjet.api.ref_arguments import NONE, RefArguments, aliases_of, joined, split_off
 from numjet.control.call.body_tracing import where
 from numjet.control.call.call import named_call
@@ -187,7 +188,7 @@ class Jitted:
         native = self.native()
         self.rotations = self.traces.rotations
         if native is not None:
-            type(native).clear_cache(native)
+            clear_native(native)
 
     # -- arguments
     def take_apart(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
@@ -210,12 +211,12 @@ class Jitted:
         if stages.only_shapes_matter():
             leaves = [stages.value_of_type(x) for x in leaves]
         leaves = [stages.ref_of_type(x) for x in leaves]
-        given = [x for x in leaves if not isinstance(x, stages.ShapeDtypeStruct)]
+        given = [x for x in leaves if not isinstance(x, stages.STAND_INS)]
         names = lambda: path_names(self.fun, args, named, static_nums)
         refs: tuple[tuple[int, Ref], ...] = ()
         if any(isinstance(x, Ref) for x in given):
             leaves, refs = split_off(leaves, names, where(self.fun), "jit")
-            given = [x for x in leaves if not isinstance(x, stages.ShapeDtypeStruct)]
+            given = [x for x in leaves if not isinstance(x, stages.STAND_INS)]
         check_arrays(given, names, f"function {self.name}")
         return Call(leaves, in_tree, tuple(map(stages.abstract, leaves)), tuple(dynamic), tuple(static), args, named, refs)
 
@@ -320,6 +321,14 @@ class Jitted:
 
     # -- running
     @source.api_boundary
+    def _check_values(self, call: Call) -> None:
+        """TypeError for an argument that has a type only."""
+        for k, leaf in enumerate(call.leaves):
+            if isinstance(leaf, stages.STAND_INS):
+                name, shape = path_names(self.fun, call.args, call.kwargs, call.static_nums)[k], call.avals[k].str_short(False)
+                raise TypeError(f"Argument '{name}' of shape {shape} of type {type(leaf)} is not a valid JAX type: it stands "
+                                "for an array and has no value. Pass an array, or use lower or eval_shape.")
+
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
         """The slow path: (result, entry for the native cache or None)."""
         if config.disable_jit or computed_sizes.maker is not None:  # what computes sizes is one program
@@ -327,6 +336,7 @@ class Jitted:
         if hooks.types_above and (above := hooks.call_above(self.below, args, kwargs)) is not None:
             return above[0], None
         call = self.take_apart(args, kwargs)
+        self._check_values(call)
         known = self.traces.values()
         key = stored_calls.key(self.fun, self.name, self.options, call, known) if self.named is None else None
         if key is not None and (stored := stored_calls.find(key.name, call, self.donated(call), self.name)) is not None:
@@ -648,43 +658,6 @@ class JittedByMesh(Jitted):
             return self.here().trace(*args, **kwargs)
 
 
-# Functions that empty the caches of each living jitted function.
-cache_clearers: weakref.WeakValueDictionary[int, Callable[[], None]] = weakref.WeakValueDictionary()
-
-
-def _add_stages(jitted: Any, state: Any) -> Any:
-    """Gives a jitted function its stages: trace, lower, eval_shape, clear_cache."""
-    def trace(*args: Any, **kwargs: Any) -> aot.Traced:
-        """Traces the function for arguments, or for ShapeDtypeStructs in their place."""
-        return state.traced(args, kwargs)
-
-    def lower(*args: Any, **kwargs: Any) -> aot.Lowered:
-        """trace(*args, **kwargs).lower()"""
-        return trace(*args, **kwargs).lower()
-
-    def shapes(*args: Any, **kwargs: Any) -> Any:
-        """The shapes and dtypes of the result, and the shardings that jit's out_shardings name."""
-        found = trace(*args, **kwargs).out_info
-        outs = state.options.get("out_shardings")
-        if outs is None:
-            return found
-        leaves, out_tree = tree_flatten(found)
-        named = placement.Shardings(None, outs).of_results(out_tree)
-        return tree_unflatten(out_tree, [x.update(sharding=s) for x, s in zip(leaves, named, strict=True)])
-
-    def clear_cache() -> None:
-        """Drops all traces and compiled programs of this function."""
-        state.forget()
-        alive = this()
-        if alive is not None:
-            kind.clear_cache(alive)
-    kind = type(jitted)
-    this = state.native = weakref.ref(jitted)  # a function that held itself would stay until garbage is collected
-    cache_clearers[id(jitted)] = clear_cache  # lives as long as the function, whose attribute it is
-    jitted.trace, jitted.lower, jitted.eval_shape, jitted.clear_cache = trace, lower, shapes, clear_cache
-    return jitted
-
-
 hooks.set_simplify(simplify)
 
 
@@ -720,6 +693,7 @@ def jit(fun: Callable[..., Any] | None = None, /, *, in_shardings: Any = None, o
     >>> print(nj.jit(lambda x: x * 2)(3))
     6
     """
+    placement.check_one_way(device, backend, in_shardings=in_shardings, out_shardings=out_shardings)
     late = placement.Shardings(in_shardings, out_shardings).for_mesh_in_use()
     device, shardings, named = (device, None, None) if late else _placed(device, in_shardings, out_shardings)
     options = {"static_argnums": static_argnums, "static_argnames": static_argnames, "donate_argnums": donate_argnums,
@@ -744,7 +718,7 @@ def _jitted(fun: Callable[..., Any], options: dict[str, Any]) -> Any:
     if known is not None:
         jitted.__signature__ = known
     jitted._jit_options, jitted._jit_state = options, state
-    return _add_stages(jitted, state)
+    return add_stages(jitted, state)
 
 
 def _size_generic(fun: Callable[..., Any], spec: Any, options: dict[str, Any]) -> Any:
@@ -769,10 +743,9 @@ def _size_generic(fun: Callable[..., Any], spec: Any, options: dict[str, Any]) -
     if known is not None:
         jitted.__signature__ = known
     jitted._jit_options, jitted._dynamic_axes = options, spec
-    jitted.trace, jitted.lower, jitted.eval_shape = plain.trace, plain.lower, plain.eval_shape
     this = weakref.ref(jitted)
     state.native = lambda: this()
-    jitted.clear_cache = state.clear_cache
+    jitted._jit_stages = {**plain._jit_stages, "clear_cache": state.clear_cache}
     return jitted
 
 

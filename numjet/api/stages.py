@@ -116,6 +116,9 @@ def abstract(x: Any) -> ShapedArray:
     return aval_of(x)
 
 
+STAND_INS = (ShapeDtypeStruct, ShapedArray)  # what says the type of an argument, for programs that are not run
+
+
 def _says_more(sharding: Any) -> bool:
     """Whether a sharding says more of a type than shape and dtype do."""
     mesh = getattr(sharding, "mesh", None)

@@ -26,6 +26,7 @@ class JVPTracer(Tracer):
     """A primal value with its tangent (never Zero). Both may be numbers of Python, which only users' own rules see as such."""
 
     __slots__ = ("primal", "tangent")
+    _trace: JVPTrace
 
     def __init__(self, trace: JVPTrace, primal: Any, tangent: Any):
         self._trace, self.primal, self.tangent = trace, primal, tangent

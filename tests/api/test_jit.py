@@ -3,7 +3,7 @@ import copy
 import inspect
 import warnings
 import weakref
-from functools import partial
+from functools import partial, wraps
 
 import numpy as np
 import pytest
@@ -499,3 +499,20 @@ def test_traces_that_jitted_objects_share_die_with_the_function():
         nj.jit(f)(1.0)
         return weakref.ref(f)
     assert made()() is None
+
+
+def test_a_wrapper_made_by_functools_has_no_stages_of_the_function_that_it_wraps():
+    f = nj.jit(lambda x: x + 1)
+    wrapper = wraps(f)(lambda x: f(x) * 2)
+    for name in ("lower", "trace", "eval_shape", "clear_cache"):
+        assert hasattr(f, name) and not hasattr(wrapper, name)
+    assert f.lower(1.0).compile()(1.0) == 2
+
+
+def test_types_stand_for_arguments_of_programs_that_are_not_run():
+    f = nj.jit(lambda x: x["a"] + 1)
+    for kind in (nj.core.ShapedArray, nj.ShapeDtypeStruct):
+        x = {"a": kind((2,), np.dtype("float32"))}
+        assert f.lower(x).out_info.shape == f.eval_shape(x).shape == nj.eval_shape(f, x).shape == (2,)
+        with pytest.raises(TypeError, match=r"Argument 'x\['a'\]' of shape float32\[2\] .* is not a valid JAX type"):
+            f(x)

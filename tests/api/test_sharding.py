@@ -78,6 +78,11 @@ def test_unusable_shardings_are_errors(mesh):
         (ValueError, "Number of devices 1 must be >=", lambda: nj.make_mesh((2,), ("x",))),
         (TypeError, "leaf specifications are expected to be PartitionSpec instances or None, but got 3",
          lambda: nj.jit(abs, in_shardings=3)),
+        (TypeError, "^out_shardings leaf specifications", lambda: nj.jit(abs, out_shardings="x")),
+        (ValueError, "in_shardings should not be specified",
+         lambda: nj.jit(abs, in_shardings=SingleDeviceSharding(CPU), device=CPU)),
+        (ValueError, "out_shardings should not be specified",
+         lambda: nj.jit(abs, out_shardings=SingleDeviceSharding(CPU), backend="cpu")),
         (ValueError, "Received incompatible devices",
          lambda: nj.jit(abs, in_shardings=(SingleDeviceSharding(CPU), SingleDeviceSharding(other)))),
     ]:

@@ -27,10 +27,11 @@ KEY = nj.random.key(3)
 
 
 def _cases(op: Op) -> Iterator[tuple[list[np.ndarray], dict[str, Any]]]:
-    """Operands of a record's samples, and of the same shapes with integers in place of floats."""
+    """Operands of a record's samples, and of the same shapes with no negative floats, and with integers in place of floats."""
     for case in records.cases(op, 12):
         yield case.operands, case.params
         if any(x.dtype.kind == "f" for x in case.operands):
+            yield [np.abs(x) if x.dtype.kind == "f" else x for x in case.operands], case.params
             yield [np.rint(8 * x).astype(np.int32) if x.dtype.kind == "f" else x for x in case.operands], case.params
 
 
@@ -45,6 +46,8 @@ def test_results_are_within_the_interval_of_the_operands(name):
         for v, x in zip(invars, args, strict=True):
             if counts(x.dtype) and x.size:
                 facts.bind(v, (int(x.min()), int(x.max())))
+            elif x.dtype.kind == "f" and x.size and not np.isnan(x).any():
+                facts.bind(v, (float(x.min()), float(x.max())))
         eqn = JaxprEqn(invars, [Var(ShapedArray(np.shape(y), y.dtype)) for y in outs], op, params)
         for y, (low, high) in zip(outs, facts.of_equation(eqn), strict=True):
             if counts(y.dtype) and y.size:
@@ -148,6 +151,13 @@ def test_an_index_is_counted_from_the_end_only_where_it_may_be_negative():
     program = simplify(nj.make_jaxpr(lambda: lax.fori_loop(0, 50, lambda k, s: s + X[k], 0.0))())
     names = {eqn.primitive.name for eqn in all_eqns(program.jaxpr)}
     assert "dynamic_slice" in names and not names & {"select_n", "lt"}
+
+
+@pytest.mark.parametrize("x", [np.float32(1), np.float32(-0.0), np.float16(1.5), np.uint32(7), np.int8(-1)])
+def test_bits_of_known_numbers(x):
+    for to in {"f": "ui", "i": "u", "u": "if"}[x.dtype.kind]:
+        dtype = np.dtype(f"{to}{x.dtype.itemsize}")
+        assert np.array_equal(nj.jit(lambda d=dtype: lax.bitcast_convert_type(x, d))(), x.view(dtype))
 
 
 def test_decided_numbers_are_constants():

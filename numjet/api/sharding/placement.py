@@ -40,7 +40,7 @@ def resolved(what: str, placement: Any) -> Any:
         return placement.update(mesh=_concrete(what, placement.mesh))
     if not isinstance(placement, (Sharding, Device)):
         raise TypeError(f"{_side(what)} leaf specifications are expected to be PartitionSpec instances or None, but got "
-                        f"{placement!r}; a Sharding will do as well")
+                        f"{placement}; a Sharding will do as well")
     return placement
 
 
@@ -85,6 +85,14 @@ def location(what: str, placement: Any) -> Any:
 def label(what: str, given: Any) -> Sharding | None:
     """The sharding that arrays show, for a placement on one device that has a mesh, or names a memory."""
     return _as_label(resolved(what, given))
+
+
+def check_one_way(device: Any, backend: str | None, **shardings: Any) -> None:
+    """ValueError where both a device and shardings say where a program runs."""
+    if device is not None or backend is not None:
+        for name, given in shardings.items():
+            if given is not None:
+                raise ValueError(f"If backend or device is specified on jit, then {name} should not be specified.")
 
 
 def check_parts(what: str, sharding: Any, shape: Sequence[int]) -> None:
@@ -145,7 +153,8 @@ class Shardings(Record):
 
     def devices(self) -> Several | Device | None:
         """The devices that they name."""
-        found = [resolved("jit", s) for s in tree_leaves((self.ins, self.outs), is_leaf=_is_placement)]
+        found = [resolved(f"jit {side}", s) for side, given in (("in_shardings", self.ins), ("out_shardings", self.outs))
+                 for s in tree_leaves(given, is_leaf=_is_placement)]
         if not found:
             return None
         there = devices_of(found[0])

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from numjet.core.aval import ShapedArray
-from numjet.core.intervals import Facts, Interval, of_operand
+from numjet.core.intervals import Facts, Interval, counts, of_operand
 from numjet.core.ir import JaxprEqn
 from numjet.core.op import SCALARS, ZERO, Missing, Op, Samples
 from numjet.core.trace import EVAL, Array, aval_of, current_trace
@@ -160,10 +160,10 @@ def _bitcast_hlo(b: Any, x: Any, *, new_dtype: np.dtype) -> Any:
 
 
 def _same_bits(eqn: JaxprEqn, known: Facts) -> Interval:
-    """The interval of integers that are none below 0, read as integers of the same width."""
-    (x,), (out,) = eqn.invars, eqn.outvars
-    low, high = known.interval(x)
-    return (low, high) if low >= 0 and x.aval.dtype.itemsize == out.aval.dtype.itemsize else (-inf, inf)
+    """The interval of integers that are none below 0, read as integers of the same width. Floats have other bits."""
+    old, new = eqn.invars[0].aval.dtype, eqn.outvars[0].aval.dtype
+    low, high = known.interval(eqn.invars[0])
+    return (low, high) if low >= 0 and counts(old) and counts(new) and old.itemsize == new.itemsize else (-inf, inf)
 
 
 bitcast_convert_type_p: Op = Op(

@@ -59,6 +59,9 @@ def test_a_block_of_a_mesh_says_what_specifications_mean_and_places_what_pjit_ru
         assert jnp.ones(8).devices() == nj.jit(f)(W).devices() == {D[0]}
         assert pjit(f)(W).sharding == NS(M, P())
         assert pjit(f, in_shardings=P("x"), out_shardings=P("y"))(jnp.ones(8)).sharding.spec == P("y")
+        gathered = pjit(lambda x: (x, x), in_shardings=P("x"), out_shardings=(None, P("x")))
+        assert [x.sharding.spec for x in gathered(jnp.ones(8))] == [P(), P("x")]   # None is undivided
+        assert gathered.eval_shape(jnp.ones(8))[0].sharding.spec == P()
         assert nj.jit(lambda x: nj.lax.with_sharding_constraint(x, P("x")))(jnp.ones(8)).sharding.spec == P("x")
         assert pjit(f).lower(W).compile().input_shardings[0][0].mesh is M
         with nj.set_mesh(M):
