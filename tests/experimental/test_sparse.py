@@ -277,6 +277,11 @@ def test_diagonals_outside_of_the_matrix_store_nothing(layout):
     assert sparse.eye(2, 2, 2, **layout).nse == sparse.BCOO.fromdense(jnp.zeros((2, 2)), **layout).nse
 
 
+def test_copies_of_sparse_arrays_in_sparsified_functions():
+    mat = sparse.BCOO.fromdense(jnp.array([0.0, 2.0, 3.0]))
+    assert np.array_equal(sparse.sparsify(jnp.copy)(mat).data, mat.data)
+
+
 def test_traced_arrays_print_under_the_names_of_their_tracers():
     shown = []
     nj.jit(lambda m: shown.append(repr(m)))(sparse.eye(2))

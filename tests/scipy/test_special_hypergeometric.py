@@ -101,3 +101,11 @@ def test_dtypes_and_shapes(function, count, error):
     np.testing.assert_allclose(nj.vmap(function)(*xs), function(*xs), rtol=1e-6)
     with pytest.raises(error, match="complex"):
         function(*[1j] * count)
+
+
+def test_bessel_jn_of_arrays_under_strict_ranks():
+    z = np.linspace(-3, 30, 12, dtype=np.float32).reshape(3, 4)
+    with nj.numpy_rank_promotion("raise"):
+        out, change = nj.jvp(lambda z: nj.scipy.special.bessel_jn(z, v=1), (z,), (np.ones_like(z),))
+    assert out.shape == change.shape == (2, 3, 4)
+    np.testing.assert_allclose(change[0], -out[1], rtol=1e-6)

@@ -159,7 +159,8 @@ def _apply(op: Any, operands: Sequence[Any], params: dict[str, Any]) -> Any:
 
 # ----------------------------------------------------------------------------- one operand, element by element
 
-_LINEAR = (lax.convert_element_type_p, lax.neg_p, lax.real_p, lax.imag_p, lax.conj_p, lax.reduce_precision_p)
+_LINEAR = (lax.convert_element_type_p, lax.neg_p, lax.real_p, lax.imag_p, lax.conj_p, lax.reduce_precision_p,
+           lax.copy_p)
 _ZERO_AT_ZERO = (lax.abs_p, lax.asin_p, lax.asinh_p, lax.atan_p, lax.atanh_p, lax.cbrt_p, lax.ceil_p, lax.erf_p, lax.erf_inv_p,
                  lax.expm1_p, lax.floor_p, lax.log1p_p, lax.round_p, lax.sign_p, lax.sin_p, lax.sinh_p, lax.sqrt_p,
                  lax.square_p, lax.tan_p, lax.tanh_p, lax.population_count_p)

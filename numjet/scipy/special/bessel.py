@@ -66,8 +66,9 @@ def _values(fixed: tuple[int, int], z: Any) -> Any:
         far = (size > limit) & jnp.isfinite(size)
         large = _large(v, jnp.where(far, size, 2.0 * limit))
         small = _small(v, jnp.where(size <= limit, size, 1), max(start, limit + _BEYOND))
+        z, size, far = z[None], size[None], far[None]  # beside the axis of orders
         value = jnp.where(far, large, jnp.where(jnp.isinf(size), 0, jnp.where(jnp.isnan(size), jnp.nan, small)))
-        odd = (jnp.arange(v + 1) % 2 == 1).reshape(-1, *[1] * jnp.ndim(z))
+        odd = (jnp.arange(v + 1) % 2 == 1).reshape(-1, *[1] * (jnp.ndim(z) - 1))
         return lax.convert_element_type(jnp.where(odd & (z < 0), -value, value), dtype)
 
 
@@ -80,7 +81,7 @@ def _orders_jvp(fixed: tuple[int, int], primals: Any, tangents: Any) -> Any:
     v, start = fixed
     values = _orders((v + 1, start), *primals)
     before = jnp.concatenate([-values[1:2], values[:v]])
-    return values[:-1], 0.5 * (before - values[1:]) * tangents[0]
+    return values[:-1], 0.5 * (before - values[1:]) * tangents[0][None]
 
 
 @jit_when_eager("v", "n_iter")
