@@ -101,6 +101,12 @@ def test_operands_are_in_one_memory():
         lax.cond(True, lambda x: nj.device_put(x, Space.Device), lambda x: x, x)
 
 
+def test_functions_of_numpy_take_arrays_from_any_memory():
+    x = on_host()
+    assert np.allclose(x, W) and np.allclose(W, x) and np.concatenate([x, W]).tolist() == [*W, *W]
+    assert str(nj.typeof(np.sum(x))) == "float32[]" and nj.jit(lambda x: np.mean(x))(x).tolist() == W.mean()
+
+
 def test_moves_in_programs():
     f = lambda x: nj.device_put(nj.device_put(x * 2, Space.Host), Space.Device) + 1
     text = str(nj.make_jaxpr(f)(W))

@@ -16,8 +16,12 @@ from typing import Any
 
 import numpy as np
 
+from numjet.core.aval import placements_in_use
+from numjet.core.sharding.memory import Space
 from numjet.core.trace import Array, Tracer, is_array_like
 from numjet.foundation.config import config, numpy_dtype_promotion, numpy_rank_promotion
+from numjet.foundation.tree import tree_map
+from numjet.lax.sharding_later import sharding
 from numjet.numpy.core.arrays import asarray
 
 _WRITERS = frozenset((np.copyto, np.put, np.place, np.putmask, np.put_along_axis, np.fill_diagonal))
@@ -128,6 +132,15 @@ def _called(own: Callable[..., Any], args: Any, kwargs: Mapping[str, Any]) -> An
         return own(*args, **kwargs)
 
 
+def _in_own_memory(given: Any) -> Any:
+    """Arguments of a function of NumPy, which takes arrays from any memory: all in the device's own."""
+    return tree_map(_of_the_device, given) if placements_in_use else given
+
+
+def _of_the_device(x: Any) -> Any:
+    return sharding.in_space(x, Space.Device) if isinstance(x, (Array, Tracer)) else x
+
+
 def _first_as_array(args: Any) -> Any:
     """The arguments, the first one an array where it is a sequence of numbers: NumPy takes them everywhere."""
     first = args[0] if args else None
@@ -152,6 +165,7 @@ def array_function(namespace: ModuleType, func: Any, types: Iterable[type], args
         return func._implementation(*args, **kwargs)
     own = _counterpart(namespace, func)
     if own is not None:
+        args, kwargs = _in_own_memory((args, dict(kwargs)))
         return _called(own, _first_as_array(args), _understood(func, own, kwargs))
     _refuse_tracers(func, args, kwargs, "has no counterpart in numjet")
     return _by_numpy(func, args, kwargs)
