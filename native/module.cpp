@@ -6,6 +6,11 @@
 
 #include "runtime/python/guard.h"
 
+// The text of numjet/_native.pyi that this core was built with: CMake writes it.
+static const unsigned char declarations[] = {
+#include "declarations.inc"
+};
+
 static PyModuleDef native_module = {
     PyModuleDef_HEAD_INIT, "numjet._native", nullptr, -1, nullptr, nullptr, nullptr, nullptr, nullptr};
 
@@ -40,6 +45,8 @@ static PyObject* create() {
                     callback_init, execute_init, jitcall_init, kernels_init, ir_init, signals_init}) {
     if (init(module.get()) < 0) return nullptr;
   }
+  nj::PyRef text(PyBytes_FromStringAndSize(reinterpret_cast<const char*>(declarations), sizeof declarations));
+  if (!text || PyModule_AddObjectRef(module.get(), "declarations", text.get()) < 0) return nullptr;
   return module.release();
 }
 

@@ -7,7 +7,8 @@
 """
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from numjet.foundation import main_interpreter as _main_interpreter  # before all else
+from numjet.foundation import current_core as _current_core  # before all else
+from numjet.foundation import main_interpreter as _main_interpreter
 
 from numjet.core import printer as _printer
 from numjet.foundation import lazy_import as _lazy_import

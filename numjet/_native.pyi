@@ -1,11 +1,14 @@
 """Types of the native core: trace state, pytrees, arrays, memory, execution, the jit call path, kernels."""
 from collections.abc import Callable, Container, Iterable, Sequence
-from typing import Any, Self, TypedDict, TypeVar, final
+from typing import Any, Literal, Self, TypedDict, TypeVar, final
 
 import numpy as np
 
 _L = TypeVar("_L")
 _R = TypeVar("_R")
+
+# The text of this file when the core was built: see foundation/current_core.py.
+declarations: bytes
 
 # Trace state, per thread. The default of every thread is the evaluating trace.
 
@@ -61,6 +64,8 @@ class PyTreeDef:
     def num_leaves(self) -> int: ...
     @property
     def num_nodes(self) -> int: ...
+    @staticmethod
+    def _from_state(states: Any, /) -> PyTreeDef: ...
     def children(self) -> list[PyTreeDef]: ...
     def child_keys(self) -> list[Any]: ...
     def node_data(self) -> tuple[Any, Any] | None: ...
@@ -401,6 +406,71 @@ class JitFunction:
 # Kernels: extern "C" functions for machine code, by name; KeyError for an unknown one.
 def kernel_address(name: str, /) -> int: ...
 def kernel_names() -> list[str]: ...
+
+# Their C types, a letter for the result and one for each argument: native/kernels/registry.h.
+def kernel_types() -> dict[str, str]: ...
+class KernelTypes(TypedDict):
+    nj_ashlti3: Literal["u(ui)"]
+    nj_ashrti3: Literal["n(ni)"]
+    nj_divti3: Literal["n(nn)"]
+    nj_extendbfsf2: Literal["f(f)"]
+    nj_extendhfdf2: Literal["d(f)"]
+    nj_extendhfsf2: Literal["f(f)"]
+    nj_fft_complex: Literal["l(lllllpp)"]
+    nj_fft_complex_bytes: Literal["l(llllllpp)"]
+    nj_fft_hermitian: Literal["l(lllpp)"]
+    nj_fft_hermitian_bytes: Literal["l(llllpp)"]
+    nj_fft_real: Literal["l(lllpp)"]
+    nj_fft_real_bytes: Literal["l(llllpp)"]
+    nj_gees: Literal["l(llllppp)"]
+    nj_geev: Literal["l(lllllpppp)"]
+    nj_gehrd: Literal["l(lllppp)"]
+    nj_gemm: Literal["v(lllllplllplllpl)"]
+    nj_gemm_bytes: Literal["l(llllllplllplllpl)"]
+    nj_gemm_epilogue: Literal["v(lllllplllplllpllpp)"]
+    nj_gemm_epilogue_bytes: Literal["l(llllllplllplllpl)"]
+    nj_gemm_level: Literal["l(l)"]
+    nj_geqp3: Literal["l(llllpppp)"]
+    nj_geqrf: Literal["l(llllpp)"]
+    nj_geqrf_bytes: Literal["l(lllllpp)"]
+    nj_gesdd: Literal["l(lllllpppp)"]
+    nj_getrf: Literal["l(llllppp)"]
+    nj_getrf_bytes: Literal["l(lllllppp)"]
+    nj_getri: Literal["l(lllppp)"]
+    nj_getri_bytes: Literal["l(llllppp)"]
+    nj_gtsv: Literal["l(lllllppppp)"]
+    nj_lapack_set: Literal["l(lllp)"]
+    nj_lshrti3: Literal["u(ui)"]
+    nj_modti3: Literal["n(nn)"]
+    nj_multi3: Literal["n(nn)"]
+    nj_orgqr: Literal["l(lllllppp)"]
+    nj_orgqr_bytes: Literal["l(llllllppp)"]
+    nj_parallel_for: Literal["v(lpp)"]
+    nj_parallel_until_stopped: Literal["l(lpp)"]
+    nj_permutation: Literal["l(lllpp)"]
+    nj_poll: Literal["l(p)"]
+    nj_popcountdi2: Literal["i(l)"]
+    nj_popcountsi2: Literal["i(i)"]
+    nj_potrf: Literal["l(lllp)"]
+    nj_prefix: Literal["l(lllllpp)"]
+    nj_prefix_in_place: Literal["l(lllllp)"]
+    nj_probe_enter: Literal["v(ll)"]
+    nj_probe_leave: Literal["v(ll)"]
+    nj_sort: Literal["l(llppplllpp)"]
+    nj_sort1: Literal["l(lllllpp)"]
+    nj_sort2: Literal["l(llllllpppp)"]
+    nj_sort3: Literal["l(lllllllpppppp)"]
+    nj_syevd: Literal["l(llllppp)"]
+    nj_sytrd: Literal["l(llllppppp)"]
+    nj_top_k: Literal["l(lllllppp)"]
+    nj_trsm: Literal["l(llllllllpp)"]
+    nj_truncdfbf2: Literal["f(d)"]
+    nj_truncdfhf2: Literal["f(d)"]
+    nj_truncsfbf2: Literal["f(f)"]
+    nj_truncsfhf2: Literal["f(f)"]
+    nj_udivti3: Literal["u(uu)"]
+    nj_umodti3: Literal["u(uu)"]
+
 def cgroup_limits(root: str, /) -> tuple[float, int]: ...
 def caches(root: str, /) -> tuple[int, int, int, int, int]: ...
 def set_num_threads(count: int, /) -> None: ...

@@ -7,8 +7,8 @@ namespace {
 KernelEntry* first = nullptr;
 }  // namespace
 
-KernelEntry::KernelEntry(const char* kernel_name, const void* kernel_address)
-    : name(kernel_name), address(kernel_address), next(first) {
+KernelEntry::KernelEntry(const char* kernel_name, const char* kernel_type, const void* kernel_address)
+    : name(kernel_name), type(kernel_type), address(kernel_address), next(first) {
   first = this;
 }
 

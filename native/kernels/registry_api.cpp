@@ -1,4 +1,4 @@
-// kernel_address() and kernel_names(): the registry of kernels seen from Python.
+// kernel_address(), kernel_names() and kernel_types(): the registry of kernels seen from Python.
 #include "kernels/registry.h"
 
 #include <cstring>
@@ -31,10 +31,21 @@ PyObject* kernel_names(PyObject*, PyObject*) {
   return names.release();
 }
 
+PyObject* kernel_types(PyObject*, PyObject*) {
+  PyRef types(PyDict_New());
+  if (!types) return nullptr;
+  for (const KernelEntry* entry = first_kernel(); entry; entry = entry->next) {
+    PyRef type(PyUnicode_FromString(entry->type));
+    if (!type || PyDict_SetItemString(types.get(), entry->name, type.get()) < 0) return nullptr;
+  }
+  return types.release();
+}
+
 PyMethodDef functions[] = {
     {"kernel_address", method<kernel_address>(), METH_O,
      PyDoc_STR("Address of a native kernel; KeyError for an unknown name.")},
     {"kernel_names", method<kernel_names>(), METH_NOARGS, PyDoc_STR("Sorted names of all native kernels.")},
+    {"kernel_types", method<kernel_types>(), METH_NOARGS, PyDoc_STR("C types of all native kernels by name, as letters.")},
     {nullptr, nullptr, 0, nullptr}};
 
 // NumPy's sorts of plain numbers are vectorized, and take nothing but the address of the data.
