@@ -276,7 +276,8 @@ def order_and_point(name: str, v: Any, z: Any) -> tuple[Any, Any]:
     v = floats(name, v)[0]
     dtype = promote_args_inexact(name, v, z)[1].dtype
     v, z = promote_shapes(name, jnp.astype(v, np.finfo(dtype).dtype), jnp.astype(jnp.asarray(z), dtype))
-    return jnp.broadcast_arrays(v, z)
+    order, point = jnp.broadcast_arrays(v, z)
+    return order, point
 
 
 def spherical_value(kind: str, n: Any, z: Any) -> Any:
