@@ -6,12 +6,12 @@ import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from numjet.control.call.body_tracing import returned_ref, where
 from numjet.core import hooks
-from numjet.core.refs import Ref
+from numjet.core.refs import Ref, returned_ref
 from numjet.core.snapshots import frozen
 from numjet.core.stage import DebugInfo, StageTrace
 from numjet.core.trace import aval_of, current_trace, is_array_like
+from numjet.core.user_functions import where
 from numjet.foundation.config import config
 from numjet.foundation.source import of_function
 from numjet.foundation.tree import PyTreeDef, keystr, tree_flatten, tree_flatten_with_path, tree_unflatten

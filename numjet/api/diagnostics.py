@@ -12,14 +12,13 @@ import numpy as np
 
 from numjet.api import eager_plans, stages
 from numjet.api.jit_stages import cache_clearers
-from numjet.control.call import body_tracing
 from numjet.core import aval, hooks
 from numjet.core.aval import ShapedArray
 from numjet.core.op import Op
 from numjet.core.refs import AbstractRef, Ref
 from numjet.core.stage import StageTracer
 from numjet.core.trace import EVAL, Trace, Tracer, aval_of, current_trace, set_trace
-from numjet.foundation import util
+from numjet.foundation import lazy_import, util
 from numjet.foundation.config import config
 from numjet.foundation.flags import BY_NAME
 from numjet.foundation.memo import clear_memos
@@ -27,6 +26,8 @@ from numjet.foundation.source import named_scope
 from numjet.foundation.util import function_name, wraps
 from numjet.runtime import dispatch
 from numjet.runtime.device import devices
+
+body_tracing = lazy_import.Module("numjet.control.call.body_tracing")
 
 F = TypeVar("F", bound=Callable[..., Any])
 

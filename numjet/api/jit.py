@@ -26,8 +26,6 @@ from numjet.api.arguments import (
 )
 from numjet.api.jit_stages import add_stages, clear_native
 from numjet.api.ref_arguments import NONE, RefArguments, aliases_of, joined, split_off
-from numjet.control.call.body_tracing import where
-from numjet.control.call.call import named_call
 from numjet.core import hooks
 from numjet.core.aval import ShapedArray, explicit, placements_in_use
 from numjet.core.ir import ClosedJaxpr, Jaxpr, Var
@@ -36,6 +34,7 @@ from numjet.core.refs import Ref
 from numjet.core.sharding.mesh import current_mesh, is_without_devices, over_devices, without_devices
 from numjet.core.stage import DebugInfo, StageTrace, hoist_consts, trace_with_refs
 from numjet.core.trace import EVAL, Tracer, current_trace
+from numjet.core.user_functions import where
 from numjet.core.walk import eval_jaxpr, first_mesh
 from numjet.foundation import events, lazy_import, source
 from numjet.foundation.config import config
@@ -47,17 +46,20 @@ from numjet.foundation.tree import PyTreeDef, tree_flatten, tree_leaves, tree_un
 from numjet.foundation.util import function_name
 from numjet.runtime import dispatch, one_device
 from numjet.runtime.device import CPU, Device, choose, devices, elsewhere, labels_in_use
-from numjet.transforms.dce import dce_jaxpr
-from numjet.transforms.simplify import simplify
 
 if TYPE_CHECKING:
     from numjet.api import aot, cache_misses, stored_calls
+    from numjet.control.call import call as calls
     from numjet.core.sharding import distribution
+    from numjet.transforms import dce, simplify
 else:
     aot = lazy_import.Module("numjet.api.aot")
     cache_misses = lazy_import.Module("numjet.api.cache_misses")
     stored_calls = lazy_import.Module("numjet.api.stored_calls")
+    calls = lazy_import.Module("numjet.control.call.call")
     distribution = lazy_import.Module("numjet.core.sharding.distribution")
+    dce = lazy_import.Module("numjet.transforms.dce")
+    simplify = lazy_import.Module("numjet.transforms.simplify")
 autograph = lazy_import.Module("numjet.api.autograph.function")
 axes = lazy_import.Module("numjet.api.dynamic.axes")
 dynamic = lazy_import.Module("numjet.api.dynamic.call")
@@ -442,7 +444,7 @@ class Jitted:
         if self.inline and isinstance(current_trace(), StageTrace):
             outs = eval_jaxpr(traced.jaxpr, traced.consts, *call.leaves, *values)
         else:
-            outs = named_call(traced.closed_over_nothing(), traced.consts, [*call.leaves, *values], self.name,
+            outs = calls.named_call(traced.closed_over_nothing(), traced.consts, [*call.leaves, *values], self.name,
                               inline=self.inline, donated=[*self.donated(call), *[False] * len(values)],
                               keep_unused=self.keep_unused)
         count = traced.out_tree.num_leaves
@@ -523,7 +525,7 @@ class Jitted:
             closed, kept = self.thinned(traced)
             there = device if isinstance(device, Device) else device.replace(ins=tuple(device.ins[k] for k in kept))
             donated = _consumed(closed, kept, [*self.donated(call), *[t.written for t in traced.refs.touched]], device)
-            compiled = dispatch.compile_closed(simplify(closed), self.name, [donated[k] for k in kept], there, closed,
+            compiled = dispatch.compile_closed(simplify.simplify(closed), self.name, [donated[k] for k in kept], there, closed,
                                                self.options.get("compiler_options"), stored=True)
             traced._executables[device] = compiled, kept, donated
             if traced.key is not None:
@@ -533,7 +535,7 @@ class Jitted:
 
     def thinned(self, traced: Traced) -> tuple[ClosedJaxpr, list[int]]:
         """The program without dead code, and the leaves that are its inputs."""
-        jaxpr, used = dce_jaxpr(traced.jaxpr, keep_inputs=self.keep_unused)
+        jaxpr, used = dce.dce_jaxpr(traced.jaxpr, keep_inputs=self.keep_unused)
         live = {v for e in jaxpr.eqns for v in e.invars if isinstance(v, Var)} | {v for v in jaxpr.outvars if isinstance(v,
                 Var)}
         consts = [(v, c) for v, c in zip(jaxpr.constvars, traced.consts, strict=True) if v in live]
@@ -658,7 +660,7 @@ class JittedByMesh(Jitted):
             return self.here().trace(*args, **kwargs)
 
 
-hooks.set_simplify(simplify)
+hooks.set_simplify(lambda closed: simplify.simplify(closed))
 
 
 def jit(fun: Callable[..., Any] | None = None, /, *, in_shardings: Any = None, out_shardings: Any = None,

@@ -22,7 +22,7 @@ from numjet.api import pure_names
 from numjet.core.op import overridden
 from numjet.core.trace import Tracer
 from numjet.foundation import source
-from numjet.foundation.lazy_import import own_names
+from numjet.foundation.lazy_import import Method, own_names
 from numjet.foundation.tree.register import library_types
 
 _LIBRARIES = ("numjet", "numpy")
@@ -145,13 +145,15 @@ _DATA = frozenset(("__doc__", "__module__", "__slots__", "__annotations__", "__h
 
 
 def _function(value: Any) -> Any:
-    """The function of an attribute of a class, if it has one."""
+    """The function of an attribute of a class, if it has one, or what it will be imported by."""
     found: Any = value.fget if isinstance(value, property) else value
     return found.__wrapped__ if type(found) is _native.EagerFunction else found  # type: ignore[attr-defined]
 
 
 def _is_numjets(name: str, value: Any) -> bool:
     function = _function(value)
+    if type(function) is Method:
+        return True
     if type(function) is types.FunctionType:
         return source.is_own(function.__code__)
     if isinstance(function, type):
@@ -162,9 +164,10 @@ def _is_numjets(name: str, value: Any) -> bool:
 
 def _behind(value: Any) -> str:
     function = _function(value)
+    if type(function) is Method:   # as when it has been imported
+        return f"{function.source} []"
     if type(function) is types.FunctionType:
         cells = (cell.cell_contents for cell in function.__closure__ or ())   # of one that was made for this name
         captured = [getattr(x, "__name__", str(x) if isinstance(x, (str, int)) else type(x).__name__) for x in cells]
-        line = function.__code__.co_firstlineno
-        return f"{function.__module__} {function.__qualname__} {function.__name__} {line} {captured}"
+        return f"{function.__module__} {function.__qualname__} {captured}"
     return f"{type(value).__name__} {getattr(function, '__name__', '')}"

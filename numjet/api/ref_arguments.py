@@ -4,8 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from numjet.control.call.ref_threading import check_distinct
-from numjet.core.refs import Ref, read, write
+from numjet.core.refs import Ref, check_distinct, read, write
 from numjet.core.stage import Touched
 from numjet.core.trace import EVAL
 from numjet.foundation.record import Record

@@ -7,10 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from numjet.api.arguments import check_arrays, check_callable, debug_info, flatten_result, path_names
-from numjet.control.call.ref_threading import check_distinct
 from numjet.core import hooks
 from numjet.core.named_axes import BatchAxis
-from numjet.core.refs import Ref, read, write
+from numjet.core.refs import Ref, check_distinct, read, write
 from numjet.core.snapshots import frozen
 from numjet.core.trace import aval_of
 from numjet.foundation import source

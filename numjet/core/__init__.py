@@ -10,6 +10,4 @@ from numjet.foundation import lazy_import as _lazy_import
 if _TYPE_CHECKING:
     from numjet.core.lazy_exports import *  # noqa: F403
 else:
-    __getattr__, __dir__ = _lazy_import.names(__name__, "numjet.core.lazy_exports", only=frozenset({
-        "AbstractValue", "Atom", "ShapedArray", "Trace", "Tracer", "eval_context", "eval_jaxpr",
-    }))
+    __getattr__, __dir__ = _lazy_import.names(__name__, "numjet.core.lazy_exports")

@@ -11,10 +11,11 @@ import numpy as np
 
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, join_effects, subjaxprs
-from numjet.core.printer import equation_text, jaxpr_text
-from numjet.foundation import dtypes, source
+from numjet.foundation import dtypes, lazy_import, source
 from numjet.foundation.config import config
 from numjet.foundation.errors import JaxprTypeError, compose
+
+printer = lazy_import.Module("numjet.core.printer")
 
 
 def check_jaxpr(jaxpr: Jaxpr | ClosedJaxpr) -> None:
@@ -51,7 +52,7 @@ def _check_consts(closed: ClosedJaxpr) -> None:
         try:
             check_constant(c, v.aval)
         except JaxprTypeError as error:
-            raise JaxprTypeError(f"{error}, in\n\n{jaxpr_text(closed)}") from None
+            raise JaxprTypeError(f"{error}, in\n\n{printer.jaxpr_text(closed)}") from None
 
 
 def check_constant(value: Any, aval: ShapedArray) -> None:
@@ -136,9 +137,9 @@ class _Checker:
         debug: Any = self.jaxpr.debug
         program = f"The program was traced from {debug.where()}." if debug is not None else ""
         if eqn is None:
-            return JaxprTypeError(compose(f"Ill-typed program: {what}.", program, f"In\n\n{jaxpr_text(self.jaxpr)}"))
+            return JaxprTypeError(compose(f"Ill-typed program: {what}.", program, f"In\n\n{printer.jaxpr_text(self.jaxpr)}"))
         where = f"It was made at {source.summarize(eqn.source)}." if eqn.source is not None else ""
-        return JaxprTypeError(compose(f"Ill-typed program: {what}.", f"In the equation\n\n    {equation_text(eqn)}",
+        return JaxprTypeError(compose(f"Ill-typed program: {what}.", f"In the equation\n\n    {printer.equation_text(eqn)}",
                                       where, program))
 
 

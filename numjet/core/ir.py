@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from numjet.core.op import Op
 
 notebook = lazy_import.Module("numjet.core.notebook")
+printer = lazy_import.Module("numjet.core.printer")
 
 
 class Var:
@@ -187,11 +188,11 @@ class Jaxpr:
         print_shapes: with the types of variables. custom_pp_eqn_rules: operations' own ways to print. use_color: with
         the colors of a terminal.
         """
-        return printer(self, sources=source_info, stacks=name_stack, shapes=print_shapes, rules=custom_pp_eqn_rules,
+        return printer.jaxpr_text(self, sources=source_info, stacks=name_stack, shapes=print_shapes, rules=custom_pp_eqn_rules,
                        colors=use_color, width=width)
 
     def __str__(self) -> str:
-        return printer(self)
+        return printer.jaxpr_text(self)
 
     __repr__ = __str__
 
@@ -232,7 +233,7 @@ class ClosedJaxpr:
         return ClosedJaxpr(jaxpr or self.jaxpr, self.consts if consts is None else consts)
 
     def __str__(self) -> str:
-        return printer(self.jaxpr)
+        return printer.jaxpr_text(self.jaxpr)
 
     __repr__ = __str__
 
@@ -247,19 +248,6 @@ def join_effects(eqns: Iterable[JaxprEqn]) -> Effects:
         if eqn.effects:
             found = found | eqn.effects
     return found
-
-
-def default_printer(jaxpr: Jaxpr, **options: Any) -> str:
-    return f"<jaxpr of {len(jaxpr.eqns)} equations>"
-
-
-printer = default_printer
-
-
-def set_printer(fn: Any) -> None:
-    """Called by core.printer with the function that prints jaxprs."""
-    global printer
-    printer = fn
 
 
 def subjaxprs(params: dict[str, Any]) -> Iterable[Jaxpr]:

@@ -15,7 +15,7 @@ import numpy as np
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from numjet.core.op import Op, all_ops
-from numjet.core.printer import parameter_types, printing_rule
+from numjet.core.printing_rules import parameter_types, printing_rule
 from numjet.foundation import dtypes
 
 

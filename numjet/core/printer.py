@@ -9,58 +9,20 @@ from __future__ import annotations
 
 import enum
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from numjet.core.aval import ShapedArray
-from numjet.core.ir import Atom, ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, set_printer, subjaxprs
+from numjet.core.ir import Atom, ClosedJaxpr, DropVar, Jaxpr, JaxprEqn, Literal, Var, subjaxprs
+from numjet.core.printing_rules import PLAIN, PrintingRule, printing_rule
 from numjet.core.walk import use_counts
 from numjet.foundation import dtypes, pretty, source
 from numjet.foundation.pretty import Doc, brk, concat, group, join, line, nest, text
 from numjet.foundation.record import Record
 
 WIDTH = 80
-
-
-class PrintingRule(Record):
-    """How the parameters of one operation print.
-
-    first: parameters that stand in front of the others, which are in alphabetical order.
-    implied: parameters that are left out when they have this value, or the value of this function of the avals of operands
-      and results. lists: parameters whose innermost tuples print as lists.
-    called: the parameter that is a program called on the operands, so that its variables go by their names.
-    """
-    first: tuple[str, ...] = ()
-    implied: Mapping[str, Any] = MappingProxyType({})
-    lists: frozenset[str] = frozenset()
-    called: str | None = None
-
-    def default(self, name: str, ins: Sequence[ShapedArray], outs: Sequence[ShapedArray]) -> Any:
-        """The value that a parameter in `implied` has when it is left out."""
-        value = self.implied[name]
-        return value(ins, outs) if callable(value) else value
-
-
-PLAIN = PrintingRule()
-
-parameter_types: dict[str, type] = {}
-
-
-def register_parameter_type(cls: type) -> type:
-    """Lets core.parse read parameters of an enum or NamedTuple class by its name, as they are printed: `Mode.CLIP`,
-    `Numbers(first=(0,), second=())`. Usable as a decorator. TypeError for other classes."""
-    if not (issubclass(cls, enum.Enum) or (issubclass(cls, tuple) and hasattr(cls, "_fields"))):
-        raise TypeError(f"register_parameter_type takes enums and NamedTuples, got {cls!r}")
-    parameter_types[cls.__name__] = cls
-    return cls
-
-
-def printing_rule(op: Any) -> PrintingRule:
-    """How an operation's parameters print."""
-    return op.printing or PLAIN
 
 
 class Style(Record):
@@ -323,6 +285,3 @@ def _bare(value: str) -> bool:
     """Whether a string reads as itself without quotes."""
     first_is_letter = bool(value) and (value[0].isalpha() or value[0] in "_<")
     return value not in _WORDS and first_is_letter and all(c.isalnum() or c in "_<>.-" for c in value)
-
-
-set_printer(jaxpr_text)

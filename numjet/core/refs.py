@@ -8,7 +8,7 @@ program passes the value in and writes the result back. So no operation has a si
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from numjet.core.aval import ShapedArray
@@ -170,3 +170,24 @@ def _known_outside(ref: Ref, value: Any, inside: Sequence[Trace], what: str) -> 
 def written(touched: Sequence[Touched]) -> list[Ref]:
     """The references that a program writes, in the order of its results."""
     return [t.ref for t in touched if t.written]
+
+
+def returned_ref(ref: Ref, fun: str, kind: str) -> ValueError:
+    """The error for a function that returns a reference."""
+    made = f"\n\nThe returned mutable array was {ref.made_at}." if ref.made_at is not None else ""
+    return ValueError(f"function {fun} traced for {kind} returned a mutable array reference of type {ref.aval}, but mutable "
+                      f"array references cannot be returned. Return its value, ref[...].{made}")
+
+
+def check_distinct(leaves: Sequence[Any], names: Callable[[], Sequence[str]], fun: str, kind: str) -> None:
+    """Raises ValueError where one reference is passed twice: it would be read under one name and written under another."""
+    seen: dict[Ref, int] = {}
+    for i, x in enumerate(leaves):
+        if isinstance(x, Ref):
+            if x in seen:
+                labels = names()
+                raise ValueError(
+                    "only one reference to a mutable array may be passed as an argument to a function, but when tracing "
+                    f"{fun} for {kind} the mutable array reference of type {x.aval} appeared at both {labels[seen[x]]} and "
+                    f"{labels[i]}.")
+            seen[x] = i

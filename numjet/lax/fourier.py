@@ -10,7 +10,7 @@ import numpy as np
 
 from numjet.core.aval import ShapedArray
 from numjet.core.op import LINEAR, Op, Samples
-from numjet.core.printer import register_parameter_type
+from numjet.core.printing_rules import register_parameter_type
 from numjet.core.trace import aval_of
 from numjet.core.traits import NORMWISE
 from numjet.foundation import dtypes

@@ -15,7 +15,8 @@ from numjet.core.check import check_jaxpr
 from numjet.core.ir import ClosedJaxpr, Jaxpr
 from numjet.core.op import all_ops
 from numjet.core.parse import parse_jaxpr
-from numjet.core.printer import jaxpr_text, register_parameter_type
+from numjet.core.printer import jaxpr_text
+from numjet.core.printing_rules import register_parameter_type
 from numjet.core.trace import aval_of
 from numjet.core.walk import eval_closed
 from numjet.runtime import dispatch

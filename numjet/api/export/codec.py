@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from numjet.core.aval import ShapedArray
-from numjet.core.printer import parameter_types
+from numjet.core.printing_rules import parameter_types
 from numjet.foundation import dtypes
 from numjet.foundation.dimension import Dimension, is_symbolic
 from numjet.foundation.symbolic.parse import parse_size

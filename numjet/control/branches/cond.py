@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 from numjet.control.branches.cond_op import Branches, clamped, cond_p, forwarded, with_common_consts, without_outs
-from numjet.control.call.body_tracing import Body, trace_body, where
+from numjet.control.call.body_tracing import Body, trace_body
 from numjet.control.call.ref_threading import holds_refs, thread, without_refs
 from numjet.control.loops.carries import as_arrays
 from numjet.control.type_errors import check_branches
 from numjet.core import hooks
 from numjet.core.snapshots import frozen
 from numjet.core.trace import Array, Tracer, aval_of, current_trace, is_array_like, is_users
+from numjet.core.user_functions import where
 from numjet.core.walk import eval_closed
 from numjet.foundation import source, tree
 from numjet.foundation.config import config

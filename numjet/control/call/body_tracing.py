@@ -10,7 +10,6 @@ predecessors, if it holds no arrays.
 from __future__ import annotations
 
 import functools
-import inspect
 import operator
 import types
 import weakref
@@ -27,15 +26,15 @@ from numjet.core.aval import ShapedArray
 from numjet.core.ir import ClosedJaxpr
 from numjet.core.named_axes import scope as named_scope
 from numjet.core.op import Op
-from numjet.core.refs import Ref
+from numjet.core.refs import Ref, returned_ref
 from numjet.core.snapshots import snapshot
-from numjet.core.stage import DebugInfo, Touched, trace_to_closed, trace_with_refs
+from numjet.core.stage import Touched, trace_to_closed, trace_with_refs
 from numjet.core.trace import Tracer
+from numjet.core.user_functions import debug_info, where
 from numjet.foundation import dtypes, locks, source, tree
 from numjet.foundation.config import config
 from numjet.foundation.dimension import computed_sizes
 from numjet.foundation.record import Record
-from numjet.foundation.util import function_name
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -106,63 +105,6 @@ def trace_body(fun: Callable[..., Any], in_tree: Any, in_avals: Sequence[ShapedA
     body = Body(without_consts(closed), closed.consts, out_tree)
     _keep(fun, key, body)
     return body
-
-
-def debug_info(fun: Callable[..., Any], in_tree: Any, kind: str) -> DebugInfo:
-    """Name and location of a function, and the names of its flat arguments. Wrappers are shown as the user's function."""
-    users = _of_user(fun)
-    code = getattr(inspect.unwrap(users) if callable(users) else users, "__code__", None)
-    file, line = (code.co_filename, code.co_firstlineno) if code is not None else (None, 0)
-    return DebugInfo(function_name(users), kind, file, line, argument_names(fun, in_tree), getattr(fun, "hint", ""))
-
-
-def _of_user(fun: Any) -> Any:
-    """The user's function that a wrapper calls: follows the marks of cached_with."""
-    while (owner := getattr(fun, "owner", None)) is not None:
-        fun = owner
-    return fun
-
-
-def argument_names(fun: Callable[..., Any], in_tree: Any) -> tuple[str, ...]:
-    """`c['a']`: the parameter and the path of every leaf of the positional arguments."""
-    index_tree = tree.tree_unflatten(in_tree, range(in_tree.num_leaves))
-    paths = [path for path, _ in tree.tree_leaves_with_path(index_tree)]
-    if getattr(fun, "packed", False):  # called with a tuple and a dict, the arguments of its owner
-        names = _names_of(_of_user(fun), len(index_tree[0]))
-        return tuple((path[1].key if path[0].idx else names[path[1].idx]) + tree.keystr(path[2:]) for path in paths)
-    names = _names_of(fun, len(index_tree))
-    return tuple(names[path[0].idx] + tree.keystr(path[1:]) for path in paths)
-
-
-def _names_of(fun: Callable[..., Any], count: int) -> list[str]:
-    try:
-        return _positional_names(inspect.signature(fun), count)
-    except (ValueError, TypeError):
-        return [f"args[{i}]" for i in range(count)]
-
-
-def _positional_names(signature: inspect.Signature, count: int) -> list[str]:
-    names: list[str] = []
-    for p in signature.parameters.values():
-        if p.kind is p.VAR_POSITIONAL:
-            names += [f"{p.name}[{i}]" for i in range(count - len(names))]
-        elif p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD):
-            names.append(p.name)
-    return (names + [f"args[{i}]" for i in range(len(names), count)])[:count]
-
-
-def where(fun: Callable[..., Any]) -> str:
-    """`step at file.py:12`: for messages."""
-    fun = _of_user(fun)
-    code = getattr(fun, "__code__", None)
-    return f"{function_name(fun)} at {code.co_filename}:{code.co_firstlineno}" if code is not None else function_name(fun)
-
-
-def returned_ref(ref: Ref, fun: str, kind: str) -> ValueError:
-    """The error for a function that returns a reference."""
-    made = f"\n\nThe returned mutable array was {ref.made_at}." if ref.made_at is not None else ""
-    return ValueError(f"function {fun} traced for {kind} returned a mutable array reference of type {ref.aval}, but mutable "
-                      f"array references cannot be returned. Return its value, ref[...].{made}")
 
 
 class _Entry(Record):

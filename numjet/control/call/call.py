@@ -18,7 +18,7 @@ from numjet.control.call.jaxpr_transforms import (
 )
 from numjet.core.ir import ClosedJaxpr, JaxprEqn, Literal
 from numjet.core.op import Missing, Op, Undefined
-from numjet.core.printer import PrintingRule
+from numjet.core.printing_rules import PrintingRule
 from numjet.core.refs import read, write, written
 from numjet.core.traits import CALLS
 from numjet.core.walk import eval_closed

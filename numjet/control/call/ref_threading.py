@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from numjet.control.call.body_tracing import Captures, Replay, argument_names, cached_with, where
-from numjet.core.refs import Ref, read, write, written
+from numjet.control.call.body_tracing import Captures, Replay, cached_with
+from numjet.core.refs import Ref, check_distinct, read, write, written
 from numjet.core.stage import StageTrace, Touched
 from numjet.core.trace import aval_of, current_trace
+from numjet.core.user_functions import argument_names, where
 from numjet.core.walk import eval_closed
 from numjet.foundation import tree
 
@@ -116,17 +117,3 @@ def without_refs(args: Sequence[Any], funs: Sequence[Callable[..., Any]], kind: 
         return cached_with(fun, call)
 
     return plain, [wrap(fun) for fun in funs]
-
-
-def check_distinct(leaves: Sequence[Any], names: Callable[[], Sequence[str]], fun: str, kind: str) -> None:
-    """Raises ValueError where one reference is passed twice: it would be read under one name and written under another."""
-    seen: dict[Ref, int] = {}
-    for i, x in enumerate(leaves):
-        if isinstance(x, Ref):
-            if x in seen:
-                labels = names()
-                raise ValueError(
-                    "only one reference to a mutable array may be passed as an argument to a function, but when tracing "
-                    f"{fun} for {kind} the mutable array reference of type {x.aval} appeared at both {labels[seen[x]]} and "
-                    f"{labels[i]}.")
-            seen[x] = i

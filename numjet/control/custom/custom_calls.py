@@ -18,7 +18,7 @@ from numjet.control.call.jaxpr_transforms import batch_program, holds_effects, w
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import ClosedJaxpr, Literal
 from numjet.core.op import Missing, Op, Zero
-from numjet.core.printer import PrintingRule
+from numjet.core.printing_rules import PrintingRule
 from numjet.core.stage import DebugInfo, StageTrace, trace_to_closed
 from numjet.core.trace import EVAL, Trace, Tracer, aval_of, current_trace, set_trace
 from numjet.core.traits import CALLS

@@ -6,8 +6,6 @@ import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from numjet.control.call.body_tracing import argument_names, returned_ref, where
-from numjet.control.call.ref_threading import check_distinct
 from numjet.control.custom.custom_calls import (
     Batch,
     Call,
@@ -26,9 +24,10 @@ from numjet.control.custom.custom_calls import (
     with_fixed,
 )
 from numjet.core.op import Zero
-from numjet.core.refs import Ref
+from numjet.core.refs import Ref, check_distinct, returned_ref
 from numjet.core.snapshots import frozen, frozen_leaves
 from numjet.core.trace import EVAL, Tracer, aval_of, current_trace
+from numjet.core.user_functions import argument_names, where
 from numjet.foundation import source, tree
 from numjet.foundation.util import function_name, split_list
 from numjet.lax.elementwise.arithmetic import add

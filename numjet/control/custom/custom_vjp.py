@@ -6,7 +6,6 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from numjet.control.call.body_tracing import debug_info, returned_ref, where
 from numjet.control.custom.custom_calls import (
     FunctionWithRules,
     UsersRule,
@@ -23,10 +22,11 @@ from numjet.control.custom.custom_jvp import FlatFunction, operands
 from numjet.control.custom.custom_vjp_call import apply_custom_vjp
 from numjet.core.aval import ShapedArray
 from numjet.core.op import Zero
-from numjet.core.refs import Ref, serials
+from numjet.core.refs import Ref, returned_ref, serials
 from numjet.core.snapshots import frozen
 from numjet.core.stage import trace_to_jaxpr
 from numjet.core.trace import Tracer, aval_of
+from numjet.core.user_functions import debug_info, where
 from numjet.core.walk import eval_jaxpr
 from numjet.foundation import dtypes, lazy_import, source, tree
 from numjet.foundation.record import Record

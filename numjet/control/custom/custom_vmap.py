@@ -29,7 +29,7 @@ from numjet.control.loops.map import map as lax_map
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import ClosedJaxpr
 from numjet.core.op import Missing, Op, Undefined
-from numjet.core.printer import PrintingRule
+from numjet.core.printing_rules import PrintingRule
 from numjet.core.snapshots import frozen, frozen_leaves
 from numjet.core.stage import trace_to_closed
 from numjet.core.trace import aval_of

@@ -7,16 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from numjet.control.call.body_tracing import Body, argument_names, cached_with, returned_ref, trace_body, where
-from numjet.control.call.ref_threading import Threaded, check_distinct, holds_refs, thread
+from numjet.control.call.body_tracing import Body, cached_with, trace_body
+from numjet.control.call.ref_threading import Threaded, holds_refs, thread
 from numjet.control.loops.carries import as_arrays, trace_with_carry, unchanged, with_invariants
 from numjet.control.loops.scan_op import scan_p
 from numjet.control.type_errors import check_carry, leaf_paths
 from numjet.core import hooks
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import Literal
-from numjet.core.refs import Ref, read, write
+from numjet.core.refs import Ref, check_distinct, read, returned_ref, write
 from numjet.core.trace import Tracer, aval_of
+from numjet.core.user_functions import argument_names, where
 from numjet.foundation import errors, source, tree
 from numjet.foundation.config import config
 from numjet.foundation.dimension import Dimension, as_size, computed_sizes, exceeds

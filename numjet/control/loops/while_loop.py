@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from numjet.control.call.body_tracing import Body, argument_names, cached_with, trace_body, where
+from numjet.control.call.body_tracing import Body, cached_with, trace_body
 from numjet.control.call.ref_threading import Threaded, thread
 from numjet.control.loops.carries import as_arrays, trace_with_carry, unchanged, with_invariants, without_inputs
 from numjet.control.loops.scan import scan
@@ -16,6 +16,7 @@ from numjet.control.type_errors import check_carry
 from numjet.core import hooks
 from numjet.core.aval import ShapedArray
 from numjet.core.trace import Tracer, aval_of
+from numjet.core.user_functions import argument_names, where
 from numjet.core.walk import use_counts
 from numjet.foundation import errors, source, tree
 from numjet.foundation.config import config

@@ -5,7 +5,7 @@ import operator
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from numjet.core.printer import register_parameter_type
+from numjet.core.printing_rules import register_parameter_type
 from numjet.lax.axes import Ints
 from numjet.lax.reduction.window_shapes import dilated, padtype_to_pads
 

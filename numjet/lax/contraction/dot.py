@@ -12,7 +12,7 @@ from numjet import _native
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import Atom, JaxprEqn
 from numjet.core.op import Op, Samples, Undefined, lookup
-from numjet.core.printer import PrintingRule
+from numjet.core.printing_rules import PrintingRule
 from numjet.core.trace import aval_of
 from numjet.core.traits import CONTRACTS, LANES
 from numjet.foundation import dtypes

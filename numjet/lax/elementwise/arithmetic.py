@@ -12,11 +12,10 @@ from numjet.core.aval import ShapedArray
 from numjet.core.intervals import Interval, by, counts, plus, times
 from numjet.core.ir import Atom, JaxprEqn
 from numjet.core.op import LINEAR, SCALARS, ZERO, Missing, Op, Samples, Undefined
-from numjet.core.printer import register_parameter_type
+from numjet.core.printing_rules import register_parameter_type
 from numjet.core.trace import aval_of
 from numjet.core.traits import CHEAP, EXACT, TRANSCENDENTAL
-from numjet.foundation import dtypes
-from numjet.lax.elementwise import complex_rules as cx
+from numjet.foundation import dtypes, lazy_import
 from numjet.lax.elementwise.accuracy import check_accuracy
 from numjet.lax.elementwise.convert import cast, conj_p, constant, convert_element_type_p, real_p
 from numjet.lax.operands import (
@@ -50,6 +49,8 @@ from numjet.lax.templates import (
     kind_of,
     promote_scalars,
 )
+
+cx = lazy_import.Functions("numjet.lax.elementwise.complex_rules")
 
 # ------------------------------------------------------------------------------------------------ linear
 

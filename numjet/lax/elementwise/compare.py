@@ -14,8 +14,7 @@ from numjet.core.ir import Atom, JaxprEqn
 from numjet.core.op import SCALARS, ZERO, Missing, Op, Samples, Undefined, Zero
 from numjet.core.trace import aval_of
 from numjet.core.traits import CHEAP, EXACT
-from numjet.foundation import dtypes
-from numjet.lax.elementwise import complex_rules as cx
+from numjet.foundation import dtypes, lazy_import
 from numjet.lax.elementwise.arithmetic import add_p, mul_p
 from numjet.lax.elementwise.bitwise import and_p, not_p, or_p
 from numjet.lax.operands import (
@@ -34,6 +33,8 @@ from numjet.lax.operands import (
 from numjet.lax.rewrites import Producer, Rule
 from numjet.lax.tangent import instantiate, no_tangent
 from numjet.lax.templates import FLOAT, Joint, broadcast_shapes, call, elementwise, kind_of, promote_scalars
+
+cx = lazy_import.Functions("numjet.lax.elementwise.complex_rules")
 
 _BOOL = np.dtype(np.bool_)
 _COMPARED = ("bool", *FLOATS, *INTS)

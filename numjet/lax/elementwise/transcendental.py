@@ -8,11 +8,13 @@ import numpy as np
 
 from numjet.core.op import SCALARS, Op, Samples
 from numjet.core.traits import TRANSCENDENTAL
-from numjet.lax.elementwise import complex_rules as cx
+from numjet.foundation import lazy_import
 from numjet.lax.elementwise.accuracy import check_accuracy
 from numjet.lax.elementwise.arithmetic import add_p, div_p, mul_p, neg_p, rsqrt_p, square_p, sub_p
 from numjet.lax.operands import BINARY_SHAPES, COMPLEXES, FLOATS, UNARY_SHAPES, binary, by_kind, one_loop, where, with_loops
 from numjet.lax.templates import INEXACT, call, elementwise
+
+cx = lazy_import.Functions("numjet.lax.elementwise.complex_rules")
 
 
 def _function(name: str, eager: Any, jvp: Any, complex_rule: Any, low: float = -2, high: float = 2,

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from numjet.core.printer import register_parameter_type
+from numjet.core.printing_rules import register_parameter_type
 
 Ints = tuple[int, ...]
 _INT64 = np.dtype(np.int64)

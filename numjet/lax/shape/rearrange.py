@@ -17,7 +17,7 @@ from numjet.core.aval import ShapedArray
 from numjet.core.intervals import of_operand
 from numjet.core.ir import Atom, JaxprEqn
 from numjet.core.op import LINEAR, Op, Samples
-from numjet.core.printer import PrintingRule
+from numjet.core.printing_rules import PrintingRule
 from numjet.core.trace import Array, Tracer, aval_of
 from numjet.core.traits import ARRAY_VIEW, BROADCASTS, LANES, READS_ONCE, STRIDED
 from numjet.lax.axes import Ints, as_axes, as_shape, shift, without

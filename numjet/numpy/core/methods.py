@@ -19,7 +19,7 @@ from numjet.numpy.core import arrays, shape_methods, taped, traced, views
 from numjet.numpy.core.operators import OPERATORS, SEQUENCES
 from numjet.numpy.indexing import where
 from numjet.numpy.indexing.update import IndexUpdateHelper
-from numjet.numpy.reduction import cumulative, reductions, statistics
+from numjet.numpy.reduction import reductions
 from numjet.numpy.ufuncs import arithmetic
 from numjet.runtime import dispatch
 
@@ -109,14 +109,16 @@ METHODS: dict[str, Any] = {
     "at": property(IndexUpdateHelper, doc="Updates: x.at[idx].set(y), .add(y), ..., each a new array."),
     "sum": reductions.sum, "prod": reductions.prod, "max": reductions.max, "min": reductions.min, "any": reductions.any,
     "all": reductions.all, "argmax": reductions.argmax, "argmin": reductions.argmin, "ptp": reductions.ptp,
-    "mean": statistics.mean, "var": statistics.var, "std": statistics.std, "cumsum": cumulative.cumsum,
-    "cumprod": cumulative.cumprod, "astype": _astype, "copy": _copy, "clip": _clip, "round": arithmetic.round,
+    "astype": _astype, "copy": _copy, "clip": _clip, "round": arithmetic.round,
     "conj": arithmetic.conjugate, "conjugate": arithmetic.conjugate,
     "real": property(arithmetic.real), "imag": property(arithmetic.imag),
     "view": views.view, "byteswap": views.byteswap, "flat": property(_flat), "to_device": _to_device,
     "__numpy_dtype__": property(_numpy_dtype),
 }
 METHODS |= shape_methods.METHODS
+# Functions of numjet.numpy that most programs do without, imported when the method is first read.
+DEFERRED = ("argpartition argsort choose cumprod cumsum diagonal mean nonzero repeat searchsorted sort std take trace "
+            "var").split()
 OF_ARRAYS: dict[str, Any] = {
     "addressable_data": _addressable_data, "devices": lambda self: set(shards.sharding_of(self).device_set),
     "copy_to_host_async": lambda self: None,
@@ -164,18 +166,26 @@ def _class_attributes(methods: dict[str, Any]) -> dict[str, Any]:
             if name == "at" or callable(value) or isinstance(value, property)}
 
 
+def _without_tapes(shown: Any) -> Any:
+    return shown.__wrapped__ if type(shown) is _native.EagerFunction else shown  # type: ignore[attr-defined]
+
+
 def install(namespace: ModuleType) -> None:
     """Gives arrays and tracers their operators and methods; `namespace` is numjet.numpy."""
     operators = OPERATORS | shape_methods.OPERATORS
-    found = taped.functions(vars(namespace))
     for name, fn in operators.items():
-        _native.set_hook(name, taped.operator(name, fn, found))
+        _native.set_hook(name, taped.operator(name, fn))
     _native.set_hook("__repr__", lambda x: printing.repr_array(x))
     _native.set_hook("__str__", lambda x: printing.str_array(x))
     _native.set_hook("aval", ShapedArray)
     _native.set_hook("reduce", _reduce)
     named = {**METHODS, **shape_methods.METHODS, **_protocols(namespace),
              "__array_namespace__": _namespace(namespace)}
-    hooks.set_methods({name: taped.method(name, fn, found) for name, fn in (named | OF_ARRAYS).items()}, Array)
+    hooks.set_methods({name: taped.method(name, fn) for name, fn in (named | OF_ARRAYS).items()}, Array)
     hooks.set_methods(traced.ATTRIBUTES | operators | named, Tracer)
     hooks.set_methods(_class_attributes(operators | named | OF_ARRAYS), ArrayBase)
+    for name in DEFERRED:
+        method = lazy_import.Method(namespace.__name__, name)
+        method.put(Array, name, lambda shown: shown)
+        for kind in (Tracer, ArrayBase):
+            method.put(kind, name, _without_tapes)

@@ -5,10 +5,11 @@ from collections.abc import Callable
 from typing import Any
 
 from numjet.core.trace import is_array_like
-from numjet.numpy.contraction import dot, products
-from numjet.numpy.indexing import nonzero, selection
-from numjet.numpy.reduction import searching, sorting
-from numjet.numpy.shaping import manipulation, repeating
+from numjet.foundation import lazy_import
+from numjet.numpy.contraction import dot
+from numjet.numpy.shaping import manipulation
+
+selection = lazy_import.Module("numjet.numpy.indexing.selection")
 
 
 def _reshape(self: Any, *args: Any, order: str = "C", copy: bool | None = None, out_sharding: Any = None) -> Any:
@@ -41,8 +42,5 @@ OPERATORS: dict[str, Any] = {"__matmul__": _matmul(False), "__rmatmul__": _matmu
 METHODS: dict[str, Any] = {
     "reshape": _reshape, "transpose": _transpose, "T": property(_transpose), "mT": property(manipulation.matrix_transpose),
     "ravel": manipulation.ravel, "flatten": manipulation.ravel, "squeeze": manipulation.squeeze,
-    "swapaxes": manipulation.swapaxes, "dot": dot.dot, "diagonal": products.diagonal, "trace": products.trace,
-    "repeat": repeating.repeat, "nonzero": nonzero.nonzero, "take": selection.take, "choose": selection.choose,
-    "compress": _compress, "sort": sorting.sort, "argsort": sorting.argsort, "argpartition": sorting.argpartition,
-    "searchsorted": searching.searchsorted,
+    "swapaxes": manipulation.swapaxes, "dot": dot.dot, "compress": _compress,
 }

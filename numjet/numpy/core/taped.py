@@ -4,9 +4,12 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
+from numjet import _native
 from numjet.api.eager_plans import taped
+from numjet.foundation import lazy_import, locks
 
 # Functions of arrays, in which a number works as an array of rank 0 does.
 _OF_NUMBERS = {
@@ -60,14 +63,18 @@ _EXPONENTS = ("pow", "rpow")   # whose other operand decides by its value how po
 _NATIVE = frozenset(("neg", "getitem", "setitem", "iter", "contains", "divmod", "rdivmod"))
 
 
-def functions(namespace: dict[str, Any]) -> dict[int, Any]:
-    """Puts tapes in front of the functions of numjet.numpy, and gives what stands for each, by the function's identity."""
-    found: dict[int, Any] = {}
-    for table, numbers in ((_OF_NUMBERS, True), (_OF_ARRAYS, False)):
-        for arrays, names in table.items():
-            for name in names.split():
-                _replace(namespace, name, tuple(arrays.split()), numbers, found)
-    return found
+_SIGNATURES = {name: (tuple(arrays.split()), numbers) for table, numbers in ((_OF_ARRAYS, False), (_OF_NUMBERS, True))
+               for arrays, names in table.items() for name in names.split()}
+_EXPORTS = "numjet.numpy.lazy_exports"
+_UFUNCS = "numjet.numpy.ufuncs.ufunc_objects"   # where the functions of other modules get methods
+_tapes: dict[int, Any] = {}   # what stands for a function, by the identity of the function, which it holds
+_lock = locks.lock()
+
+
+def exported(name: str, value: Any) -> Any:
+    """What numjet.numpy shows under a name: a function of the tables with tapes in front of it."""
+    found = _SIGNATURES.get(name)
+    return value if found is None else _with_tapes(value, *found)
 
 
 def elementwise(namespace: dict[str, Any]) -> None:
@@ -75,44 +82,58 @@ def elementwise(namespace: dict[str, Any]) -> None:
 
     Functions that no parameter is an array of are left as they are.
     """
-    found: dict[int, Any] = {}
     for name, function in list(namespace.items()):
         if name[0] == "_" or not inspect.isfunction(function):
             continue
         needed = [p for p in inspect.signature(function).parameters.values() if p.default is p.empty]
         if needed and all(p.annotation == "Any" and p.kind is p.POSITIONAL_OR_KEYWORD for p in needed):
-            _replace(namespace, name, tuple(p.name for p in needed), True, found)
+            namespace[name] = _with_tapes(function, tuple(p.name for p in needed), True)
 
 
-def _replace(namespace: dict[str, Any], name: str, arrays: tuple[str, ...], numbers: bool, found: dict[int, Any]) -> None:
-    if name not in namespace:   # imported when it is first named
-        return
-    old: Any = namespace[name]
-    if hasattr(old, "_call"):  # a ufunc object
-        old._call = found.setdefault(id(old._call), taped(old._call, arrays, numbers))
-        return
-    if id(old) not in found:
-        found[id(old)] = made = taped(old, arrays, numbers)
+def _with_tapes(old: Any, arrays: tuple[str, ...], numbers: bool) -> Any:
+    """A function with tapes, one for all its names; a ufunc object whose function has tapes."""
+    with _lock:
+        if hasattr(old, "_call"):
+            if type(old._call) is not _native.EagerFunction:
+                old._call = _tape(old._call, arrays, numbers)
+            return old
+        return old if type(old) is _native.EagerFunction else _tape(old, arrays, numbers)
+
+
+def _tape(old: Any, arrays: tuple[str, ...], numbers: bool) -> Any:
+    if id(old) not in _tapes:
+        _tapes[id(old)] = made = taped(old, arrays, numbers)
         home, own = vars(sys.modules[old.__module__]), old.__name__
         if home.get(own) is old:
             home[own] = made   # where pickle looks for it
-    namespace[name] = found[id(old)]
+    return _tapes[id(old)]
 
 
-def method(name: str, fun: Any, found: dict[int, Any]) -> Any:
+def _public(fun: Any) -> Any:
+    """The function with tapes that numjet.numpy shows, of a function that it has under its own name; None of others."""
+    name = getattr(fun, "__name__", "")
+    if name not in _SIGNATURES or not isinstance(fun, FunctionType):
+        return None
+    home = lazy_import.sources(_EXPORTS)[name].module
+    return exported(name, fun) if home in (fun.__module__, _UFUNCS) else None
+
+
+def method(name: str, fun: Any) -> Any:
     """What stands for a method of arrays: the function with tapes, or tapes of its own."""
     if isinstance(fun, property):
-        return property(method(name, fun.fget, found), doc=fun.__doc__) if name in _PROPERTIES else fun
-    if id(fun) in found:
-        return found[id(fun)]
+        return property(method(name, fun.fget), doc=fun.__doc__) if name in _PROPERTIES else fun
+    public = _public(fun)
+    if public is not None:
+        return public
     return taped(fun, ("self",)) if name in _METHODS else fun
 
 
-def operator(name: str, fun: Callable[..., Any], found: dict[int, Any]) -> Callable[..., Any]:
+def operator(name: str, fun: Callable[..., Any]) -> Callable[..., Any]:
     """An operator of arrays with tapes; without, where its native path comes first, or it gives no array."""
     bare = name.strip("_")
-    if id(fun) in found:
-        return found[id(fun)]
+    public = _public(fun)
+    if public is not None:
+        return public
     if bare in _NATIVE or getattr(fun, "__code__", None) is None:
         return fun
     parameters = fun.__code__.co_varnames[:fun.__code__.co_argcount]

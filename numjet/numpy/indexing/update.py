@@ -7,15 +7,16 @@ from typing import Any
 import numpy as np
 
 from numjet import _native, lax
-from numjet.api.vmap import vmap
 from numjet.core.trace import aval_of
-from numjet.foundation import dtypes
+from numjet.foundation import dtypes, lazy_import
 from numjet.foundation.config import config
 from numjet.lax import GatherScatterMode
 from numjet.lax.scalar_programs import wrong_type
 from numjet.numpy.indexing.guarded import check_index
 from numjet.numpy.indexing.plan import plan_index
 from numjet.numpy.indexing.subscript import getitem, scatter_update, traced_mask, update_by_mask, write
+
+batching = lazy_import.Module("numjet.api.vmap")
 
 
 class IndexUpdateHelper:
@@ -146,7 +147,7 @@ def _of_each(func: Callable[[Any], Any], part: Any) -> Any:
     if not aval.size:
         return part
     one: Callable[[Any], Any] = lambda v: _checked(func(v), aval.dtype)
-    return vmap(one)(lax.reshape(part, (aval.size,))).reshape(aval.shape) if aval.shape else one(part)
+    return batching.vmap(one)(lax.reshape(part, (aval.size,))).reshape(aval.shape) if aval.shape else one(part)
 
 
 def _checked(out: Any, dtype: np.dtype) -> Any:

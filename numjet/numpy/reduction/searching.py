@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from numjet import lax
 from numjet.api.jit_when_eager import jit_when_eager
-from numjet.control.loops.while_loop import fori_loop
 from numjet.core.trace import Tracer
 from numjet.foundation import dtypes
 from numjet.foundation.dimension import Dimension, may_exceed
@@ -59,7 +59,7 @@ def _bisect(a: Any, v: Any, side: str, unroll: bool) -> Any:
         return compare.select(right, arithmetic.add(middle, np.int32(1)), low), compare.select(right, high, middle)
     state = (full(0), full(a.shape[0]))
     if not unroll:
-        return fori_loop(0, steps, step, state)[0]
+        return lax.fori_loop(0, steps, step, state)[0]
     for i in range(steps):
         state = step(i, state)
     return state[0]

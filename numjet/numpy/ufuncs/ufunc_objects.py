@@ -103,7 +103,9 @@ def _log_of_sum(base: float) -> Any:
 
 
 def _made(fn: Any, nin: int, **methods: Any) -> ufunc:
-    return ufunc(fn, nin, 1, call=fn, **methods)
+    made = ufunc(fn, nin, 1, call=fn, **methods)
+    made.__module__ = "numjet.numpy"   # where pickle looks for it
+    return made
 
 
 add = _made(arithmetic.add, 2, identity=0, reduce=reductions.sum, at=_update("add"),

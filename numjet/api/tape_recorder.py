@@ -1,0 +1,403 @@
+"""Recording of tapes: the program of a call of a small function becomes steps of native code; see `api/eager_plans.py`."""
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from numjet import _native
+from numjet.api.jit import Call, Jitted, jit
+from numjet.core.aval import ShapedArray
+from numjet.core.ir import Jaxpr, JaxprEqn, Literal
+from numjet.core.op import Missing, Op
+from numjet.core.trace import EVAL, current_trace
+from numjet.foundation import dtypes
+from numjet.foundation.config import config
+from numjet.foundation.tree import tree_flatten
+from numjet.lax.operands import LoopPlan
+from numjet.runtime import dispatch
+from numjet.runtime.device import CPU, elsewhere
+from numjet.runtime.eager_compile import LARGE
+from numjet.runtime.fp_errors import IGNORED, STATE
+from numjet.runtime.settings import fast_paths_allowed
+from numjet.transforms.dce import dce_jaxpr
+from numjet.transforms.inline import write_out_calls
+
+_MOST_STEPS = 256
+_CONSTANT_BYTES = 1 << 13   # of results that depend on no argument: they are kept
+_EXACT = frozenset(map(np.dtype, ("bool", "int32", "int64", "float32", "float64", "complex64", "complex128")))
+_MULTIPLIED = frozenset(("float32", "float64", "int32", "int64", "complex64", "complex128"))
+_CONVERTED = frozenset(np.dtype(t) for t in "?bBhHiIlLqQfd")
+_OPTIONS = {"static_argnums": (), "static_argnames": (), "donate_argnums": None, "donate_argnames": None, "keep_unused": True,
+            "inline": False, "backend": None, "device": None, "shardings": None}
+
+_native.set_error_state(STATE, IGNORED)
+
+
+class _Unsuited(Exception):
+    """A call that has no tape."""
+
+
+class Recorder:
+    """Runs a function, and makes the tape of the call if there can be one."""
+
+    def __init__(self, fun: Callable[..., Any], positions: tuple[int, ...], names: tuple[str, ...], numbers: bool):
+        self.fun, self.positions, self.names, self.numbers = fun, positions, names, numbers
+        self.programs: dict[tuple[int, ...], Callable[..., Any]] = {}   # by positions of static arguments
+
+    def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
+        before = _native.counters()["executions"]
+        result = self.fun(*args, **kwargs)
+        compiled = before != _native.counters()["executions"]   # it ran compiled programs, whose bits are their own
+        if current_trace() is not EVAL or not fast_paths_allowed() or elsewhere():
+            return result, None
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                call = _Recorded(self, args, kwargs, result)
+                if call.is_large():
+                    return result, self._program(call)
+                return result, None if compiled else self._tape(call)
+        except Exception:  # it depends on values, warns, or is refused when it is traced
+            return result, None
+
+    def _program(self, call: _Recorded) -> Callable[..., Any]:
+        """The function as one program. Raises _Unsuited."""
+        jaxpr, _ = call.program()
+        _check_numbers(call.leaves, jaxpr)
+        if not _gives_same_bits_fused(jaxpr):
+            raise _Unsuited
+        program = self.programs.get(call.static)
+        if program is None:
+            program = self.programs[call.static] = jit(self.fun, static_argnums=call.static, static_argnames=self.names)
+        out, tree = tree_flatten(program(*call.args, **call.kwargs))
+        if tree != call.out_tree:
+            raise _Unsuited
+        _require_same(out, call.results)
+        return program
+
+    def _tape(self, call: _Recorded) -> Any:
+        results = call.results
+        treedef = None if call.single else call.out_tree
+        if not call.leaves:
+            if sum(x.nbytes for x in results) > _CONSTANT_BYTES:
+                raise _Unsuited
+            kept = tuple(_native.rewrap(x) for x in results)
+            return _native.Tape((), kept, (), tuple(range(len(kept))), tuple(x.aval for x in kept), (), treedef, CPU)
+        jaxpr, consts = call.program()
+        _check_numbers(call.leaves, jaxpr)
+        tape = _Writer(jaxpr, consts, call.leaves, call.avals).tape(treedef, results)
+        _require_same(tree_flatten(tape.run(tuple(call.leaves)))[0], results)
+        return tape
+
+    def is_known(self, leaf: Any) -> bool:
+        """Whether a leaf is an array, or a number that is like one."""
+        return _is_plain(leaf) or type(leaf) is np.ndarray or (self.numbers and type(leaf) in (bool, int, float))
+
+
+class _Recorded:
+    """A call that was made: its leaves and static arguments, and the leaves and structure of what it gave. Raises _Unsuited if
+    there are others than arrays."""
+
+    def __init__(self, recorder: Recorder, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any):
+        self.args, self.kwargs = args, kwargs
+        self.static = tuple(n for n in recorder.positions if n < len(args))
+        self.state = Jitted(recorder.fun, {**_OPTIONS, "static_argnums": self.static, "static_argnames": ()})
+        self.state.static_names = recorder.names
+        self.call: Call = self.state.take_apart(args, kwargs)
+        self.leaves, self.avals = self.call.leaves, self.call.avals
+        self.results, self.out_tree = tree_flatten(result)
+        if self.call.refs or not all(map(recorder.is_known, self.leaves)) or not all(map(_is_plain, self.results)):
+            raise _Unsuited
+        self.single = self.out_tree.num_leaves == 1 and result is self.results[0]
+
+    def is_large(self) -> bool:
+        """Whether some array is so large that operations on it are compiled."""
+        return any(a.size >= LARGE for a in (*self.avals, *(x.aval for x in self.results)))
+
+    def program(self) -> tuple[Jaxpr, Sequence[Any]]:
+        """The function's program, all calls written out, and its constants. Raises _Unsuited."""
+        traced = self.state._trace_now(self.call, ())
+        if traced.trimming is not None or traced.refs.touched or traced.out_tree != self.out_tree:
+            raise _Unsuited
+        jaxpr, consts = write_out_calls(traced.jaxpr, traced.consts)
+        return dce_jaxpr(jaxpr, keep_inputs=True)[0], consts
+
+
+def _gives_same_bits_fused(jaxpr: Jaxpr) -> bool:
+    """Whether several operations give, as one program, what they give one by one."""
+    return 2 <= len(jaxpr.eqns) <= _MOST_STEPS and bool(jaxpr.invars) and all(map(_rounds_alike, jaxpr.eqns))
+
+
+def _rounds_alike(eqn: JaxprEqn) -> bool:
+    """Whether an operation rounds each element by itself, or nothing. Powers by constants are computed in other ways."""
+    op = eqn.primitive
+    if type(op) is not Op or op.programs or op.effects is not None or op.collective is not None or op.mesh is not None:
+        return False
+    if op.elementwise:
+        return op.function != "pow"
+    whole = all(v.aval.dtype.kind in "biu" for v in (*eqn.invars, *eqn.outvars))
+    return op.samples.ulps == 0 or (op.reduces is not None and whole)
+
+
+def _is_plain(x: Any) -> bool:
+    return (type(x) is _native.Array and not x.committed and x._sharding is None and x._remote is None
+            and x.device is CPU and x.aval.placement is None)
+
+
+def _check_numbers(leaves: Sequence[Any], jaxpr: Jaxpr) -> None:
+    """Numbers become float32, float64 or int32 in a tape, and the dtype of an operand by the function. Where that has fewer
+    bits, to be rounded twice is another result, and to be out of bounds an error."""
+    if any(type(leaf) in (bool, int, float) for leaf in leaves):
+        avals = (*jaxpr.in_avals, *[v.aval for eqn in jaxpr.eqns for v in eqn.outvars])
+        if not all(a.dtype in _EXACT for a in avals):
+            raise _Unsuited
+
+
+def _require_same(found: Sequence[Any], expected: Sequence[Any]) -> None:
+    """Raises _Unsuited unless results are what the function gave, to the bit."""
+    for x, y in zip(found, expected, strict=True):
+        if x.aval != y.aval or x._value.tobytes() != y._value.tobytes():
+            raise _Unsuited
+
+
+class _Writer:
+    """Writes the steps of a program, which it evaluates while it does."""
+
+    def __init__(self, jaxpr: Jaxpr, consts: Sequence[Any], leaves: Sequence[Any], avals: Sequence[ShapedArray]):
+        self.jaxpr, self.leaves, self.avals = jaxpr, leaves, avals
+        self.constants: list[Any] = []
+        self.steps: list[tuple[Any, ...]] = []
+        self.numbers: dict[Any, int] = {}
+        self.loops: dict[int, LoopPlan] = {}   # by the identity of an equation
+        self.values: list[np.ndarray] = []   # by number; constants are numbered behind the inputs
+        self.pending: list[tuple[Any, Any]] = list(zip(jaxpr.constvars, consts, strict=True))
+        for var, leaf, aval in zip(jaxpr.invars, leaves, avals, strict=True):
+            self.add(var, _contiguous(dispatch.as_array(leaf, aval)._value))
+
+    def add(self, var: Any, value: np.ndarray) -> None:
+        self.numbers[var] = len(self.values)
+        self.values.append(value)
+
+    def tape(self, treedef: Any, results: Sequence[Any]) -> Any:
+        """The tape of a call that gave `results`. Raises _Unsuited."""
+        jaxpr = self.jaxpr
+        everything = (*jaxpr.in_avals, *[v.aval for eqn in jaxpr.eqns for v in eqn.outvars])
+        if len(jaxpr.eqns) > _MOST_STEPS or not all(_is_small(a) for a in everything):
+            raise _Unsuited
+        literals = {id(a): a for eqn in jaxpr.eqns for a in eqn.invars if isinstance(a, Literal)}
+        literals |= {id(a): a for a in jaxpr.outvars if isinstance(a, Literal)}
+        for key, literal in (*self.pending, *literals.items(), *self.plans()):
+            array = dispatch.as_array(literal)
+            if not _is_small(array.aval):
+                raise _Unsuited
+            self.constants.append(_native.rewrap(array))
+            self.add(key, _contiguous(array._value))
+        before = STATE.get()
+        try:
+            STATE.set(IGNORED)
+            for eqn in jaxpr.eqns:
+                self.equation(eqn)
+        finally:
+            STATE.set(before)
+        outs = tuple(self.number(a) for a in jaxpr.outvars)
+        return _native.Tape(tuple(self.avals), tuple(self.constants), tuple(self.steps), outs, tuple(jaxpr.out_avals),
+                            self.handed_back(outs, results), treedef, CPU)
+
+    def handed_back(self, outs: Sequence[int], results: Sequence[Any]) -> tuple[int, ...]:
+        """The positions of results that are an argument itself: deleting one deletes the other. Raises _Unsuited."""
+        found = tuple(k for k, x in enumerate(results) if any(x is leaf for leaf in self.leaves))
+        if any(outs[k] >= len(self.leaves) or self.leaves[outs[k]] is not results[k] for k in found):
+            raise _Unsuited
+        return found
+
+    def plans(self) -> list[tuple[Any, Literal]]:
+        """Reads how operations consist of ufuncs. The constants in these plans, by plan and operand."""
+        found: list[tuple[Any, Literal]] = []
+        for eqn in self.jaxpr.eqns:
+            plan = _loops(eqn)
+            if plan is not None:
+                self.loops[id(eqn)] = plan
+                found += [((id(eqn), k, m), Literal(x, ShapedArray((), x.dtype)))
+                          for k, (_, *operands) in enumerate(plan) for m, x in enumerate(operands) if type(x) is not int]
+        return found
+
+    def composed(self, eqn: JaxprEqn, ins: tuple[int, ...]) -> bool:
+        """Writes an operation that consists of ufuncs. False: it does not, for these dtypes and shapes."""
+        plan = self.loops.get(id(eqn))
+        if plan is None:
+            return False
+        steps: list[tuple[Any, ...]] = []
+        numbers, values = list(ins), list(self.values)
+        for k, (ufunc, *operands) in enumerate(plan):
+            at = tuple(numbers[x] if type(x) is int else self.numbers[id(eqn), k, m] for m, x in enumerate(operands))
+            out = np.asarray(ufunc(*[values[n] for n in at]))
+            step = _step_of_ufunc(ufunc, [values[n] for n in at], out)
+            if step is None:
+                return False
+            aval = eqn.outvars[0].aval if k + 1 == len(plan) else ShapedArray(out.shape, out.dtype)
+            steps.append((step[0], at if ufunc is not np.where else (at[0], at[2], at[1]), (aval,), step[1]))
+            numbers.append(len(values))
+            values.append(out)
+        if (values[-1].dtype, values[-1].shape) != (eqn.outvars[0].aval.dtype, eqn.outvars[0].aval.shape):
+            return False
+        self.steps += steps
+        self.values = values
+        self.numbers[eqn.outvars[0]] = numbers[-1]
+        return True
+
+    def number(self, atom: Any) -> int:
+        return self.numbers[id(atom) if isinstance(atom, Literal) else atom]
+
+    def equation(self, eqn: JaxprEqn) -> None:
+        op = eqn.primitive
+        if type(op) is not Op or op.compiled or op.programs or op.effects is not None or op.collective is not None:
+            raise _Unsuited
+        if op.mesh is not None or isinstance(op.eager, Missing):
+            raise _Unsuited
+        ins = tuple(self.number(a) for a in eqn.invars)
+        if self.composed(eqn, ins):
+            return
+        values = [self.values[k] for k in ins]
+        found = op.eager(*values, **eqn.params)
+        outs = [np.asarray(x) for x in (found if op.multiple else [found])]
+        avals = tuple(v.aval for v in eqn.outvars)
+        if [(x.dtype, x.shape) for x in outs] != [(a.dtype, a.shape) for a in avals]:
+            raise _Unsuited
+        self.steps.append(self.step(op, eqn.params, ins, values, outs, avals))
+        for var, out in zip(eqn.outvars, outs, strict=True):
+            self.add(var, _contiguous(out))
+
+    def step(self, op: Op, params: dict[str, Any], ins: tuple[int, ...], values: list[np.ndarray], outs: list[np.ndarray],
+             avals: tuple[ShapedArray, ...]) -> tuple[Any, ...]:
+        if len(outs) == 1 and not op.multiple:
+            out = outs[0]
+            loop = _inner_loop(op, params, values, out)
+            if loop is not None:
+                return "loop", ins, avals, loop
+            reduction = _reduction(op, params, values[0], out) if op.reduces is not None else None
+            if reduction is not None:
+                return "reduce", ins, avals, reduction
+            product = _product(op, params, values, out) if op.name == "dot_general" else None
+            if product is not None:
+                return "product", ins, avals, product
+            if op.name == "convert_element_type" and {values[0].dtype, out.dtype} <= _CONVERTED:
+                return "convert", ins, avals, None
+            if op.name == "bitcast_convert_type" and values[0].dtype.itemsize == out.dtype.itemsize:
+                return "share", ins, avals, None
+            if op.name == "copy":
+                return "part", ins, avals, (0, out.strides)
+            if op.name == "broadcast_in_dim" and out.size > values[0].size:
+                return "part", ins, avals, (0, _broadcast_strides(values[0], out, params["broadcast_dimensions"]))
+            part = _part_of(values, out)
+            if part is not None:
+                which, offset = part
+                if out.flags.c_contiguous and out.nbytes == values[which].nbytes:
+                    return "share", (ins[which],), avals, None
+                return "part", (ins[which],), avals, (offset, out.strides)
+            if op.name == "concatenate" and out.size and all(v.dtype == out.dtype for v in values):
+                return "join", ins, avals, prod(out.shape[:params["dimension"]])
+            if op.name == "select_n" and len(values) == 3 and values[0].dtype == bool and all(
+                    v.shape == out.shape or not v.ndim for v in values):
+                return "select", ins, avals, None
+        return "call", ins, avals, (op.eager, params, op.multiple)
+
+
+def _contiguous(value: np.ndarray) -> np.ndarray:
+    return value if value.flags.c_contiguous else np.ascontiguousarray(value)
+
+
+def _is_small(aval: Any) -> bool:
+    return (type(aval) is ShapedArray and aval.size < LARGE and aval.dtype.kind in "biufcV" and aval.dtype.fields is None
+            and (dtypes.is_numpys(aval.dtype) or aval.dtype.name == "bfloat16"))
+
+
+def _inner_loop(op: Op, params: dict[str, Any], values: list[np.ndarray], out: np.ndarray) -> tuple[np.ufunc, int] | None:
+    """The ufunc that evaluates the operation, and the number of its inner loop for these dtypes."""
+    ufunc = op.eager if isinstance(op.eager, np.ufunc) else getattr(op.eager, "ufunc", None)
+    if isinstance(ufunc, dict):
+        ufunc = ufunc.get(values[0].dtype.kind)
+    if ufunc is None or params or not all(v.shape == out.shape or not v.ndim for v in values):
+        return None
+    number = _loop_number(ufunc, [*values, out])
+    return None if number is None else (ufunc, number)
+
+
+def _loop_number(ufunc: np.ufunc, operands: Sequence[np.ndarray]) -> int | None:
+    """The number of a ufunc's inner loop for operands of these dtypes, the result last; None: it has none."""
+    *ins, out = (x.dtype.char for x in operands)
+    types = f"{''.join(ins)}->{out}"
+    return ufunc.types.index(types) if types in ufunc.types else None
+
+
+def _loops(eqn: JaxprEqn) -> LoopPlan | None:
+    """The ufuncs of which an operation consists, where its eager slot says so."""
+    plan = getattr(eqn.primitive.eager, "loops", None) if type(eqn.primitive) is Op else None
+    return None if plan is None else plan(*[a.aval.dtype for a in eqn.invars], **eqn.params)
+
+
+def _step_of_ufunc(ufunc: Any, values: list[np.ndarray], out: np.ndarray) -> tuple[str, Any] | None:
+    """The kind of step that runs a ufunc of a plan, and what that step needs; None without one."""
+    if not all(v.shape == out.shape or not v.ndim for v in values):
+        return None
+    if ufunc is np.where:
+        return "select", None
+    number = _loop_number(ufunc, [*values, out])
+    return None if number is None else ("loop", (ufunc, number))
+
+
+def _reduction(op: Op, params: dict[str, Any], value: np.ndarray, out: np.ndarray) -> tuple[Any, ...] | None:
+    """The ufunc that reduces an array along neighbouring axes: the number of its inner loop, the bytes of the value that it
+    begins with (None: the first element), and how many parts, of how many rows, of how many elements there are."""
+    plan = getattr(op.eager, "reduction", None)
+    found = plan(value.dtype) if plan and set(params) == {"axes"} and value.size and value.flags.c_contiguous else None
+    axes = sorted(params["axes"]) if found else []
+    if found is None or not axes or axes != list(range(axes[0], axes[0] + len(axes))) or out.dtype != value.dtype:
+        return None
+    ufunc, initial = found
+    number = _loop_number(ufunc, [value, value, value])
+    if number is None:
+        return None
+    first = None if initial is None else np.asarray(initial).astype(value.dtype).tobytes()
+    shape = value.shape
+    return ufunc, number, first, prod(shape[:axes[0]]), prod(shape[a] for a in axes), prod(shape[axes[-1] + 1:])
+
+
+def _broadcast_strides(value: np.ndarray, out: np.ndarray, dimensions: Sequence[int]) -> tuple[int, ...]:
+    """The steps in the memory of a contiguous operand along the axes of what it is broadcast to."""
+    strides = [0] * out.ndim
+    for axis, size, stride in zip(dimensions, value.shape, value.strides, strict=True):
+        strides[axis] = stride if size == out.shape[axis] else 0
+    return tuple(strides)
+
+
+def _product(op: Op, params: dict[str, Any], values: list[np.ndarray], out: np.ndarray) -> tuple[Any, ...] | None:
+    """Sizes and strides of a product of two matrices, or vectors, that is summed in its own dtype; else None."""
+    (lc, rc), (lb, rb) = params["dimension_numbers"]
+    x, y = values
+    if lb or rb or x.dtype != y.dtype or out.dtype != x.dtype or x.dtype.name not in _MULTIPLIED or config.matmul_precision:
+        return None
+    if params.get("precision") is not None or params.get("preferred_element_type") not in (None, x.dtype):
+        return None
+    lfree = [d for d in range(x.ndim) if d not in lc]
+    rfree = [d for d in range(y.ndim) if d not in rc]
+    k = prod(x.shape[d] for d in lc)
+    left = x.transpose(*lfree, *lc).reshape(prod(x.shape[d] for d in lfree), k)
+    right = y.transpose(*rc, *rfree).reshape(k, prod(y.shape[d] for d in rfree))
+    if not (x.size and y.size and np.may_share_memory(left, x) and np.may_share_memory(right, y)):
+        return None
+    item = x.itemsize
+    return left.shape[0], right.shape[1], k, tuple(s // item for s in left.strides), tuple(s // item for s in right.strides)
+
+
+def _part_of(values: list[np.ndarray], out: np.ndarray) -> tuple[int, int] | None:
+    """Which operand's memory the result shows, and from which byte on."""
+    if not out.size:
+        return None
+    for k, value in enumerate(values):
+        if value.dtype == out.dtype and np.may_share_memory(value, out):
+            return k, out.__array_interface__["data"][0] - value.__array_interface__["data"][0]
+    return None
