@@ -9,7 +9,7 @@ arrays with gaps into their phases (`conv_phases.py`).
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
@@ -37,6 +37,9 @@ from numjet.lax.templates import kind_of, moveaxis
 PARAMS = ("window_strides", "padding", "lhs_dilation", "rhs_dilation", "dimension_numbers", "feature_group_count",
           "batch_group_count", "precision", "preferred_element_type")
 NARROW = 8  # rows or columns of a matrix for which the library's product does not pay
+BLOCKED = 1 << 22     # bytes of patches that are made by blocks
+BLOCK = 1 << 19       # bytes of a block: half of a core's second cache, of which the product reads the rest
+WIDE = 96             # columns from which a block is worth a product of its own, if it is not larger than four such blocks
 
 
 # -------------------------------------------------------------------------------------------- shapes
@@ -237,39 +240,102 @@ def _by_regions(b: Any, lhs: Any, rhs: Any, z: _Sizes, wide: np.dtype, found: Se
     return out
 
 
+class _Matrices:
+    """The operands of a convolution as a product of matrices, of which the left one has the rows that come first in the
+    result. lhs: padded, in memory."""
+
+    def __init__(self, b: Any, lhs: Any, rhs: Any, z: _Sizes, options: dict[str, Any]):
+        self.b, self.lhs, self.z = b, lhs, z
+        self.rank = len(z.kernel)
+        order = z.numbers.rhs_spec[2:]  # the kernel's own order of axes, so that it need not be rearranged
+        self.kernel_first = z.numbers.rhs_spec[1] > min(order, default=-1)
+        self.inner = (*z.kernel, z.c) if self.kernel_first else (z.c, *z.kernel)
+        self.options = options
+        if z.channels_last:
+            weights = b.compute((z.groups, *self.inner, z.o), rhs.dtype, lambda g, *r: self._weight(rhs, g, r[-1], r[:-1]),
+                                moves=True, reads=(rhs,))
+        else:
+            weights = b.compute((z.groups, z.o, *self.inner), rhs.dtype, lambda g, o, *r: self._weight(rhs, g, o, r),
+                                moves=True, reads=(rhs,))
+        self.weights = b.materialize(weights)
+
+    def _split(self, r: Sequence[Any]) -> tuple[Any, Sequence[Any]]:
+        """Channel and tap of an index of `inner`."""
+        return (r[-1], r[:-1]) if self.kernel_first else (r[0], r[1:])
+
+    def _weight(self, rhs: Any, g: Any, o: Any, r: Sequence[Any]) -> Any:
+        c, k = self._split(r)
+        return self.b.read(rhs, *arranged((g * self.z.o + o, c, *k), self.z.numbers.rhs_spec))
+
+    def _patch(self, g: Any, n: Any, i: Sequence[Any], r: Sequence[Any]) -> Any:
+        c, k = self._split(r)
+        return self.b.read(self.lhs, *_lhs_index(self.z, g, n, c, i, k))
+
+    def product(self, size: Ints, position: Callable[[Sequence[Any]], tuple[Any, Sequence[Any]]]) -> Any:
+        """The part of the result of shape (groups, outputs, *size), or (groups, *size, outputs) with channels last; an index
+        of `size` means the example and the place that `position` gives."""
+        rank, inner = len(size), self.inner
+        dot = lookup("dot_general").cpu
+        if self.z.channels_last:
+            patches = self.b.compute((self.z.groups, *size, *inner), self.lhs.dtype,
+                                     lambda g, *r: self._patch(g, *position(r[:rank]), r[rank:]), moves=True, reads=(self.lhs,))
+            numbers = ((tuple(range(1 + rank, 1 + rank + len(inner))), tuple(range(1, 1 + len(inner)))), ((0,), (0,)))
+            return dot(self.b, self.b.materialize(patches), self.weights, dimension_numbers=numbers, **self.options)
+        patches = self.b.compute((self.z.groups, *inner, *size), self.lhs.dtype,
+                                 lambda g, *r: self._patch(g, *position(r[len(inner):]), r[:len(inner)]), moves=True,
+                                 reads=(self.lhs,))
+        numbers = ((tuple(range(2, 2 + len(inner))), tuple(range(1, 1 + len(inner)))), ((0,), (0,)))
+        return dot(self.b, self.weights, self.b.materialize(patches), dimension_numbers=numbers, **self.options)
+
+
 def _product(b: Any, lhs: Any, rhs: Any, z: _Sizes, options: dict[str, Any]) -> Any:
-    """By a product of matrices, of which the left one has the rows that come first in the result."""
+    """By a product of matrices; where the matrix of patches is large, by one for each of its blocks, which stays in a core's
+    cache between its making and its use."""
+    matrices = _Matrices(b, lhs, rhs, z, options)
+    rows = _rows_of_blocks(z, lhs.dtype.itemsize)
+    if rows is not None:
+        return _by_blocks(b, matrices, z, rows)
     rank = len(z.kernel)
-    order = z.numbers.rhs_spec[2:]  # the kernel's own order of axes, so that it need not be rearranged
-    kernel_first = z.numbers.rhs_spec[1] > min(order, default=-1)
-    inner = (*z.kernel, z.c) if kernel_first else (z.c, *z.kernel)
-
-    def patch(g: Any, n: Any, i: Sequence[Any], r: Sequence[Any]) -> Any:
-        c, k = (r[-1], r[:-1]) if kernel_first else (r[0], r[1:])
-        return b.read(lhs, *_lhs_index(z, g, n, c, i, k))
-
-    def weight(g: Any, o: Any, r: Sequence[Any]) -> Any:
-        c, k = (r[-1], r[:-1]) if kernel_first else (r[0], r[1:])
-        return b.read(rhs, *arranged((g * z.o + o, c, *k), z.numbers.rhs_spec))
-    dot = lookup("dot_general").cpu
-    contracted, free = tuple(range(2, 3 + rank)), tuple(range(2 + rank, 3 + 2 * rank))
+    out = matrices.product((z.n, *z.out), lambda index: (index[0], index[1:]))
     if z.channels_last:
-        patches = b.compute((z.groups, z.n, *z.out, *inner), lhs.dtype, lambda g, n, *r: patch(g, n, r[:rank], r[rank:]),
-                            moves=True, reads=(lhs,))
-        weights = b.compute((z.groups, *inner, z.o), rhs.dtype, lambda g, *r: weight(g, r[-1], r[:-1]), moves=True,
-                            reads=(rhs,))
-        numbers = ((free, tuple(range(1, 2 + rank))), ((0,), (0,)))
-        out = dot(b, b.materialize(patches), b.materialize(weights), dimension_numbers=numbers, **options)
         roles = (1, (0, 2 + rank), *range(2, 2 + rank))  # out is (g, n, *out, o)
     else:
-        patches = b.compute((z.groups, *inner, z.n, *z.out), lhs.dtype,
-                            lambda g, *r: patch(g, r[rank + 1], r[rank + 2:], r[:rank + 1]), moves=True, reads=(lhs,))
-        weights = b.compute((z.groups, z.o, *inner), rhs.dtype, lambda g, o, *r: weight(g, o, r), moves=True, reads=(rhs,))
-        numbers = ((contracted, tuple(range(1, 2 + rank))), ((0,), (0,)))
-        out = dot(b, b.materialize(weights), b.materialize(patches), dimension_numbers=numbers, **options)
         roles = (2, (0, 1), *range(3, 3 + rank))  # out is (g, o, n, *out)
     flat = [a for role in arranged(roles, z.numbers.out_spec) for a in (role if isinstance(role, tuple) else (role,))]
     return out if flat == sorted(flat) else b.transpose(out, flat)
+
+
+def _rows_of_blocks(z: _Sizes, itemsize: int) -> int | None:
+    """How many rows of the result, along its first spatial axis, a block of patches has; None where blocks don't pay: where all
+    patches fit into a cache, or a block would be narrow."""
+    row = z.groups * z.c * prod(z.kernel) * prod(z.out[1:]) * itemsize
+    if not z.out or z.n * z.out[0] * row <= BLOCKED:
+        return None
+    wanted = max(1, BLOCK // row, -(-WIDE // prod(z.out[1:])))
+    rows = min((r for r in range(1, z.out[0] + 1) if z.out[0] % r == 0), key=lambda r: abs(r - wanted))
+    return rows if rows * prod(z.out[1:]) >= WIDE // 2 and rows * row <= 4 * BLOCK else None
+
+
+def _by_blocks(b: Any, matrices: _Matrices, z: _Sizes, rows: int) -> Any:
+    """The result block by block, in any order."""
+    out = b.empty(z.out_shape, result_dtype(matrices.lhs.dtype, matrices.weights.dtype,
+                                            matrices.options["preferred_element_type"]))
+    size = (rows, *z.out[1:])
+    blocks = z.out[0] // rows
+
+    def block(count: Any) -> None:
+        n, first = count // blocks, (count % blocks) * rows
+        found = matrices.product(size, lambda index: (n, (first + index[0], *index[1:])))
+
+        def store(g: Any, o: Any, *index: Any) -> None:
+            value = b.read(found, g, *index, o) if z.channels_last else b.read(found, g, o, *index)
+            b.store(out, arranged((n, g * z.o + o, first + index[0], *index[1:]), z.numbers.out_spec), value)
+        if z.channels_last:
+            b.loop((z.groups, *size, z.o), lambda g, *r: store(g, r[-1], *r[:-1]))
+        else:
+            b.loop((z.groups, z.o, *size), store)
+    b.chunks(z.n * blocks, block)
+    return out
 
 
 def _hlo(b: Any, lhs: Any, rhs: Any, *, precision: CanonicalPrecision, preferred_element_type: np.dtype | None,

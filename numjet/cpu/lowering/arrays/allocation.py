@@ -13,7 +13,7 @@ import numpy as np
 from numjet.core.aval import ShapedArray
 from numjet.cpu.ir.nodes import Buffer, Function, Stmt
 from numjet.cpu.lowering.arrays.values import Storage, parts_dtype, words_of
-from numjet.cpu.lowering.index import IndexTerms
+from numjet.cpu.lowering.index import Index, IndexTerms
 from numjet.cpu.remarks import Recorder
 
 SMALL = 16                # elements of an array that is kept in registers inside of a loop: code size against memory traffic
@@ -29,10 +29,11 @@ class MemoryAllocation:
     """Registers for small arrays, buffers for others.
 
     register_limit: `small` inside of loops, see scalarization.py. free: buffers made inside of loops that no array needs any
-    more. loop_buffers: all temporaries made inside of loops.
+    more. loop_buffers: all temporaries made inside of loops. pieces: the number of pieces of a loop around that threads share,
+    and which one this is; each has memory of its own.
     """
 
-    STATE = ("register_limit", "count", "free", "loop_buffers")
+    STATE = ("register_limit", "count", "free", "loop_buffers", "pieces")
 
     def __init__(self, function: Function, terms: IndexTerms, blocks: list[list[Stmt]], recorder: Recorder | None):
         self.function, self.terms, self.blocks, self.recorder = function, terms, blocks, recorder
@@ -40,6 +41,7 @@ class MemoryAllocation:
         self.count = 0   # buffers made so far, which numbers their names
         self.free: list[Buffer] = []
         self.loop_buffers: list[Buffer] = []
+        self.pieces: tuple[int, Index] | None = None
 
     @property
     def small(self) -> int:
@@ -64,6 +66,9 @@ class MemoryAllocation:
 
     def temporary(self, aval: ShapedArray) -> Storage:
         """Memory for an array, with undefined elements."""
+        if self.pieces is not None:
+            count, piece = self.pieces
+            return Storage(self.buffer(aval.dtype, count * aval.size), piece * words_of(aval), True)
         if self.blocks[-1] is self.function.body:
             return self._new(aval)
         kind, size = parts_dtype(aval.dtype) or aval.dtype, words_of(aval)

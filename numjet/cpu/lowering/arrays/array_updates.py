@@ -15,6 +15,8 @@ from numjet.cpu.lowering.arrays.values import LoweredArray, Pair, Registers, Sto
 from numjet.cpu.lowering.index import Index
 from numjet.cpu.lowering.liveness import Liveness
 
+MOST_PIECES = 16   # of a loop whose iterations need memory of their own: threads share them
+
 
 class ArrayUpdates:
     """Makes writable arrays and writes their elements."""
@@ -109,10 +111,19 @@ class ArrayUpdates:
         return prod(shape) if prod(shape) <= self.ir.small else 1
 
     def chunks(self, count: int, body: Callable[[Index], None]) -> None:
-        """body(c) for every c, at the same time where threads are free."""
+        """body(c) for every c, at the same time where threads are free; arrays made by `body` are not seen outside."""
         self.close_registers()
-        with self.ir.loop(count, "parallel") as c:
-            body(c)
+        allocation, pieces = self.ir.allocation, min(count, MOST_PIECES)
+        around = allocation.pieces
+        with self.ir.loop(pieces, "parallel") as piece:
+            allocation.pieces = (pieces, piece)
+            if pieces == count:
+                body(piece)
+            else:
+                first, stop = piece * count // pieces, (piece + 1) * count // pieces
+                with self.ir.loop(stop, "serial", start=first) as c:
+                    body(c)
+            allocation.pieces = around
 
     # ------------------------------------------------------------------------------------------ elements
     def store(self, x: LoweredArray, index: Sequence[Any], value: Any) -> None:
