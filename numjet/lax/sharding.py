@@ -244,8 +244,8 @@ def in_space(x: Any, space: Space) -> Any:
     return x if aval_of(x).memory_space is space else device_put_p.bind(x, sharding=space, src=None)
 
 
-def divided_like_batch(x: Any, operand: Any) -> Any:
-    """A value that was broadcast to a batch in axis 0, divided as the batch is."""
+def divided_like_batch(x: Any, operand: Any, dim: int = 0) -> Any:
+    """A value that was broadcast to a batch in axis `dim`, divided as the batch is."""
     part = explicit.mapped()
     if part is None:
         return x
@@ -254,7 +254,8 @@ def divided_like_batch(x: Any, operand: Any) -> Any:
     if used & set(parts_of(axes)):
         return x
     unreduced, reduced = explicit.sums_of(aval_of(operand))
-    return resharded(x, NamedSharding(mesh, PartitionSpec(axes, *explicit.parts(aval_of(operand)), unreduced=unreduced,
+    parts = explicit.parts(aval_of(operand))
+    return resharded(x, NamedSharding(mesh, PartitionSpec(*parts[:dim], axes, *parts[dim:], unreduced=unreduced,
                                                           reduced=reduced)))
 
 

@@ -51,11 +51,15 @@ def moveaxis(x: Any, source: int, target: int) -> Any:
 
 def broadcast_batch(x: Any, dim: int | None, size: int) -> Any:
     """x with a batch axis of `size` in front, broadcast when it has none."""
-    if dim is not None:
-        return moveaxis(x, dim, 0)
+    return spread(x, 0, size) if dim is None else moveaxis(x, dim, 0)
+
+
+def spread(x: Any, dim: int, size: int) -> Any:
+    """x, which is the same for the whole batch, with a batch axis of `size` at `dim`."""
     shape = aval_of(x).shape
-    out = call("broadcast_in_dim", x, shape=(size, *shape), broadcast_dimensions=tuple(range(1, 1 + len(shape))))
-    return out if not placements_in_use else sharding.divided_like_batch(out, x)
+    out = call("broadcast_in_dim", x, shape=(*shape[:dim], size, *shape[dim:]),
+               broadcast_dimensions=tuple(d + (d >= dim) for d in range(len(shape))))
+    return out if not placements_in_use else sharding.divided_like_batch(out, x, dim)
 
 
 def in_front(args: Sequence[Any], dims: Sequence[int | None]) -> list[Any]:
@@ -206,14 +210,17 @@ def _typed_literal(name: str, value: Any, dtype: np.dtype) -> Literal:
 
 
 def _elementwise_batch(record: Callable[[], Op]) -> Batch:
+    """A batch axis that all batched operands of full rank have at one position stays there: a matrix times a batch of vectors
+    leaves it behind, and the next product wants it there."""
     def batch(size: int, args: Sequence[Any], dims: Sequence[int | None], **params: Any) -> tuple[Any, int]:
         ranks = [aval_of(x).ndim - (d is not None) for x, d in zip(args, dims, strict=True)]
         rank = max(ranks)
         batched = {d for d in dims if d is not None}
-        simple = len(batched) == 1 and all(r == rank if d is not None else r == 0
-                                           for r, d in zip(ranks, dims, strict=True))
-        if simple:
-            return record().bind(*args, **params), batched.pop()
+        if len(batched) == 1 and all(r == rank for r, d in zip(ranks, dims, strict=True) if d is not None) \
+                and all(r in (0, rank) for r in ranks):
+            dim = batched.pop()
+            full = [x if d is not None or r == 0 else spread(x, dim, size) for x, d, r in zip(args, dims, ranks, strict=True)]
+            return record().bind(*full, **params), dim
         return record().bind(*full_rank_batch(size, args, dims), **params), 0
     return batch
 

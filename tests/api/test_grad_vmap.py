@@ -374,3 +374,13 @@ def test_out_axes_have_the_classes_of_the_result():
     assert nj.vmap(lambda x: [x, x], out_axes=[0, 1])(jnp.ones((2, 3)))[1].shape == (3, 2)
     with pytest.raises(ValueError, match="vmap out_axes"):
         nj.vmap(lambda x: (x, x), out_axes=[0, 1])(jnp.ones((2, 3)))
+def test_the_batch_axis_of_a_product_stays_behind_through_elementwise_operations():
+    """Moving it to the front and back would read every product of a chain of layers across its rows."""
+    w, v, bias = jnp.ones((5, 4)), jnp.ones((3, 5)), jnp.arange(5.0)
+    layers = lambda x: v @ (jnp.tanh(w @ x) * bias + jnp.where(bias > 2, w @ x, bias))
+    xs = jnp.arange(8.0).reshape(2, 4)
+    text = str(nj.make_jaxpr(nj.vmap(layers, out_axes=1))(xs))
+    assert "transpose" not in text and text.count("dot_general") == 3
+    np.testing.assert_allclose(nj.vmap(layers, out_axes=1)(xs), np.stack([layers(x) for x in xs], 1), rtol=1e-6)
+    jacobian = str(nj.make_jaxpr(nj.jacfwd(layers))(xs[0]))
+    assert "transpose" not in jacobian

@@ -24,7 +24,7 @@ def small_blocks(monkeypatch):
 def by_taps(x, kernel, strides, padding, dilation, groups):
     """The convolution of (n, c, h, w) with (o, c / groups, p, q), one tap after the other."""
     x = np.pad(x, ((0, 0), (0, 0), *padding))
-    (n, c, *_), (o, each, *taps) = x.shape, kernel.shape
+    n, (o, each, *taps) = x.shape[0], kernel.shape
     sizes = [(s - (k - 1) * d - 1) // t + 1 for s, k, d, t in zip(x.shape[2:], taps, dilation, strides, strict=True)]
     out = np.zeros((n, groups, o // groups, *sizes), np.result_type(x, kernel))
     kernel = kernel.reshape(groups, o // groups, each, *taps)
@@ -36,16 +36,17 @@ def by_taps(x, kernel, strides, padding, dilation, groups):
 
 
 CASES = {
-    "plain": dict(), "one_row": dict(size=(1, 40)), "prime": dict(size=(13, 11)), "strides": dict(strides=(2, 3)),
-    "dilation": dict(dilation=(2, 1)), "padding": dict(padding=((2, 0), (1, 3))), "groups": dict(groups=2),
-    "one_example": dict(n=1), "more_than_pieces": dict(n=23),
+    "plain": {}, "one_row": {"size": (1, 40)}, "prime": {"size": (13, 11)}, "strides": {"strides": (2, 3)},
+    "dilation": {"dilation": (2, 1)}, "padding": {"padding": ((2, 0), (1, 3))}, "groups": {"groups": 2},
+    "one_example": {"n": 1}, "more_than_pieces": {"n": 23},
 }
 
 
 @pytest.mark.parametrize("layout", [NCHW, NHWC])
 @pytest.mark.parametrize("case", CASES)
 def test_values(case, layout, small_blocks, rng):
-    options = dict(n=3, size=(16, 12), strides=(1, 1), padding=((1, 1), (1, 1)), dilation=(1, 1), groups=1) | CASES[case]
+    options = {"n": 3, "size": (16, 12), "strides": (1, 1), "padding": ((1, 1), (1, 1)), "dilation": (1, 1),
+               "groups": 1} | CASES[case]
     x = rng.integers(-4, 5, (options.pop("n"), 16, *options.pop("size"))).astype(np.float32)
     kernel = rng.integers(-4, 5, (32, 16 // options["groups"], 3, 3)).astype(np.float32)
     expected = by_taps(x, kernel, **options)
