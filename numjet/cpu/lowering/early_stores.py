@@ -10,7 +10,7 @@ from math import prod
 
 from numjet.core.ir import Atom, JaxprEqn, Var
 from numjet.core.op import Op
-from numjet.core.traits import BROADCASTS, CONTRACTS, READS_ONCE, SCATTERS
+from numjet.core.traits import BROADCASTS, CONTRACTS, MOVES, READS_ONCE, SCATTERS
 from numjet.cpu.analysis.scalar_costs import scalar_cost
 from numjet.cpu.ir.nodes import Buffer
 from numjet.cpu.lowering.arrays.materialization import Materialization
@@ -60,11 +60,20 @@ class EarlyStores:
             return f"{reads}, and it costs {operations(a.cost)} per element"
         if _is_found_again(eqn, a, uses) and a.size > self.ir.small:
             return f"read {uses} times, and it takes {operations(a.content.finds)} to find an element"
+        if self._is_searched(eqn, a):
+            return f"it takes {operations(a.content.finds)} to find an element, and none to store it piece by piece"
         if _is_read_one_by_one(eqn, a):
             return f"{eqn.primitive.name} reads one element after the other, and it costs {operations(a.cost)} per element"
         if a.cost > LONG and not READS_ONCE <= eqn.primitive.traits and a.work() > LONG:
             return f"costs {operations(a.cost)} per element, enough for one loop"
         return None
+
+    def _is_searched(self, eqn: JaxprEqn, a: LoweredArray) -> bool:
+        """Whether elements are read of so many joined pieces that finding them takes more than to store them where they belong.
+        What moves data may ask for a few pieces only."""
+        joined = a.content.source if a.content.source is not None else a
+        return not MOVES <= eqn.primitive.traits and joined.lazy and joined.content.finds > SEARCHED \
+            and joined.size > self.ir.small and self.materialization.goes_by_pieces(joined)
 
     def _store_with_parts(self, frame: Frame, a: LoweredArray, why: str) -> None:
         """Stores a deferred array, and in the same loop live arrays that would be evaluated again: its parts, and arrays made

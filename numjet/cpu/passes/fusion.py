@@ -146,6 +146,7 @@ class _Fusion:
     def __init__(self, function: Function, target: Target, recorder: Recorder | None):
         self.function, self.exprs, self.target, self.recorder = function, function.exprs, target, recorder
         self.facts: dict[int, _Facts] = {}
+        self.serial_ns: dict[int, tuple[float, For]] = {}   # by identity of the loop, which is kept here
         self.split: dict[tuple[int, int], For] = {}   # by loop and rows
         self.nbytes = sum(b.nbytes for b in (*function.inputs, *function.outputs, *function.temps, *function.consts))
         self.sums = AffineForms.of(function.body)
@@ -263,18 +264,29 @@ class _Fusion:
         return Carry(carry.var, carry.init, out, carry.out)
 
     def _together(self, first: For, others: Sequence[Stmt]) -> bool:
+        """Whether a loop is to be joined with the last of others, and with those between, which then run in order: cheap
+        questions are asked first, as there are many loops to ask for."""
         *between, last = others
         assert isinstance(last, For)
-        loops = [first, last]
-        for s in between:
-            if not _candidate(s) or s.carries or not self._alike(first, s, True):
-                return False
-            loops.insert(-1, s)
         saved = self._saved(first, last, [])
-        rows_ns = sum(block_ns([_serial(loop)], self.target) for loop in loops[1:-1])
-        if saved * self.times < WORTH_NS or (between and saved < rows_ns):
+        if saved * self.times < WORTH_NS:
             return False
-        return self._separate(loops, [])
+        loops, serial_ns = [first], 0.0
+        for s in between:
+            if not _candidate(s) or s.carries:
+                return False
+            serial_ns += self._serial_ns(s)
+            if saved < serial_ns or not self._alike(first, s, True):
+                return False
+            loops.append(s)
+        return self._separate([*loops, last], [])
+
+    def _serial_ns(self, loop: For) -> float:
+        """Nanoseconds of a loop as a part of a serial one, estimated once until others are joined with it."""
+        found = self.serial_ns.get(id(loop))
+        if found is None:
+            found = self.serial_ns[id(loop)] = block_ns([_serial(loop)], self.target), loop
+        return found[0]
 
     def _alike(self, first: For, second: For, flat: bool = False) -> bool:
         """Whether two loops have as many iterations, and as far as steps through memory tell, each iteration of the second
@@ -338,6 +350,7 @@ class _Fusion:
         touched = done.touched[place]
         first.fused = True
         self.touched.clear()
+        self.serial_ns.pop(id(first), None)
         for other, theirs in [*((done.stmts[n], done.touched[n]) for n in late), (loop, mine)]:
             assert isinstance(other, For)
             self._append(first, other)

@@ -41,3 +41,53 @@ def test_slices_of_joined_arrays_are_joined_slices() -> None:
     inner = lambda x, y: jnp.concatenate([jnp.concatenate([x, y])[:, 1:], jnp.concatenate([y, x])[:, :2]], axis=1)
     np.testing.assert_array_equal(nj.jit(inner)(X, -X), np.concatenate([np.concatenate([X, -X])[:, 1:],
                                                                        np.concatenate([-X, X])[:, :2]], axis=1))
+
+
+def chain(count: int, axis: int) -> Any:
+    """Joins the states of an unrolled loop."""
+    def f(x: Any) -> Any:
+        states = []
+        for _ in range(count):
+            x = x * 1.01 + 0.5
+            states.append(x)
+        return jnp.stack(states, axis)
+    return f
+
+
+MANY = {
+    "rows": chain(18, 0), "columns": chain(18, -1), "between": chain(13, 1), "turned": lambda x: chain(18, 0)(x).T,
+    "read": lambda x: jnp.tanh(chain(14, 0)(x)), "summed": lambda x: chain(14, 0)(x).sum(0),
+    "product": lambda x: chain(14, 0)(x).reshape(-1, 60) @ x.T, "rows of 3": lambda x: jnp.concatenate(
+        [x[i:i + 3] * i for i in range(12)]), "different": lambda x: jnp.concatenate([x[:, :k] + k for k in range(1, 12)], 1),
+    "part": lambda x: chain(18, 0)(x)[7], "parts of parts": lambda x: jnp.stack([chain(9, 0)(x * k) for k in range(10)], 1),
+}
+
+
+@pytest.mark.parametrize("name", MANY)
+def test_many_pieces_are_stored_without_a_search(name: str) -> None:
+    f = MANY[name]
+    with nj.enable_checks(True):
+        found = nj.jit(f)(X)
+    with nj.disable_jit():
+        np.testing.assert_allclose(found, f(jnp.asarray(X)), rtol=2e-5)
+    assert "select" not in loops(f, X)
+
+
+def matrix(v: Any) -> Any:
+    return jnp.array([[jnp.sin(v[i] * (j + 1)) for j in range(5)] for i in range(5)])
+
+
+@pytest.mark.parametrize("f", [nj.vmap(matrix), nj.vmap(lambda v: matrix(v) @ matrix(v + 1)), nj.vmap(
+    lambda v: jnp.stack([jnp.exp(v[:3] * i) for i in range(8)])), nj.grad(lambda v: jnp.sum(nj.vmap(matrix)(v) ** 2))])
+def test_costly_pieces_are_computed_once(f: Any) -> None:
+    v = X[:, :5]
+    with nj.disable_jit():
+        np.testing.assert_allclose(nj.jit(f)(v), f(jnp.asarray(v)), rtol=1e-4, atol=1e-5)
+    text = loops(f, v)
+    assert text.count("sin(") + text.count("exp(") + text.count("cos(") <= 105 and "select(lt(" not in text
+
+
+def test_steps_are_linear_in_the_number_of_pieces() -> None:
+    """The text of the loops grows as the pieces do."""
+    sizes = [len(loops(chain(n, 0), X)) for n in (12, 24, 48)]
+    assert sizes[2] < 2.2 * sizes[1] < 4.9 * sizes[0]

@@ -12,6 +12,7 @@ from numjet.cpu import compiler
 from numjet.cpu.ir.nodes import For
 from numjet.cpu.ir.parser import parse
 from numjet.cpu.native_code import jit
+from numjet.cpu.passes import fusion
 from numjet.cpu.passes.fusion import fuse
 from numjet.cpu.verification.interpreter import interpret
 from numjet.cpu.verification.verifier import check
@@ -261,3 +262,21 @@ def test_results_of_short_rows_fill_vectors(width):
         text = compiler.compile_program(closed, "f").text
         assert "masked.gather" not in text and "masked.scatter" not in text
         close(fun, x)
+
+
+def test_steps_are_linear_in_the_number_of_rows_that_are_updated(monkeypatch):
+    """Every update of a row is a loop, which fits to all in front of it: none is estimated once for each of the others."""
+    asked = []
+    original = fusion.block_ns
+    monkeypatch.setattr(fusion, "block_ns", lambda *args: asked.append(1) or original(*args))
+
+    def updated(x):
+        for i in range(x.shape[0]):
+            x = x.at[i].set(jnp.sin(x[i - 1]) * 2)
+        return jnp.sum(x ** 2)
+    counts = []
+    for n in (8, 16, 32, 64):
+        asked.clear()
+        planned(nj.grad(updated), jnp.ones((n, 1000)))
+        counts.append(len(asked))
+    assert counts[3] < 2.3 * counts[2] + 20 and counts[3] < 10 * counts[0] + 40

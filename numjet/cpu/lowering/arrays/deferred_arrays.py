@@ -135,6 +135,7 @@ class DeferredArrays:
         if x.cost > 0 and not same_axes and content.flat is None and not self.materialization.materialize(x).lazy:
             return self.reshape(x, shape)
         flat = (lambda k: reads.read_flat(x, k)) if content.flat is not None else None
+        pieces = self._reshaped_pieces(x, shape) if same_axes else None
         if same_axes:
             kept = [k for k, n in enumerate(shape) if n != 1]
 
@@ -144,14 +145,26 @@ class DeferredArrays:
         else:
             def at(*index: Any) -> Any:
                 return reads.read(x, *delinearize(x.shape, terms.index(linear(shape, index))))
-        return LoweredArray(aval, Deferred(at, flat=flat, parents=(x,), cost=x.cost, source=x))
+        return LoweredArray(aval, Deferred(at, flat=flat, parents=(x,), cost=x.cost, source=x, pieces=pieces))
+
+    def _reshaped_pieces(self, x: LoweredArray, shape: tuple[int, ...]) -> tuple[Sequence[LoweredArray], int] | None:
+        """The pieces of a joined array whose axes of length 1 go or come."""
+        if x.content.pieces is None or x.shape[x.content.pieces[1]] == 1:
+            return None
+        parts, axis = x.content.pieces
+        number = len(_long_axes(x.shape[:axis]))   # the axis is the so many-th long one
+        place = [d for d, n in enumerate(shape) if n != 1][number]
+        return [self.reshape(p, (*shape[:place], p.shape[axis], *shape[place + 1:])) for p in parts], place
 
     def transpose(self, x: LoweredArray, permutation: Sequence[int]) -> LoweredArray:
         """out axis d is axis permutation[d] of x; products see through it to the memory of x."""
         inverse = [list(permutation).index(d) for d in range(x.ndim)]
         base, inner = x.content.view if x.content.view is not None else (x, tuple(range(x.ndim)))
+        joined = x.content.pieces
+        if joined is not None:
+            joined = [self.transpose(piece, permutation) for piece in joined[0]], list(permutation).index(joined[1])
         return self.compute([x.shape[d] for d in permutation], x.dtype, lambda *i: self.reads.read(x, *[i[p] for p in inverse]),
-                            moves=True, parents=(x,), view=(base, tuple(inner[d] for d in permutation)))
+                            moves=True, parents=(x,), view=(base, tuple(inner[d] for d in permutation)), pieces=joined)
 
     def pieces(self, x: LoweredArray) -> tuple[Sequence[LoweredArray], int] | None:
         """The arrays that were joined to x, and along which axis, while it is deferred; None for any other array."""

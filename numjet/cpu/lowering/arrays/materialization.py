@@ -5,7 +5,7 @@ where it belongs.
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from itertools import accumulate, product
 from math import prod
@@ -15,10 +15,12 @@ from numjet.cpu.ir.nodes import Copy
 from numjet.cpu.lowering.arrays.array_reads import ArrayReads
 from numjet.cpu.lowering.arrays.transpose_tiling import strided_axis, tiled_nest
 from numjet.cpu.lowering.arrays.values import Deferred, LoweredArray, Pair, Registers, Storage, linear, parts_dtype, words_of
-from numjet.cpu.lowering.loops.loop_nests import LoopNests
+from numjet.cpu.lowering.loops.loop_nests import SHORT_ROW, LoopNests
 
-MOST_PIECES = 16      # of a concatenation that is stored piece by piece: loop nests
-LONG_PIECE = 16       # elements in a row of such pieces, on average, which pay for a loop of their own
+FEW_PIECES = 8        # of a concatenation: an element of more is seldom found by comparing its index with all of them
+LONG_PIECE = 16       # elements in a row of few pieces, on average, which pay for a loop of their own
+COSTLY_PIECES = 16.0  # operations per element of all pieces, from which computing them all for each element does not pay
+WRITTEN_OUT = 2048    # elements of many small pieces that are stored one by one
 TOGETHER = 8          # unrelated results that are stored in one loop nest: hundreds are slow to compile and to run
 
 Item = tuple[LoweredArray, Storage]   # an array and the memory that it is stored in
@@ -71,9 +73,9 @@ class Materialization:
     def store_all(self, items: Sequence[Item], why: str = "") -> None:
         """Writes deferred arrays of one shape into their storages, in one loop nest."""
         with nullcontext() if self.ir.recorder is None else self.ir.recorder.storing(items, why):
-            if len(items) == 1 and self._has_long_pieces(items[0][0]):
+            if len(items) == 1 and self.goes_by_pieces(items[0][0]):
                 x, storage = items[0]
-                self._store_pieces(x, storage, x.shape, (0,) * x.ndim)
+                self._store_pieces(x, storage)
             elif items[0][0].size > 0:
                 self._store_elements(items)
         for x, storage in items:
@@ -111,33 +113,55 @@ class Materialization:
         self.ir.emit(copy)
 
     # ------------------------------------------------------------------------------------------ loop nests
-    def _has_long_pieces(self, x: LoweredArray) -> bool:
-        """Whether an array consists of pieces with so many elements in a row that each is stored by itself."""
+    def goes_by_pieces(self, x: LoweredArray) -> bool:
+        """Whether an array consists of pieces which are stored by themselves: of many, of few with many elements in a row, or
+        of costly ones, as a loop over all elements would compute all pieces for each of them and choose one."""
         if x.content.pieces is None or parts_dtype(x.dtype) is not None:
             return False
         pieces, axis = x.content.pieces
-        row = prod(x.shape[axis:])
-        return len(pieces) <= MOST_PIECES and row >= LONG_PIECE * len(pieces) and all(p.size > self.ir.small for p in pieces)
+        small = [p.size for p in pieces if p.size <= self.ir.small]
+        if len(pieces) > FEW_PIECES:
+            return sum(small) <= WRITTEN_OUT
+        return not small and (prod(x.shape[axis:]) >= LONG_PIECE * len(pieces) or self._computes_all_pieces(x))
 
-    def _store_pieces(self, x: LoweredArray, storage: Storage, whole: tuple[int, ...], corner: tuple[int, ...]) -> None:
-        """Writes the pieces of x, which begins at `corner` of an array of the shape `whole`; those of one shape together."""
-        assert x.content.pieces is not None
-        pieces, axis = x.content.pieces
+    def _computes_all_pieces(self, x: LoweredArray) -> bool:
+        """Whether a loop nest over all elements of joined pieces computes costly ones to throw them away. It does not where it
+        writes out the last axes."""
+        shape = [n for n in x.shape if n != 1]
+        tail = [prod(shape[k:]) for k in range(len(shape) + 1)]
+        if any(tail[k + 1] <= SHORT_ROW <= shape[k] for k in range(len(shape)) if tail[k + 1] > 1):
+            return False
+        pieces, _ = x.content.pieces   # type: ignore[misc]
+        return sum(p.cost for p in pieces) > COSTLY_PIECES
+
+    def _leaves(self, x: LoweredArray, corner: tuple[int, ...]) -> Iterator[tuple[LoweredArray, tuple[int, ...]]]:
+        """The pieces of x, which begins at `corner` of an array, and those of pieces among them, with where they begin."""
+        pieces, axis = x.content.pieces   # type: ignore[misc]
         starts = [0, *accumulate(p.shape[axis] for p in pieces)]
-        groups: dict[tuple[int, ...], list[tuple[LoweredArray, tuple[int, ...]]]] = {}
         for piece, start in zip(pieces, starts, strict=False):
             first = (*corner[:axis], corner[axis] + start, *corner[axis + 1:])
-            if self._has_long_pieces(piece):
-                self._store_pieces(piece, storage, whole, first)
+            if self.goes_by_pieces(piece):
+                yield from self._leaves(piece, first)
             else:
-                groups.setdefault(piece.shape, []).append((piece, first))
-        for shape, group in groups.items():
-            def body(*index: Any, group: list[tuple[LoweredArray, tuple[int, ...]]] = group) -> None:
-                values = [self.ir.let(self.reads.read(piece, *index)) for piece, _ in group]
-                for (_, first), value in zip(group, values, strict=True):
-                    position = linear(whole, tuple(i + at if at else i for i, at in zip(index, first, strict=True)))
-                    self.memory.store(storage, position, value)
-            self.nests.nest(shape, body)
+                yield piece, first
+
+    def _store_pieces(self, x: LoweredArray, storage: Storage) -> None:
+        """Writes the pieces of x; related ones of one shape together."""
+        groups: dict[tuple[int, ...], list[Item]] = {}
+        corners: dict[int, tuple[int, ...]] = {}   # by item
+        for piece, first in self._leaves(x, (0,) * x.ndim):
+            item = (piece, storage)
+            corners[id(item)] = first
+            groups.setdefault(piece.shape, []).append(item)
+        for shape, items in groups.items():
+            for group in _related(items):
+                def body(*index: Any, group: list[Item] = group) -> None:
+                    values = [self.ir.let(self.reads.read(piece, *index)) for piece, _ in group]
+                    for item, value in zip(group, values, strict=True):
+                        first = corners[id(item)]
+                        position = linear(x.shape, tuple(i + at if at else i for i, at in zip(index, first, strict=True)))
+                        self.memory.store(storage, position, value)
+                self.nests.nest(shape, body)
 
     def _store_elements(self, items: Sequence[Item]) -> None:
         arrays = [x for x, _ in items]
