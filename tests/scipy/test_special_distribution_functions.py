@@ -31,8 +31,8 @@ CASES = {
     "pdtri": (K, PROBABILITIES[:7]), "chdtr": (SHAPES, X), "chdtrc": (SHAPES, X), "chdtri": (SHAPES, PROBABILITIES),
     "gdtr": (SHAPES[1:], SHAPES[1:], X), "gdtrc": (SHAPES[1:], SHAPES[1:], X), "gdtrix": (SHAPES[1:], SHAPES[1:], [0.3, 1.0]),
     "gdtria": (PROBABILITIES, SHAPES[1:], X[2:8]), "fdtr": (SHAPES, SHAPES, X), "fdtrc": (SHAPES, SHAPES, X),
-    "fdtri": (SHAPES[2:], SHAPES[2:], PROBABILITIES), "stdtr": (SHAPES, [0.0, 0.3, -2.0, 8.0, -50.0, INF, NAN]),
-    "stdtrit": (SHAPES[1:], PROBABILITIES), "nrdtrimn": (PROBABILITIES[1:5], SHAPES, X[3:]),
+    "fdtri": (SHAPES[2:], SHAPES[2:], PROBABILITIES), "stdtr": ([*SHAPES, INF], [0.0, 0.3, -2.0, 8.0, -50.0, INF, NAN]),
+    "stdtrit": ([*SHAPES[1:], INF], PROBABILITIES), "nrdtrimn": (PROBABILITIES[1:5], SHAPES, X[3:]),
     "nrdtrisd": (X[3:7], PROBABILITIES[1:4], X[3:7]), "ndtri_exp": ([-1e5, -50.0, -3.0, -1.0, -0.3, -1e-8, 0.0, 1.0, NAN],),
     "erfcinv": ([0.0, 1e-12, 0.01, 0.3, 1.0, 1.7, 2.0, -0.1, 2.1, NAN],), "kolmogorov": (X,),
     "huber": (F, [*F, INF, NAN]), "pseudo_huber": (F, [*F, INF, NAN]), "inv_boxcox": (F, F), "inv_boxcox1p": (F, F),
@@ -70,6 +70,11 @@ def test_quantiles_invert_to_rounding(rng, x64):
         x = getattr(special, inverse)(a, p)
         np.testing.assert_allclose(getattr(special, lower)(a, x), p, rtol=1e-12)
     np.testing.assert_allclose(special.betainc(a, b, special.betaincinv(a, b, p)), p, rtol=1e-10)
+    for name, first, second in (("gammaincinv", INF, None), ("gammainccinv", INF, None), ("betaincinv", 1, 0)):
+        parameters = (a, b) if name == "betaincinv" else (a,)
+        for place, limit in enumerate((first, second)[:len(parameters)]):
+            infinite = [np.full(300, INF) if k == place else v for k, v in enumerate(parameters)]
+            np.testing.assert_array_equal(getattr(special, name)(*infinite, p), limit)
     np.testing.assert_allclose(special.stdtr(0.5, special.stdtrit(0.5, 1e-9)), 1e-9, rtol=1e-10)
 
 
@@ -109,6 +114,16 @@ def test_quadrature_and_polynomials(x64):
     np.testing.assert_array_equal(special.stirling2(np.arange(9)[:, None], np.arange(6)),
                                   oracle.stirling2(np.arange(9)[:, None], np.arange(6)))
     np.testing.assert_allclose(special.diric(np.array([0.0, 1.0, 2 * np.pi, 7.0]), 3), oracle.diric([0, 1, 2 * np.pi, 7], 3))
+
+
+def test_limits_and_derivatives_at_order_0(x64):
+    """Where densities underflow, where arguments are infinite, and E_0, whose derivative has a negative order."""
+    np.testing.assert_allclose(special.gammainccinv(0.0018628265712741993, 1.7622824572066064e-12), 17.85127539503838, 1e-9)
+    assert special.betaln(INF, 2.0) == -INF and special.voigt_profile(INF, 1.0, 1.0) == 0
+    assert np.isnan(special.fdtr(INF, 2.0, 1.0))
+    slope = nj.grad(special.expn, 1)
+    np.testing.assert_allclose(slope(0.0, 0.7), -1.7228469723375435, rtol=1e-13)
+    np.testing.assert_allclose(nj.grad(slope, 1)(1.0, 0.7), 1.7228469723375435, rtol=1e-13)
 
 
 def test_dtypes_and_errors():

@@ -11,7 +11,7 @@ from numjet.control.loops.while_loop import fori_loop
 from numjet.lax.elementwise import special
 from numjet.scipy.special.fixed_orders import fixed_orders, wide
 from numjet.scipy.special.gamma_family import betaln, floats
-from numjet.scipy.special.probability import log_ndtr, ndtri
+from numjet.scipy.special.probability import log_ndtr, ndtr, ndtri
 from numjet.scipy.special.quantiles import (
     beta_logit,
     betainccinv,
@@ -226,13 +226,13 @@ def gdtria(p: Any, b: Any, x: Any) -> Any:
 # ------------------------------------------------------------------------------------------- F and Student's t
 
 def fdtr(dfn: Any, dfd: Any, x: Any) -> Any:
-    """The F distribution function with dfn and dfd degrees of freedom; NaN for negative x.
+    """The F distribution function with dfn and dfd degrees of freedom; NaN for negative x and infinite degrees.
 
     >>> round(float(fdtr(2.0, 3.0, 1.0)), 4)
     0.5352
     """
     dfn, dfd, x = floats("fdtr", dfn, dfd, x)
-    inside = (dfn > 0) & (dfd > 0) & (x >= 0)
+    inside = (dfn > 0) & (dfd > 0) & jnp.isfinite(dfn + dfd) & (x >= 0)
     share = dfn * jnp.where(inside, x, 1)
     finite = jnp.where(jnp.isinf(share), 1, share)
     part = jnp.where(jnp.isinf(share), 1, finite / (dfd + finite))
@@ -246,7 +246,7 @@ def fdtrc(dfn: Any, dfd: Any, x: Any) -> Any:
     0.4648
     """
     dfn, dfd, x = floats("fdtrc", dfn, dfd, x)
-    inside = (dfn > 0) & (dfd > 0) & (x >= 0)
+    inside = (dfn > 0) & (dfd > 0) & jnp.isfinite(dfn + dfd) & (x >= 0)
     a, b, share = jnp.where(inside, 0.5 * dfn, 1), jnp.where(inside, 0.5 * dfd, 1), dfn * jnp.where(inside, x, 1)
     finite = jnp.where(jnp.isinf(share), 1, share)
     found = _complement(a, b, finite / (dfd + finite), dfd / (dfd + finite))
@@ -270,7 +270,7 @@ def _t_value(df: Any, t: Any) -> Any:
     middle = 0.5 * special.betainc(jnp.full_like(df, 0.5), 0.5 * df, jnp.where(near, square / (df + square), 0.5))
     out = jnp.where(near, 0.5 + jnp.sign(t) * middle, jnp.where(t < 0, tail, 1 - tail))
     out = jnp.where((t < 0) & near & (middle > 0.4), tail, out)
-    return jnp.where((df > 0) & ~jnp.isnan(t), out, jnp.nan)
+    return jnp.where((df > 0) & ~jnp.isnan(t), jnp.where(jnp.isinf(df), ndtr(t), out), jnp.nan)
 
 
 def _t_density(df: Any, t: Any) -> Any:
@@ -305,6 +305,7 @@ def _t_quantile(df: Any, p: Any) -> Any:
 
 def _stdtrit_value(df: Any, p: Any) -> Any:
     out = _t_quantile(df, p)
+    out = jnp.where(df == jnp.inf, ndtri(p), out)
     return jnp.where((p == 0) & (df > 0), -jnp.inf, jnp.where((p == 1) & (df > 0), jnp.inf, out))
 
 

@@ -280,4 +280,5 @@ def voigt_profile(x: Any, sigma: Any, gamma: Any) -> Any:
     mixed = _wofz(z).real / (wide * math.sqrt(2 * math.pi))
     square = x * x + gamma * gamma
     cauchy = jnp.where(square == 0, jnp.inf, gamma / (math.pi * jnp.where(square == 0, 1, square)))
-    return jnp.where(sharp, cauchy, mixed).astype(dtype)
+    beyond = (jnp.isinf(x) | jnp.isinf(gamma)) & ~jnp.isnan(x + sigma + gamma)
+    return jnp.where(beyond, 0, jnp.where(sharp, cauchy, mixed)).astype(dtype)

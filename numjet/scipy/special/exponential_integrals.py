@@ -6,7 +6,7 @@ from typing import Any
 import numjet.numpy as jnp
 from numjet.api.jit_when_eager import jit_when_eager
 from numjet.control.custom.custom_jvp import custom_jvp
-from numjet.control.loops.while_loop import fori_loop
+from numjet.control.loops.while_loop import fori_loop, while_loop
 from numjet.lax.elementwise import special
 from numjet.scipy.special import chebyshev_tables as tables
 from numjet.scipy.special.gamma_family import floats, halves_in_float32
@@ -112,16 +112,26 @@ def _expn_series(n: Any, x: Any) -> Any:
     return jnp.where(even, power, -power) * (special.digamma(n) - jnp.log(x)) + total
 
 
+def _expn_below(n: Any, x: Any) -> Any:
+    """E_n(x) for whole n <= 0, where derivatives lead: DLMF 8.19.12 upwards from exp(-x) / x; its terms are positive."""
+    start = jnp.exp(-x) / x
+
+    def step(state: Any) -> Any:
+        m, value = state
+        return m + 1, jnp.where(m <= -n, start + m * value / x, value)
+    return while_loop(lambda state: jnp.any(state[0] <= -n), step, (jnp.ones((), x.dtype), start))[1]
+
+
 @custom_jvp
 def _expn(n: Any, x: Any) -> Any:
     near = x < 1
     small, large = jnp.where(near & (x > 0), x, 0.5), jnp.where(near | jnp.isinf(x), 2.0, x)
     order = jnp.maximum(n, 1)
     out = jnp.where(near, _expn_series(order, small), jnp.exp(-large) * _fraction(order, large))
-    out = jnp.where(n == 0, jnp.exp(-x) / x, out)
+    out = jnp.where(n <= 0, _expn_below(jnp.where(n <= 0, n, 0), x), out)
     out = jnp.where(x == 0, jnp.where(n > 1, 1 / jnp.where(n > 1, n - 1, 1), jnp.inf), out)
     out = jnp.where(x == jnp.inf, 0, out)
-    return jnp.where((x < 0) | (n < 0) | jnp.isnan(x), jnp.nan, out)
+    return jnp.where((x < 0) | jnp.isnan(x), jnp.nan, out)
 
 
 _expn.defjvps(None, lambda t, out, n, x: -t * _expn(n - 1, x))
@@ -136,4 +146,5 @@ def expn(n: Any, x: Any) -> Any:
     >>> round(float(expn(2, 1.0)), 4)
     0.1485
     """
-    return _expn(*floats("expn", n, x))
+    n, x = floats("expn", n, x)
+    return jnp.where(n < 0, jnp.nan, _expn(n, x))

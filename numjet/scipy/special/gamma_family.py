@@ -230,7 +230,8 @@ def _betaln(a: Any, b: Any) -> Any:
     difference = _stirling_rest(safe) - _stirling_rest(safe + jnp.where(far, jnp.maximum(small, 0), 0))
     gap = difference - (safe - 0.5 + small) * jnp.log1p(jnp.maximum(ratio, -0.5)) - small * (jnp.log(safe) - 1)
     plain = special.lgamma(large) - special.lgamma(small + large)
-    return special.lgamma(small) + jnp.where(far & (small > 0), gap, plain)
+    out = special.lgamma(small) + jnp.where(far & (small > 0), gap, plain)
+    return jnp.where((large == jnp.inf) & (small > 0), -jnp.inf, out)
 
 
 def beta(a: Any, b: Any) -> Any:

@@ -20,21 +20,36 @@ from numjet.scipy.special.gamma_family import betaln, floats
 from numjet.scipy.special.probability import expit, ndtri
 from numjet.scipy.special.wide_evaluation import in_64_bits
 
-_MOST_STEPS = 60
+_MOST_STEPS = 100
+_STRIDE = 50.0
 
 
 def _newton(start: Any, step: Callable[[Any], Any]) -> Any:
-    """s + step(s), until every step is below rounding."""
+    """s + step(s), until every step is below rounding, within the bracket that the signs of earlier steps make.
+
+    A step out of it is halved: far from the solution, densities underflow."""
     eps = float(jnp.finfo(start.dtype).eps)
 
     def body(state: Any) -> Any:
-        count, s, _, active = state
+        count, s, low, high, active = state
         change = jnp.where(active, step(s), 0)
-        change = jnp.where(jnp.isfinite(change), jnp.clip(change, -50, 50), 0)
-        return count + 1, s + change, change, jnp.abs(change) > 2 * eps * jnp.maximum(1, jnp.abs(s))
+        change = jnp.where(jnp.isnan(change), 0, jnp.clip(change, -_STRIDE, _STRIDE))
+        low, high = jnp.where(change > 0, s, low), jnp.where(change < 0, s, high)
+        following = s + change
+        least = 2 * eps * jnp.maximum(1, jnp.abs(s))
+        beyond = (jnp.abs(change) > least) & ((following <= low) | (following >= high))
+        following = jnp.where(beyond, 0.5 * (low + high), following)
+        return count + 1, following, low, high, jnp.abs(following - s) > least
 
-    state = (0, start, jnp.zeros_like(start), jnp.isfinite(start))
-    return while_loop(lambda s: jnp.any(s[3]) & (s[0] < _MOST_STEPS), body, state)[1]
+    endless = jnp.full_like(start, jnp.inf)
+    state = (0, start, -endless, endless, jnp.isfinite(start))
+    return while_loop(lambda s: jnp.any(s[4]) & (s[0] < _MOST_STEPS), body, state)[1]
+
+
+def _newton_step(lower: Any, tail: Any, density: Any, log: Any) -> Any:
+    """The step on the tail's logarithm; the longest one where the tail underflows."""
+    ahead = jnp.where(lower, 1, -1)
+    return jnp.where(tail > 0, ahead * tail / density * (log - jnp.log(tail)), _STRIDE * ahead)
 
 
 # ------------------------------------------------------------------------------------------- gamma
@@ -54,7 +69,7 @@ def _gamma_solution(a: Any, p: Any, q: Any) -> Any:
         x = jnp.exp(s)
         density = jnp.exp(a * s - x - special.lgamma(a))
         tail = jnp.where(lower, special.igamma(a, x), special.igammac(a, x))
-        return jnp.where(lower, 1, -1) * tail / density * (log - jnp.log(tail))
+        return _newton_step(lower, tail, density, log)
 
     x = jnp.exp(_newton(s, step))
     out = jnp.where(fine, x, jnp.where(p == 0, 0, jnp.inf))
@@ -65,7 +80,7 @@ def _gamma_inverse(upper: bool) -> Callable[..., Any]:
     def value(a: Any, y: Any) -> Any:
         p, q = (1 - y, y) if upper else (y, 1 - y)
         x, fine = _gamma_solution(a, p, q)
-        edge = jnp.where(q == 0, jnp.inf, 0.0)
+        edge = jnp.where((q == 0) | jnp.isinf(a) & (p > 0), jnp.inf, 0.0)
         wrong = ~((a > 0) & (y >= 0) & (y <= 1))
         return jnp.where(fine, x, jnp.where(wrong, jnp.nan, edge))
 
@@ -117,17 +132,25 @@ def _beta_solution(a: Any, b: Any, p: Any, q: Any) -> Any:
     center = jnp.log(a / b)
     left, right = (jnp.log(p) + jnp.log(a) + scale) / a, -(jnp.log(q) + jnp.log(b) + scale) / b
     s = jnp.where(lower, jnp.maximum(center + normal * spread, left), jnp.minimum(center + normal * spread, right))
+    eps = float(jnp.finfo(s.dtype).eps)
 
     def step(s: Any) -> Any:
         x, rest = expit(s), expit(-s)
         density = jnp.exp(-a * jnp.logaddexp(-s, 0) - b * jnp.logaddexp(s, 0) - scale)
-        # from the side of which the argument is exact, unless the tail would be a difference of nearly equal numbers
-        left = jnp.where(lower, (s < 0) | (a * rest > 1), (s < 0) & (b * x < 1))
+        # from the side of which the argument is exact, unless the tail would be a difference of nearly equal numbers, which
+        # costs more than rounding of the argument does: eps times the parameter
+        left = jnp.where(lower, (s < 0) | (a * rest > 1) & (a * eps < p), (s < 0) & ((b * x < 1) | (b * eps > q)))
         part = special.betainc(jnp.where(left, a, b), jnp.where(left, b, a), jnp.where(left, x, rest))
         tail = jnp.where(left == lower, part, 1 - part)
-        return jnp.where(lower, 1, -1) * tail / density * (log - jnp.log(tail))
+        return _newton_step(lower, tail, density, log)
 
     return _newton(s, step), fine
+
+
+def _beta_edge(a: Any, b: Any, p: Any, q: Any, low: float, high: float) -> Any:
+    """The limits where a parameter is infinite or the probability 0 or 1: `low` for x = 0, `high` for x = 1."""
+    several = jnp.where(jnp.isinf(a), jnp.where(jnp.isinf(b), jnp.nan, high), low)
+    return jnp.where(q == 0, high, jnp.where(p == 0, low, several))
 
 
 def _beta_inverse(name: str, upper: bool) -> Callable[..., Any]:
@@ -135,7 +158,7 @@ def _beta_inverse(name: str, upper: bool) -> Callable[..., Any]:
         p, q = (1 - y, y) if upper else (y, 1 - y)
         logit, fine = _beta_solution(a, b, p, q)
         wrong = ~((a > 0) & (b > 0) & (y >= 0) & (y <= 1))
-        return jnp.where(fine, expit(logit), jnp.where(wrong, jnp.nan, jnp.where(q == 0, 1.0, 0.0)))
+        return jnp.where(fine, expit(logit), jnp.where(wrong, jnp.nan, _beta_edge(a, b, p, q, 0.0, 1.0)))
 
     def slope(x: Any, a: Any, b: Any, y: Any) -> Any:
         return (-1 if upper else 1) * jnp.exp(betaln(a, b) - (a - 1) * jnp.log(x) - (b - 1) * jnp.log1p(-x))
@@ -146,7 +169,7 @@ def _beta_inverse(name: str, upper: bool) -> Callable[..., Any]:
 def _logit_value(a: Any, b: Any, y: Any) -> Any:
     logit, fine = _beta_solution(a, b, y, 1 - y)
     wrong = ~((a > 0) & (b > 0) & (y >= 0) & (y <= 1))
-    return jnp.where(fine, logit, jnp.where(wrong, jnp.nan, jnp.where(y > 0.5, jnp.inf, -jnp.inf)))
+    return jnp.where(fine, logit, jnp.where(wrong, jnp.nan, _beta_edge(a, b, y, 1 - y, -jnp.inf, jnp.inf)))
 
 
 # logit(betaincinv(a, b, y)), which tells shares near 1 apart
