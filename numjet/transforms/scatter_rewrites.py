@@ -41,6 +41,7 @@ from numjet.transforms.dce import dce_jaxpr
 LEAST_SIZE = 64          # elements of an array for which a rewrite pays
 SHARE = 2                # an array has at least this many elements for one of an update
 SHARE_OF_PAD = 4, 64     # the same for a padding along the first axis, or others: those that lanes go through fuse better
+MANY_PADDINGS = 8        # terms of a sum: in a loop over all elements each would be asked for its part
 MOST_BETWEEN = 64        # equations between the updates of a choice
 _NEUTRAL: dict[Op, Callable[[np.dtype], Any]] = {
     scatter_add_p: lambda dtype: -0.0 if dtypes.kind(dtype) in "fc" else 0, scatter_sub_p: lambda dtype: 0,
@@ -159,8 +160,11 @@ class _Sums(_Rewriter):
         return terms
 
     def _sparse_terms(self, terms: Sequence[Atom]) -> list[JaxprEqn | None]:
-        """Per term the equation that makes it from zeros; None for others, and for paddings that are better added."""
+        """Per term the equation that makes it from zeros; None for others, and for paddings that are better added: a few, which
+        fuse with what computes other terms."""
         found = [self._sparse(t) for t in terms]
+        if sum(f is not None and f.primitive is pad_p for f in found) > MANY_PADDINGS:
+            return found
         if None in found and all(self._is_stored(t) for t, f in zip(terms, found, strict=True) if f is None):
             return found
         return [None if f is not None and f.primitive is pad_p else f for f in found]

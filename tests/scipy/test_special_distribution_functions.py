@@ -145,3 +145,19 @@ def test_dtypes_and_errors():
     ]:
         with pytest.raises(error, match=match):
             call()
+
+
+# (a, b, x, the share below, the share above): mpmath 1.3 at 40 digits
+ONE_SMALL = [(24404.16618742086, 0.0648481596708889, 0.99503, 1.1704890255650929e-56, 1.0),
+             (24404.16618742086, 0.0648481596708889, 0.999, 8.120518740074459e-14, 1.0),
+             (24404.16618742086, 0.3, 0.99966, 1.7567183420096416e-05, 0.9999824328165799),
+             (0.9, 24404.16618742086, 0.004, 1.0, None), (0.0648481596708889, 24404.16618742086, 0.00497, 1.0, None)]
+
+
+@pytest.mark.parametrize(("a", "b", "x", "below", "above"), ONE_SMALL)
+def test_incomplete_beta_of_a_small_and_a_large_parameter(a, b, x, below, above, x64):
+    """Where x is next to an end, but before the mean, the fraction of the small share converges as it is."""
+    a, b, x = jnp.array([a]), jnp.array([b]), jnp.array([x])   # not known while tracing
+    np.testing.assert_allclose(nj.jit(special.betainc)(a, b, x), [below], rtol=2e-12)
+    if above is not None:
+        np.testing.assert_allclose(nj.jit(special.betaincc)(a, b, x), [above], rtol=1e-13)

@@ -156,3 +156,15 @@ def test_sums_in_order():
     np.testing.assert_allclose(np.asarray(nj.jit(only)(X, 2998)), np.asarray(only(X, 2998)), rtol=1e-5)
     repeated = nj.grad(lambda x: (x[jnp.array([1, 1, 2])] ** 2).sum() + (x ** 3).sum())
     np.testing.assert_allclose(np.asarray(nj.jit(repeated)(X)), np.asarray(repeated(X)), rtol=1e-5)
+
+
+@pytest.mark.parametrize("shape", [(30, 100), (100,), (20, 4, 30)])
+def test_gradients_of_many_reads_cost_what_is_read(shape):
+    """Cotangents of rows that an unrolled loop reads are added to these rows: no loop over the array asks for each."""
+    def unrolled(x):
+        return sum(jnp.sum(jnp.sin(x[i]) * x[i - 1]) for i in range(shape[0]))
+    x = jnp.asarray(np.random.default_rng(3).normal(size=shape).astype(np.float32))
+    expected = np.cos(x) * np.roll(x, 1, 0) + np.sin(np.roll(x, -1, 0))
+    np.testing.assert_allclose(nj.jit(nj.grad(unrolled))(x), expected, rtol=1e-4, atol=1e-5)
+    got = written(nj.grad(unrolled), x, trips=1)
+    assert got.stored + got.copied <= 8 * x.size

@@ -26,9 +26,9 @@ def _swapped(p: Number, q: Number, x: Number) -> S:
     below = (x * q.at_least(1.0)).math("pow", p) * (q / (p + q))
     above = ((1.0 - x) * p.at_least(1.0)).math("pow", q) * (p / (p + q))
     crowded = b.select(x < 0.5, below > 0.5, above < 0.5)
-    crowded = b.prim("or", b.prim("and", crowded, x > _LEAST), x > 1.0 - _LEAST)
     small = b.prim("or", p < 1.0, q < 1.0)
-    usual = x > (p + 1.0) / (p + q + 2.0)
+    usual = x > (p + 1.0) / (p + q + 2.0)   # if not, the fraction converges, however close to 1 x is
+    crowded = b.prim("or", b.prim("and", crowded, b.prim("or", x > _LEAST, usual)), b.prim("and", x > 1.0 - _LEAST, usual))
     return b.prim("or", b.prim("and", small, crowded), b.prim("and", b.prim("not", small), usual))
 
 

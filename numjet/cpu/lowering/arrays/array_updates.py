@@ -113,7 +113,7 @@ class ArrayUpdates:
     def chunks(self, count: int, body: Callable[[Index], None]) -> None:
         """body(c) for every c, at the same time where threads are free; arrays made by `body` are not seen outside."""
         self.close_registers()
-        allocation, pieces = self.ir.allocation, min(count, MOST_PIECES)
+        allocation, pieces = self.ir.memory, min(count, MOST_PIECES)
         around = allocation.pieces
         with self.ir.loop(pieces, "parallel") as piece:
             allocation.pieces = (pieces, piece)
