@@ -48,8 +48,9 @@ def compute_on2(f: Callable[..., Any] | None = None, *, compute_type: str, out_m
     compiler_options.
 
     >>> from numjet.memory import Space
-    >>> compute_on2(lambda x: x * 2, compute_type="device_host", out_memory_spaces=Space.Device)(3.0)
-    Array(6., dtype=float32, weak_type=True)
+    >>> import numjet.numpy as jnp
+    >>> compute_on2(lambda x: x * 2, compute_type="device_host", out_memory_spaces=Space.Device)(jnp.arange(2.0))
+    Array([0., 2.], dtype=float32)
     """
     if compiler_options is not None:
         raise NotImplementedError("compute_on2: compiler_options of a part of a program are not supported; give those of the "

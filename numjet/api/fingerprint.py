@@ -31,8 +31,7 @@ _MOST_ITEMS = 5000         # functions, values and constants: more would take lo
 _MOST_BYTES = 1 << 22      # of arrays
 _SINGLE = frozenset((type(None), bool, type(Ellipsis), type(NotImplemented)))   # of each value there is one object
 _NUMBERS = frozenset((type(None), bool, int, float, complex, str, bytes, type(Ellipsis), type(NotImplemented)))
-_OWN_ATTRIBUTES = frozenset(("__wrapped__", "__signature__", "_jit_options", "_jit_state", "trace", "lower", "eval_shape",
-                             "clear_cache"))
+_OWN_ATTRIBUTES = frozenset(("__wrapped__", "__signature__", "_jit_options", "_jit_state", "_jit_stages"))
 _BUILTINS = sys.modules["builtins"]
 
 

@@ -322,7 +322,6 @@ class Jitted:
         return {k: v for k, v in call.static if isinstance(k, str)}
 
     # -- running
-    @source.api_boundary
     def _check_values(self, call: Call) -> None:
         """TypeError for an argument that has a type only."""
         for k, leaf in enumerate(call.leaves):
@@ -331,6 +330,7 @@ class Jitted:
                 raise TypeError(f"Argument '{name}' of shape {shape} of type {type(leaf)} is not a valid JAX type: it stands "
                                 "for an array and has no value. Pass an array, or use lower or eval_shape.")
 
+    @source.api_boundary
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
         """The slow path: (result, entry for the native cache or None)."""
         if config.disable_jit or computed_sizes.maker is not None:  # what computes sizes is one program

@@ -55,17 +55,19 @@ class _Stage:
     """A stage of jitted functions as an attribute of their class. functools.wraps copies what instances have, and a wrapper
     that had the stages of the function that it wraps would lower another function than it calls."""
 
-    def __init__(self, name: str):
-        self.name = name
+    def __init__(self, name: str, native: Any):
+        self.name, self.native = name, native   # the class's own attribute, of functions that have no stages
 
     def __get__(self, jitted: Any, kind: type | None = None) -> Any:
         if jitted is None:
-            return self
+            return self if self.native is None else self.native
         try:
             return jitted._jit_stages[self.name]
         except AttributeError:
+            if self.native is not None:
+                return self.native.__get__(jitted, kind)
             raise AttributeError(f"{jitted!r} has no attribute {self.name!r}") from None
 
 
 for _name in ("trace", "lower", "eval_shape", "clear_cache"):
-    setattr(_native.JitFunction, _name, _Stage(_name))
+    setattr(_native.JitFunction, _name, _Stage(_name, getattr(_native.JitFunction, _name, None)))

@@ -51,7 +51,8 @@ def sharding_of(array: Any) -> Sharding:
     """How an array on one device is placed: as it was told, or as its device and its type say."""
     if array._sharding is not None:
         return array._sharding
-    kind = kind_of(array.aval.memory_space) if placements_in_use else DEVICE
+    placed = placements_in_use and getattr(array.aval, "placement", None) is not None
+    kind = kind_of(array.aval.memory_space) if placed else DEVICE
     return shardings.SingleDeviceSharding(array.device, kind)
 
 

@@ -19,10 +19,13 @@ import numjet.numpy as jnp
 from numjet import lax
 from numjet.control.loops.while_loop import fori_loop, while_loop
 from numjet.foundation import dtypes
+from numjet.foundation.config import numpy_dtype_promotion
 from numjet.numpy.core.promotion import array_arg, promote_args_inexact, promote_shapes
 from numjet.scipy.special.bessel_core import Pair, steed_k, temme_k
 from numjet.scipy.special.fixed_orders import cos_sin_pi, fixed_orders
 from numjet.scipy.special.gamma_family import floats, gammaln
+
+_MIXED = numpy_dtype_promotion("standard")   # orders are real and points complex, whatever programs may mix
 
 LARGEST_ORDER = 1e5
 _LARGEST_SIZE = 1e6      # of arguments to which Miller's recurrence comes down from above
@@ -212,6 +215,7 @@ def all_kinds(modified: bool, v: Any, z: Any) -> dict[str, Any]:
     return {kind: jnp.where(lower, jnp.conj(found[_MIRRORED.get(kind, kind)]), found[kind]) for kind in found}
 
 
+@_MIXED
 def _value(kind: str, v: Any, z: Any) -> Any:
     usable = jnp.isfinite(z) & (z != 0) & (jnp.abs(v) <= LARGEST_ORDER)
     out = all_kinds(kind in _MODIFIED, jnp.where(usable, v, 0), jnp.where(usable, z, 1))[kind]
@@ -235,6 +239,7 @@ _MODIFIED = ("i", "iu", "k", "ke")
 def _function(kind: str, name: str) -> Callable[..., Any]:
     a, b, c = _SLOPES[kind]
 
+    @_MIXED
     def slope(out: Any, v: Any, z: Any) -> Any:
         f = _function(kind, name)
         return a * (f(v - 1, z) + b * f(v + 1, z)) + c * out
@@ -255,6 +260,7 @@ def takes(name: str, z: Any) -> bool:
     return name in _NAMES and dtypes.issubdtype(array_arg(name, z).dtype, np.complexfloating)
 
 
+@_MIXED
 def evaluated(name: str, v: Any, z: Any) -> Any:
     """The Bessel function of that name, of real order v and complex z. ValueError for complex v.
 
@@ -280,6 +286,7 @@ def order_and_point(name: str, v: Any, z: Any) -> tuple[Any, Any]:
     return order, point
 
 
+@_MIXED
 def spherical_value(kind: str, n: Any, z: Any) -> Any:
     """(pi / 2z)^(1/2) times the function of order n + 1/2, for complex128 z: DLMF 10.47.3, 10.47.4, 10.47.7 and 10.47.9.
 
