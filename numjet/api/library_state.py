@@ -21,6 +21,7 @@ from numjet import _native
 from numjet.api import pure_names
 from numjet.core.op import overridden
 from numjet.core.trace import Tracer
+from numjet.core.user_functions import without_tapes
 from numjet.foundation import source
 from numjet.foundation.lazy_import import Method, own_names
 from numjet.foundation.tree.register import library_types
@@ -147,7 +148,7 @@ _DATA = frozenset(("__doc__", "__module__", "__slots__", "__annotations__", "__h
 def _function(value: Any) -> Any:
     """The function of an attribute of a class, if it has one, or what it will be imported by."""
     found: Any = value.fget if isinstance(value, property) else value
-    return found.__wrapped__ if type(found) is _native.EagerFunction else found  # type: ignore[attr-defined]
+    return without_tapes(found)
 
 
 def _is_numjets(name: str, value: Any) -> bool:

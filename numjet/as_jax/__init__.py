@@ -61,7 +61,7 @@ def _place_classes() -> None:
     """Puts the classes of arrays into JAX's packages: libraries for several packages of arrays choose functions by the first
     part of `type(x).__module__`."""
     Array.__module__ = "jaxlib._jax"
-    for module in ("jvp", "linearize", "transpose", "vmap"):   # which define classes of tracers
+    for module in ("jvp", "vmap"):   # which define classes of tracers
         locks.import_module(f"numjet.transforms.{module}")
     for kind in Tracer.__subclasses__():
         kind.__module__ = "jax._src.core"

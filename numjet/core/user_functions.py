@@ -5,6 +5,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from numjet import _native
 from numjet.core.stage import DebugInfo
 from numjet.foundation import tree
 from numjet.foundation.util import function_name
@@ -23,6 +24,11 @@ def of_user(fun: Any) -> Any:
     while (owner := getattr(fun, "owner", None)) is not None:
         fun = owner
     return fun
+
+
+def without_tapes(fun: Any) -> Any:
+    """The function that tapes of eager calls stand in front of."""
+    return fun.__wrapped__ if type(fun) is _native.EagerFunction else fun  # type: ignore[attr-defined]
 
 
 def argument_names(fun: Callable[..., Any], in_tree: Any) -> tuple[str, ...]:

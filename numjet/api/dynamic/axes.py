@@ -19,6 +19,7 @@ from numjet.api import stages
 from numjet.api.arguments import placed
 from numjet.api.dynamic import exact, generic
 from numjet.api.dynamic.trace import PaddedTracer
+from numjet.api.jit_stages import clear_native
 from numjet.core import nan_checks
 from numjet.core.aval import ShapedArray
 from numjet.core.trace import EVAL, Tracer, aval_of, current_trace
@@ -297,7 +298,7 @@ class Generic:
         """Drops the entries of the native call."""
         native = self.native()
         if native is not None:
-            type(native).clear_cache(native)
+            clear_native(native)
 
     def clear_cache(self) -> None:
         """Drops all traces and compiled programs of this function."""

@@ -30,7 +30,7 @@ from numjet.core.refs import Ref, returned_ref
 from numjet.core.snapshots import snapshot
 from numjet.core.stage import Touched, trace_to_closed, trace_with_refs
 from numjet.core.trace import Tracer
-from numjet.core.user_functions import debug_info, where
+from numjet.core.user_functions import debug_info, where, without_tapes
 from numjet.foundation import dtypes, locks, source, tree
 from numjet.foundation.config import config
 from numjet.foundation.dimension import computed_sizes
@@ -77,8 +77,7 @@ def trace_body(fun: Callable[..., Any], in_tree: Any, in_avals: Sequence[ShapedA
 
     captures: the caller threads mutable references, so raise Captures where the function uses those of outer traces.
     """
-    if type(fun) is _native.EagerFunction:
-        fun = fun.__wrapped__  # type: ignore[attr-defined]
+    fun = without_tapes(fun)
     key = _native.exact_key((in_tree, tuple(in_avals), kind, config.token, named_scope()))
     known = _recall(fun, key)
     if known is not None:

@@ -14,6 +14,7 @@ from numjet.core import hooks
 from numjet.core.aval import ShapedArray
 from numjet.core.sharding.layouts import Format, Layout
 from numjet.core.trace import Array, ArrayBase, Tracer
+from numjet.core.user_functions import without_tapes
 from numjet.foundation import dtypes, lazy_import, source
 from numjet.numpy.core import arrays, shape_methods, taped, traced, views
 from numjet.numpy.core.operators import OPERATORS, SEQUENCES
@@ -166,10 +167,6 @@ def _class_attributes(methods: dict[str, Any]) -> dict[str, Any]:
             if name == "at" or callable(value) or isinstance(value, property)}
 
 
-def _without_tapes(shown: Any) -> Any:
-    return shown.__wrapped__ if type(shown) is _native.EagerFunction else shown  # type: ignore[attr-defined]
-
-
 def install(namespace: ModuleType) -> None:
     """Gives arrays and tracers their operators and methods; `namespace` is numjet.numpy."""
     operators = OPERATORS | shape_methods.OPERATORS
@@ -188,4 +185,4 @@ def install(namespace: ModuleType) -> None:
         method = lazy_import.Method(namespace.__name__, name)
         method.put(Array, name, lambda shown: shown)
         for kind in (Tracer, ArrayBase):
-            method.put(kind, name, _without_tapes)
+            method.put(kind, name, without_tapes)

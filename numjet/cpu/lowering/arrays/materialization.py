@@ -15,7 +15,7 @@ from numjet.cpu.ir.nodes import Copy
 from numjet.cpu.lowering.arrays.array_reads import ArrayReads
 from numjet.cpu.lowering.arrays.transpose_tiling import strided_axis, tiled_nest
 from numjet.cpu.lowering.arrays.values import Deferred, LoweredArray, Pair, Registers, Storage, linear, parts_dtype, words_of
-from numjet.cpu.lowering.loops.loop_nests import SHORT_ROW, LoopNests
+from numjet.cpu.lowering.loops.loop_nests import LoopNests, is_short_row
 
 FEW_PIECES = 8        # of a concatenation: an element of more is seldom found by comparing its index with all of them
 LONG_PIECE = 16       # elements in a row of few pieces, on average, which pay for a loop of their own
@@ -129,7 +129,7 @@ class Materialization:
         writes out the last axes."""
         shape = [n for n in x.shape if n != 1]
         tail = [prod(shape[k:]) for k in range(len(shape) + 1)]
-        if any(tail[k + 1] <= SHORT_ROW <= shape[k] for k in range(len(shape)) if tail[k + 1] > 1):
+        if any(is_short_row(tail[k + 1], shape[k]) for k in range(len(shape)) if tail[k + 1] > 1):
             return False
         pieces, _ = x.content.pieces   # type: ignore[misc]
         return sum(p.cost for p in pieces) > COSTLY_PIECES

@@ -20,6 +20,11 @@ from numjet.foundation.decisions import Varying
 SHORT_ROW = 8   # elements of last axes that are written out: fewer lanes would leave most of a vector register empty
 
 
+def is_short_row(elements: int, rows: int) -> bool:
+    """Whether rows of so many elements are written out, as lanes go along the axis before."""
+    return elements <= SHORT_ROW <= rows
+
+
 class LoopNests:
     """Writes loop nests whose bodies are Python functions of indices."""
 
@@ -52,7 +57,7 @@ class LoopNests:
             self.loops(rest, (*done, 0), body, mode, in_order)
             return
         left, ordered = prod(rest), len(done) == in_order
-        if left <= SHORT_ROW <= n and type(n) is not Varying and not ordered:  # lanes go along it, short ones are written out
+        if is_short_row(left, n) and type(n) is not Varying and not ordered:  # lanes go along it, short ones are written out
             with self.ir.loop(n, mode) as i:
                 for index in product(*map(range, rest)):
                     body(*done, i, *index)
