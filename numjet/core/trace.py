@@ -292,9 +292,14 @@ def _numpy_aval(x: Any) -> ShapedArray:
     return ShapedArray(x.shape, dtype)
 
 
+def is_masked(x: Any) -> bool:
+    """Whether x is a masked array of NumPy, whose module is imported wherever there are any (another thread may just do that)."""
+    kind = getattr(sys.modules.get("numpy.ma"), "MaskedArray", None)
+    return kind is not None and isinstance(x, kind)
+
+
 def _subclass_aval(x: Any) -> ShapedArray:
-    masked = sys.modules.get("numpy.ma")  # imported wherever masked arrays exist
-    if masked is not None and isinstance(x, masked.MaskedArray):
+    if is_masked(x):
         raise ValueError("numpy masked arrays are not supported as direct inputs to JAX functions: arrays have no mask. Use "
                          "arr.filled() to convert the value to a standard numpy array.")
     return _numpy_aval(x)

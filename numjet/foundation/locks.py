@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import threading
+import time
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -16,6 +17,9 @@ from typing import Any
 from numjet import _native
 
 _NO_MEMORY = 12   # errno.ENOMEM of all systems
+_PAUSE = 1e-3     # seconds, in which another thread ends an import that this one was in the way of
+
+_importing = threading.local()   # .depth: how many calls of import_module this thread is inside of
 
 # What imports: numjet.as_jax replaces it, so that this package reaches the installed jaxlib where `import jaxlib` means numjet.
 importer: Callable[[str], ModuleType] = importlib.import_module
@@ -39,11 +43,30 @@ def held_at_fork(other: Any) -> Any:
 def import_module(name: str) -> ModuleType:
     """Imports a module; forks in other threads wait, as a child could never finish an interrupted import.
 
-    Raises MemoryError where there is no memory for reading a file, which Python reports as an OSError.
+    Threads may import at once. Packages are imported before their modules: Python itself locks the module first, then waits for
+    its package, while another thread may have locked the package and wait for the module. Where Python finds such a circle of
+    other origin, this thread gives up its locks and tries again. Raises MemoryError where there is no memory for reading a file,
+    which Python reports as an OSError.
     """
+    while True:
+        try:
+            return _imported(name)
+        except RuntimeError as error:
+            if type(error).__name__ != "_DeadlockError" or getattr(_importing, "depth", 0):
+                raise
+        time.sleep(_PAUSE)
+
+
+def _imported(name: str) -> ModuleType:
+    _importing.depth = getattr(_importing, "depth", 0) + 1
     try:
+        for end, character in enumerate(name):
+            if character == ".":
+                _native.call_whole(importer, name[:end])
         return _native.call_whole(importer, name)
     except OSError as error:
         if error.errno != _NO_MEMORY:
             raise
         raise MemoryError(f"no memory left for importing {name}") from error
+    finally:
+        _importing.depth -= 1

@@ -100,3 +100,39 @@ def test_this_process_keeps_its_limits():
     processors, memory = _native.cgroup_limits("")
     assert _native.num_threads() < processors + 1
     assert _native.pool_stats()["cache_limit"] <= memory // 4
+
+
+def test_first_uses_of_all_names():
+    """32 threads ask a fresh process for all public names, each in an order of its own."""
+    assert script("""
+import random, sys
+sys.setswitchinterval(1e-5)
+import numjet.scipy, numjet.nn, numjet.experimental
+facades = [nj, jnp, nj.lax, nj.nn, nj.random, nj.image, nj.tree_util, nj.example_libraries.stax, nj.debug]
+facades += [getattr(nj.scipy, name) for name in ("special", "stats", "linalg", "signal", "optimize", "integrate")]
+names = [(facade, name) for facade in facades for name in dir(facade) if name[0] != "_"]
+failed, start = [], threading.Barrier(32)
+def work(seed):
+    mine = random.Random(seed).sample(names, len(names))
+    start.wait()
+    for facade, name in mine:
+        try: getattr(facade, name)
+        except BaseException as error: failed.append((name, repr(error)))
+threads = [threading.Thread(target=work, args=(k,)) for k in range(32)]
+for t in threads: t.start()
+for t in threads: t.join()
+assert not failed, failed[:5]
+print("done")
+""", patience=240) == "done\n"
+
+
+def test_masked_arrays_module_half_imported():
+    """Another thread may be importing numpy.ma: what is no masked array is an array all the same."""
+    assert script("""
+import sys, types
+sys.modules["numpy.ma"] = types.ModuleType("numpy.ma")
+class Own(np.ndarray): pass
+for x in (np.ones(3), [np.ones(3)], np.ones(3).view(Own)):
+    assert jnp.asarray(x).size == 3 and jnp.array(x).size == 3
+print("done")
+""") == "done\n"

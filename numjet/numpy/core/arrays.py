@@ -10,7 +10,7 @@ from numjet import _native
 from numjet.api.transfer import device_put
 from numjet.core.aval import ShapedArray, explicit
 from numjet.core.nan_checks import check_parts
-from numjet.core.trace import EVAL, Array, Tracer, aval_of, aval_rules, current_trace
+from numjet.core.trace import EVAL, Array, Tracer, aval_of, aval_rules, current_trace, is_masked
 from numjet.foundation import dtypes, lazy_import, source
 from numjet.foundation.config import config
 from numjet.lax.elementwise import convert
@@ -89,7 +89,7 @@ def _from_typed(x: Any, dtype: np.dtype | None) -> Any:
 
 
 def _from_numpy(x: Any, dtype: np.dtype | None) -> Any:
-    if isinstance(x, np.ma.MaskedArray):
+    if is_masked(x):
         aval_of(x)  # refuses it: the mask would be lost
     if x.dtype.kind == "O" and dtype is not None:  # numbers among objects, as NumPy reads them; None is NaN
         x = x.astype(dtype)
@@ -113,7 +113,7 @@ def _from_nested(x: Any, dtype: np.dtype | None) -> Any:
     kinds = set(map(type, leaves))
     if not kinds <= _PYTHON_SCALARS:
         for leaf in leaves:
-            if isinstance(leaf, np.ma.MaskedArray):
+            if is_masked(leaf):
                 aval_of(leaf)  # refuses it
     if type(None) in kinds:
         raise ValueError("None is not a valid value for jnp.array: arrays hold numbers")
@@ -220,7 +220,7 @@ def array(object: Any, dtype: Any = None, *args: Any, copy: bool | None = True, 
     if args:
         copy, order, ndmin = _by_position(args, {"copy": copy, "order": order, "ndmin": ndmin})
     _check_order("array", order)
-    if copy and isinstance(object, np.ma.MaskedArray):
+    if copy and is_masked(object):
         object = object.data  # as numpy.array does: a copy has no mask
     wanted = None if dtype is None else dtypes.check_user_dtype(dtype, "array")
     out = _convert(object, wanted)
