@@ -6,6 +6,9 @@ written down by value, but for what belongs to Python, NumPy and numjet, which h
 library has it under that name (`sin`, though the program calls it `cos`). What is accepted by name is listed in
 `api/pure_names.py`. Where that proves nothing (a list that somebody may change, an object with methods of its own, code with
 side effects or one that reads the clock), `Unproven` says why, and the function is traced.
+
+What is read becomes a graph (`api/read_graph.py`), in which every object stands once. So one reading says of each jitted
+function that is called within, too, whether it is what it was when it was traced.
 """
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ import math
 import struct
 import sys
 import types
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,6 +25,7 @@ import numpy as np
 from numjet import _native
 from numjet.api import library_state, pure_names
 from numjet.api.bytecode import codes, facts
+from numjet.api.read_graph import Graph, Leaf, Node, Parts
 from numjet.core.trace import EVAL, current_trace
 from numjet.foundation import disk_cache, dtypes, source
 from numjet.foundation.lazy_import import Facade, own_names
@@ -39,19 +43,53 @@ class Unproven(Exception):
     """Why nothing says that a function is the same as before."""
 
 
-def fingerprint(fun: Any, *values: Any, traces: Iterable[Any] = (), is_first: bool = True) -> str:
-    """Text for a function and values that shape its program. traces: those that were made of the function before. is_first:
-    look at the libraries, too, which no trace of a proven function changes. Raises Unproven."""
-    if is_first and current_trace() is EVAL and (changed := library_state.changed()) is not None:
-        raise Unproven(changed)
-    try:
-        reader = _Reader({})
-        reader.check_traces(fun, "the function", traces)
-        return reader.text(fun, values)
-    except RecursionError:
-        raise Unproven("it holds values in values in values, too deep to be looked at") from None
-    except (TypeError, AttributeError, ValueError, LookupError) as error:   # of a user's class that is looked at
-        raise Unproven(f"looking at it raises {type(error).__name__}: {error}") from error
+class Reading:
+    """What was read of a function, with values that shape its program. unproven: why nothing is proven of it, or None."""
+
+    def __init__(self, fun: Any, static: Sequence[Any] = (), traces: Iterable[Any] = (),
+                 made: Iterable[Any] | None = None) -> None:
+        """traces: those that were made of the function before. made: those made since the same was read, which are compared
+        with that reading; then the libraries are not looked at, which no trace of a proven function changes."""
+        self.fun, self.static = fun, tuple(static)
+        self.unproven: str | None = None
+        self._reader = _Reader(frozenset(map(id, made or ())))
+        self._root: Node = ()
+        try:
+            self._read(traces, made is None)
+        except Unproven as why:
+            self.unproven = str(why)
+        except RecursionError:
+            self.unproven = "it holds values in values in values, too deep to be looked at"
+        except (TypeError, AttributeError, ValueError, LookupError) as error:   # of a user's class that is looked at
+            self.unproven = f"looking at it raises {type(error).__name__}: {error}"
+        self._known = frozenset(self._reader.graph.nodes)   # before anything is traced
+        self._refused = self._reader.graph.reaching(self._reader.reading) if self.unproven is not None else frozenset()
+
+    def _read(self, traces: Iterable[Any], is_first: bool) -> None:
+        if is_first and current_trace() is EVAL and (changed := library_state.changed()) is not None:
+            raise Unproven(changed)
+        self._reader.check_traces(self.fun, "the function", traces)
+        self._root = self._reader.call(self.fun, self.static)
+        self._reader.check_pending()
+
+    def text(self) -> str:
+        """The fingerprint, the same in every process that reads the same."""
+        return "\n".join((*library_state.settings(), *self._reader.graph.text(self._root)))
+
+    def proof(self, fun: Any, static: Sequence[Any]) -> str:
+        """What says of a function that was read that it is the same as another time, in this process."""
+        return self._reader.proof(fun, tuple(static))
+
+    def covers(self, fun: Any, static: Sequence[Any]) -> bool:
+        """Whether a function and static arguments were there before, and read. Tracing a proven function changes none of it."""
+        return self.unproven is None and id(fun) in self._known and all(map(self._holds, static))
+
+    def refuses(self, fun: Any) -> bool:
+        """Whether the reading ended within a function, so that nothing is proven of it either."""
+        return id(fun) in self._refused
+
+    def _holds(self, x: Any) -> bool:
+        return type(x) in _NUMBERS or (all(map(self._holds, x)) if type(x) is tuple else id(x) in self._known)
 
 
 def digest(text: str) -> str:
@@ -60,36 +98,62 @@ def digest(text: str) -> str:
 
 
 class _Reader:
-    def __init__(self, digests: dict[Any, str | None]) -> None:
-        self.parts: list[str] = []
-        self.seen: dict[int, int] = {}
-        self.alive: list[Any] = []   # what `seen` knows by identity
-        self.owners: dict[int, tuple[int, int]] = {}   # of memory: in which order they came, and their addresses
+    def __init__(self, trusted: frozenset[int]) -> None:
+        self.trusted = trusted   # traces
+        self.graph = Graph(digest)
+        self.parts: Parts = []       # of the node that is read
+        self.count = 0
+        self.alive: list[Any] = []   # what the graph knows by identity
+        self.reading: Node = ()
+        self.unread: list[tuple[Node, Callable[[], None]]] = []
         self.bytes = 0
-        self.digests = digests   # of jitted functions; None while one is made
+        self.pending: list[tuple[str, str, Any, tuple[Any, ...]]] = []
+        self.settings = digest("\n".join(library_state.settings()))
 
-    def text(self, fun: Any, values: Iterable[Any]) -> str:
-        """The fingerprint."""
-        self.parts.extend(library_state.settings())
-        self.value(fun, "the function")
-        for value in values:
-            self.value(value, "a static argument")
-        return "\n".join(self.parts)
+    def call(self, fun: Any, static: tuple[Any, ...]) -> Node:
+        """The node of a function with static arguments, and all that it reads."""
+        key = (id(fun), *map(id, static))
+        self.alive.append((fun, static))
+
+        def write() -> None:
+            self.value(fun, "the function")
+            for value in static:
+                self.value(value, "a static argument")
+        unread: list[tuple[Node, Callable[[], None]]] = [(key, write)] if key not in self.graph.nodes else []
+        while unread:
+            self.reading, write = unread.pop()
+            self.parts = self.graph.nodes[self.reading] = []
+            write()
+            unread += reversed(self.unread)
+            self.unread.clear()
+        return key
+
+    def proof(self, fun: Any, static: tuple[Any, ...]) -> str:
+        return digest(self.settings + self.graph.digest(self.call(fun, static)))
+
+    def node(self, key: Node, write: Callable[[], None]) -> None:
+        """Refers to a node, which is read later, once."""
+        if key not in self.graph.nodes:
+            self.graph.nodes[key] = []   # until it is read
+            self.unread.append((key, write))
+        self.parts.append(key)
+
+    def leaf(self, x: Any, *parts: Any, address: int | None = None) -> None:
+        """Writes down an object that holds no others. Which names stand for one object counts, as `is` compares them."""
+        self.alive.append(x)
+        self.add(*parts)
+        self.parts.append(Leaf(id(x), address))
+
+    def object(self, x: Any, write: Callable[[Any, str], None], where: str) -> None:
+        """A node for an object."""
+        self.alive.append(x)
+        self.node(id(x), lambda: write(x, where))
 
     def add(self, *parts: Any) -> None:
-        if len(self.parts) > _MOST_ITEMS:
+        self.count += 1
+        if self.count > _MOST_ITEMS:
             raise Unproven("it reads too much to be looked at")
         self.parts.append(" ".join(map(str, parts)))
-
-    def known(self, x: Any) -> bool:
-        """Whether an object was written down before: then its number is. Which names stand for one object is part of the text,
-        as `is` compares them."""
-        if id(x) in self.seen:
-            self.add("seen", self.seen[id(x)])
-            return True
-        self.seen[id(x)] = len(self.seen)
-        self.alive.append(x)
-        return False
 
     # -- values
     def value(self, x: Any, where: str) -> None:
@@ -98,25 +162,25 @@ class _Reader:
         if kind in _SINGLE:
             self.add(_constant(x))
         elif kind in _NUMBERS:
-            if not self.known(x):
-                self.add(_constant(x))
+            self.leaf(x, _constant(x))
         elif kind is tuple:
-            if self.known(x):
-                return
-            self.add("tuple", len(x))
-            for k, item in enumerate(x):
-                self.value(item, f"{where}[{k}]")
+            self.object(x, self.items, where)
         elif kind is slice:
-            self.value((x.start, x.stop, x.step), where)
+            self.object(x, lambda x, where: self.items((x.start, x.stop, x.step), where), where)
         elif kind is np.ndarray or kind is _native.Array or isinstance(x, np.generic):
-            if not self.known(x):
-                self.array(x, where)
+            self.object(x, self.array, where)
         elif isinstance(x, np.dtype):
             self.dtype(x, where)
         elif kind in _MODULES:
             self.module(x, (), where)
         else:
             self.callable(x, where)
+
+    def items(self, values: Sequence[Any], where: str) -> None:
+        """Several values."""
+        self.add("tuple", len(values))
+        for k, item in enumerate(values):
+            self.value(item, f"{where}[{k}]")
 
     def array(self, x: Any, where: str) -> None:
         layout: tuple[Any, ...] = ()
@@ -128,7 +192,9 @@ class _Reader:
             value, more = np.asarray(x), type(x).__name__
             if isinstance(x, np.generic) and type(x) is not value.dtype.type:
                 raise Unproven(f"{where} is of a class derived from NumPy's numbers")
-            layout = value.strides, value.flags.num, *self.place(value)
+            layout = value.strides, value.flags.num
+            if value is x:
+                self.memory(value)
         if not dtypes.is_array_dtype(value.dtype):
             raise Unproven(f"{where} is an array of {value.dtype}")
         self.bytes += value.nbytes
@@ -138,17 +204,12 @@ class _Reader:
         self.dtype(value.dtype, where)
         self.add("array", value.shape, *layout, more, content.hexdigest())
 
-    def place(self, x: np.ndarray) -> tuple[int, int]:
+    def memory(self, x: np.ndarray) -> None:
         """Whose memory an array is part of, and where it begins there: writes into one array show in others of that memory."""
         owner: Any = x
         while type(owner) is np.ndarray and owner.base is not None:
             owner = owner.base
-        address = x.__array_interface__["data"][0]
-        if id(owner) not in self.owners:
-            self.owners[id(owner)] = len(self.owners), address
-            self.alive.append(owner)
-        order, begin = self.owners[id(owner)]
-        return order, address - begin
+        self.leaf(owner, "memory", address=x.__array_interface__["data"][0])
 
     def dtype(self, x: np.dtype, where: str) -> None:
         if x.metadata is not None or (x.isbuiltin != 1 and not (x.isbuiltin == 0 and x.byteorder in "<>") and x.isbuiltin != 2):
@@ -165,11 +226,9 @@ class _Reader:
             self.check_plain(x, where)
             self.callable(x.__wrapped__, where)
         elif kind is _native.JitFunction:
-            if not self.known(x):
-                self.jitted(x, where)
+            self.object(x, self.jitted, where)
         elif kind is functools.partial or kind is Partial:
-            if not self.known(x):
-                self.partial(x, where)
+            self.object(x, self.partial, where)
         elif kind is types.BuiltinFunctionType:
             self.builtin(x, where)
         elif isinstance(x, np.ufunc) or kind is _DISPATCHER:
@@ -260,7 +319,7 @@ class _Reader:
         if type(x).__name__ == "ufunc":
             for part in ("_call", "_reduce", "_accumulate", "_at", "_reduceat"):
                 self.value(getattr(x, part), where)
-            self.value((x.nin, x.nout, x.nargs, x.identity), where)
+            self.items((x.nin, x.nout, x.nargs, x.identity), where)
 
     # -- functions
     def jitted(self, x: Any, where: str) -> None:
@@ -269,7 +328,7 @@ class _Reader:
         self.add("jit")
         for name, option in sorted(x._jit_options.items()):
             self.add(name)
-            self.value(option if not isinstance(option, list) else tuple(option), f"an option of {where}")
+            (self.items if isinstance(option, list) else self.value)(option, f"an option of {where}")
         state = getattr(x, "_jit_state", None)
         if state is not None:
             self.check_traces(state.fun, where, state.traces.values())
@@ -280,20 +339,24 @@ class _Reader:
         again for arguments of their types."""
         for traced in traces:
             static = () if traced.described is None else traced.described.static
-            if traced.proof is None or traced.proof != self.proof(fun, tuple(value for _, value in static), traced.proof):
-                raise Unproven(f"{where} was traced before, and nothing proves that it is the same now")
+            if id(traced) in self.trusted:
+                continue
+            if traced.proof is None:
+                raise _traced_before(where)
+            self.pending.append((where, traced.proof, fun, tuple(value for _, value in static)))
 
-    def proof(self, fun: Any, static: tuple[Any, ...], within: str) -> str:
-        """The digest of a function's fingerprint; `within` while it is made."""
-        key = id(fun), tuple(map(id, static))
-        if key not in self.digests:
-            self.digests[key] = None
-            self.digests[key] = digest(_Reader(self.digests).text(fun, static))
-        return self.digests[key] or within
+    def check_pending(self) -> None:
+        """What `check_traces` refuses, when all is read."""
+        while self.pending:
+            where, proof, fun, static = self.pending.pop()
+            if proof != self.proof(fun, static):
+                raise _traced_before(where)
 
     def function(self, f: Any, where: str) -> None:
-        if self.known(f):
-            return
+        self.object(f, self.what_it_is, where)
+
+    def what_it_is(self, f: Any, where: str) -> None:
+        """Reads a function."""
         if source.is_own(f.__code__) and _is_vars(f.__globals__.get("__name__"), f.__globals__):
             self.own_function(f, where)
             return
@@ -419,6 +482,10 @@ class _Reader:
 _ABSENT = object()
 _MODULES = (types.ModuleType, Facade)
 _DISPATCHER = type(np.sum)   # of functions that other arrays may implement
+
+
+def _traced_before(where: str) -> Unproven:
+    return Unproven(f"{where} was traced before, and nothing proves that it is the same now")
 
 
 def _top(kind: type) -> str:

@@ -48,7 +48,7 @@ from numjet.runtime import dispatch, one_device
 from numjet.runtime.device import CPU, Device, choose, devices, elsewhere, labels_in_use
 
 if TYPE_CHECKING:
-    from numjet.api import aot, cache_misses, stored_calls
+    from numjet.api import aot, cache_misses, fingerprint, stored_calls
     from numjet.control.call import call as calls
     from numjet.core.sharding import distribution
     from numjet.transforms import dce, simplify
@@ -95,7 +95,7 @@ class Traced(Fields):
         self._key_use: Any = None
         self.key: Any = None  # of this, in its cache
         self.described: cache_misses.Key | None = None
-        self.proof: str | None = None   # the digest of the function's fingerprint while it was traced, if it had one
+        self.proof: str | None = None   # what says that the function is what it was when it was traced, if proven
 
     def key_use(self) -> Any:
         """What the program does to random keys, for jax_debug_key_reuse. KeyReuseError if it uses one twice."""
@@ -246,8 +246,9 @@ class Jitted:
         return [f for i, f in enumerate(flags) if i not in positions]
 
     # -- tracing
-    def trace(self, call: Call, proof: str | None = None) -> Traced:
-        """The program for these avals, static values and settings: cached, or traced now. proof: of the function, if known."""
+    def trace(self, call: Call, reading: fingerprint.Reading | None = None) -> Traced:
+        """The program for these avals, static values and settings: cached, or traced now. reading: of the function, if it was
+        read."""
         refs = tuple((i, ref.aval) for i, ref in call.refs)
         if refs and current_trace() is not EVAL:  # rules may use the references after the call: trace with those themselves
             return self._trace_now(call, tuple(call.given_refs))
@@ -261,9 +262,9 @@ class Jitted:
         check_tracing(self.fun, "jit")
         epoch = _native.config_epoch()
         names = path_names(self.fun, call.args, call.kwargs, call.static_nums) if refs else ()
-        proof = proof or stored_calls.proof(self.fun, call.static)
-        traced = self._trace_now(call, aliases_of(call.refs, names))
-        traced.proof = stored_calls.confirmed(proof, self.fun, call.static)
+        with stored_calls.Scope(self.fun, call.static, reading) as scope:
+            traced = self._trace_now(call, aliases_of(call.refs, names))
+            scope.add(traced)
         traced.refs.check_closure(call.given_refs, [names[i] for i, _ in refs], where(self.fun))
         if traced.refs.lasting and not any(isinstance(c, Tracer) for c in traced.consts):
             if epoch == _native.config_epoch():  # else flags changed while it was made
@@ -340,12 +341,13 @@ class Jitted:
         call = self.take_apart(args, kwargs)
         self._check_values(call)
         known = self.traces.values()
-        key = stored_calls.key(self.fun, self.name, self.options, call, known) if self.named is None else None
-        if key is not None and (stored := stored_calls.find(key.name, call, self.donated(call), self.name)) is not None:
+        disk = (stored_calls.NOWHERE if self.named is not None
+                else stored_calls.lookup(self.fun, self.name, self.options, call, known))
+        if disk.name is not None and (stored := stored_calls.find(disk.name, call, self.donated(call), self.name)) is not None:
             return self._run_stored(stored, call)
         with _native.rare_collections:
             try:
-                traced = self.trace(call, None if key is None else key.proof)
+                traced = self.trace(call, disk.reading)
             except hooks.ResultAbove:
                 return hooks.call_above(self.below, args, kwargs, True)[0], None
             if current_trace() is not EVAL or any(isinstance(x, Tracer) for x in (*call.leaves, *traced.consts)):
@@ -364,8 +366,8 @@ class Jitted:
             return tree_unflatten(traced.out_tree, traced.trimming.trimmed(outs)), None
         native = executable.native
         labels = self._labels(traced, values, device, outs)
-        if key is not None and labels is None and traced.proof == key.proof and traced.refs.lasting:
-            stored_calls.keep(key.name, executable, kept, traced.out_tree)
+        if disk.name is not None and labels is None and traced.proof == disk.proof and traced.refs.lasting:
+            stored_calls.keep(disk.name, executable, kept, traced.out_tree)
         if labels is not None:
             native = one_device.Labelling(native, labels)
             outs = native.label(outs)

@@ -8,13 +8,14 @@ jax_explain_cache_misses says why.
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from numjet import _native
-from numjet.api.fingerprint import Unproven, digest, fingerprint
+from numjet.api.fingerprint import Reading, Unproven
 from numjet.core.aval import ShapedArray
 from numjet.core.named_axes import scope as named_scope
 from numjet.core.trace import EVAL, current_trace
@@ -39,50 +40,103 @@ class Found(Record):
     out_tree: PyTreeDef
 
 
-class Key(Record):
-    """The name of a call on disk, and the digest of the function's fingerprint with the static arguments."""
+class Lookup(Record):
+    """What is read of a function for a call. reading: None where nothing is looked up; name: of the call on disk, None where
+    nothing is looked up or proven; proof: of the function with the static arguments, if name is given."""
 
-    name: str
-    proof: str
-
-
-def confirmed(before: str | None, fun: Any, static: Sequence[tuple[Any, Any]]) -> str | None:
-    """The digest from before a function was traced, if the trace changed nothing that the function reads."""
-    return before if before is not None and before == proof(fun, static, is_first=False) else None
+    reading: Reading | None = None
+    name: str | None = None
+    proof: str | None = None
 
 
-def proof(fun: Any, static: Sequence[tuple[Any, Any]], is_first: bool = True) -> str | None:
-    """The digest of a function's fingerprint with static arguments; None where nothing is kept, or proven. is_first: before it
-    is traced."""
-    if not stored_programs.allowed():
-        return None
-    try:
-        return digest(fingerprint(fun, *(value for _, value in static), is_first=is_first))
-    except Unproven:
-        return None
+NOWHERE = Lookup()
 
 
-def key(fun: Any, name: str, options: dict[str, Any], call: Any, traces: Sequence[Any]) -> Key | None:
-    """Where a call is on disk; None where nothing is looked up or kept."""
+class _Scopes(threading.local):
+    """The outermost functions of each thread that are being traced, and read."""
+
+    def __init__(self) -> None:
+        self.open: list[Scope] = []
+
+
+_scopes = _Scopes()
+
+
+class Scope:
+    """Proofs of traces, within which a function is traced: that it is after the trace what it was before. What one reading of
+    the function that is traced first says of functions within holds for their traces, too, as proven code changes nothing; so
+    reading is linear in how many functions call each other."""
+
+    def __init__(self, fun: Any, static: Sequence[tuple[Any, Any]], before: Reading | None = None) -> None:
+        """before: what was read of the function, if it was."""
+        self.fun, self.static = fun, tuple(value for _, value in static)
+        self.before = before
+        self.made: list[tuple[Any, Any, tuple[Any, ...]]] = []
+        self.root: Scope | None = None
+
+    def __enter__(self) -> Scope:
+        outer = _scopes.open[-1] if _scopes.open else None
+        if not stored_programs.allowed() or (outer is not None and outer.refuses(self.fun)):
+            return self
+        if self.before is None and outer is not None and outer.covers(self.fun, self.static):
+            self.root = outer
+            return self
+        self.root = self
+        self.before = self.before or Reading(self.fun, self.static)
+        _scopes.open.append(self)
+        return self
+
+    def covers(self, fun: Any, static: tuple[Any, ...]) -> bool:
+        assert self.before is not None
+        return self.before.covers(fun, static)
+
+    def refuses(self, fun: Any) -> bool:
+        assert self.before is not None
+        return self.before.refuses(fun)
+
+    def add(self, traced: Any) -> None:
+        """A trace of the function."""
+        if self.root is not None:
+            self.root.made.append((traced, self.fun, self.static))
+
+    def __exit__(self, *_: object) -> None:
+        if self.root is not self:
+            return
+        _scopes.open.pop()
+        if not self.made or self.before is None or self.before.unproven is not None:
+            return
+        after = Reading(self.fun, self.static, made=[traced for traced, *_ in self.made])
+        for traced, fun, static in self.made:
+            if after.covers(fun, static) and (proof := after.proof(fun, static)) == self.before.proof(fun, static):
+                traced.proof = proof
+
+
+def lookup(fun: Any, name: str, options: dict[str, Any], call: Any, traces: Sequence[Any]) -> Lookup:
+    """Where a call is on disk, if it may be there."""
     if not stored_programs.allowed() or not fast_paths_allowed() or current_trace() is not EVAL:
-        return None
+        return NOWHERE
     if default_elsewhere() or processes.count > 1:
-        return None
+        return NOWHERE
     if call.refs or named_scope() or config.dynamic_shapes or config.no_tracing or config.numjet_mesh is not None:
-        return None
+        return NOWHERE
     if any(options.get(option) for option in _ELSEWHERE):
-        return None
+        return NOWHERE
+    reading = None
     try:
         if not all(map(_is_plain, call.leaves)):
             raise Unproven("an argument is on another device, or of a type of its own")
-        text = fingerprint(fun, *(value for _, value in call.static), traces=traces)
+        static = tuple(value for _, value in call.static)
+        reading = Reading(fun, static, traces)
+        if reading.unproven is not None:
+            raise Unproven(reading.unproven)
         types = json.dumps([_spec(call.in_tree), list(map(_shape, call.avals)), [which for which, _ in call.static],
                             [repr(options[option]) for option in _SHAPING]])
     except Unproven as why:
         reason = str(why)
         events.miss("stored call", lambda: f"{name}: traced, as nothing proves that another process traced the same: {reason}")
-        return None
-    return Key(disk_cache.key(text, "call", name, types, *stored_programs.surroundings()), digest(text))
+        return Lookup(reading)
+    key = disk_cache.key(reading.text(), "call", name, types, *stored_programs.surroundings())
+    return Lookup(reading, key, reading.proof(fun, static))
 
 
 def _is_plain(leaf: Any) -> bool:
