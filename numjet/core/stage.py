@@ -342,7 +342,9 @@ def trace_with_refs(fun: Callable[..., Sequence[Any]], avals: Sequence[ShapedArr
 def trace_to_closed(fun: Callable[..., Sequence[Any]], avals: Sequence[ShapedArray],
                     debug: DebugInfo | None = None) -> ClosedJaxpr:
     """As trace_to_jaxpr, closed over the constants."""
-    jaxpr, consts = trace_to_jaxpr(fun, avals, debug)
+    jaxpr, consts, touched = trace_with_refs(fun, avals, debug)   # as few frames as possible, for calls of calls of calls
+    if touched:
+        raise unsupported_refs(touched, debug)
     return ClosedJaxpr(jaxpr, consts)
 
 

@@ -293,7 +293,7 @@ def _numpy_aval(x: Any) -> ShapedArray:
 
 
 def is_masked(x: Any) -> bool:
-    """Whether x is a masked array of NumPy, whose module is imported wherever there are any (another thread may just do that)."""
+    """Whether x is a masked array of NumPy, whose module is imported wherever there are any (perhaps just now)."""
     kind = getattr(sys.modules.get("numpy.ma"), "MaskedArray", None)
     return kind is not None and isinstance(x, kind)
 

@@ -43,10 +43,10 @@ def held_at_fork(other: Any) -> Any:
 def import_module(name: str) -> ModuleType:
     """Imports a module; forks in other threads wait, as a child could never finish an interrupted import.
 
-    Threads may import at once. Packages are imported before their modules: Python itself locks the module first, then waits for
-    its package, while another thread may have locked the package and wait for the module. Where Python finds such a circle of
-    other origin, this thread gives up its locks and tries again. Raises MemoryError where there is no memory for reading a file,
-    which Python reports as an OSError.
+    Threads may import at once. Packages are imported before their modules: Python itself locks the module first, then waits
+    for its package, while another thread may have locked the package and wait for the module. Where Python finds such a circle
+    of other origin, this thread gives up its locks and tries again. Raises MemoryError where there is no memory for reading a
+    file, which Python reports as an OSError.
     """
     while True:
         try:

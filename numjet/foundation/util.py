@@ -125,8 +125,9 @@ _weak_lock = locks.lock()  # of all caches with weakly held arguments
 class _WeakCache:
     """LRU cache keyed by the identity of a weakly held first argument and the values of the others."""
 
-    def __init__(self, fun: Callable[..., Any], max_size: int | None):
+    def __init__(self, fun: Callable[..., Any], max_size: int | None, keeps: Callable[[Any], bool] | None):
         self._fun = fun
+        self._keeps = keeps
         self._max_size = max_size
         # In order of use: the first entry is the next one to drop.
         self._entries: dict[tuple[Hashable, ...], tuple[weakref.ref[Any], Any]] = {}
@@ -145,7 +146,8 @@ class _WeakCache:
                 return entry[1]
             self.misses += 1
         result = self._fun(first, *args, **kwargs)
-        self._store(key, first, result)
+        if self._keeps is None or self._keeps(result):
+            self._store(key, first, result)
         return result
 
     def _store(self, key: tuple[Hashable, ...], first: Any, result: Any) -> None:
@@ -194,15 +196,17 @@ class _WeakCache:
                 self._drop(key)
 
 
-def weakref_lru_cache(fun: Callable[..., T] | None = None, max_size: int | None = 2048) -> Any:
+def weakref_lru_cache(fun: Callable[..., T] | None = None, max_size: int | None = 2048,
+                      keeps: Callable[[T], bool] | None = None) -> Any:
     """Decorator: caches results by the identity of the first argument, which is held weakly, and the other arguments.
 
     Flags that programs depend on are part of the key. A result must not hold the first argument, or both live for ever.
+    keeps: of a result, whether it is cached; by default all are.
     The decorated function has `cache_info`, `cache_clear` and `evict(first)`.
     """
     if fun is None:
-        return functools.partial(weakref_lru_cache, max_size=max_size)
-    made = _WeakCache(fun, max_size)
+        return functools.partial(weakref_lru_cache, max_size=max_size, keeps=keeps)
+    made = _WeakCache(fun, max_size, keeps)
     _caches.add(made)
     return made
 

@@ -249,8 +249,8 @@ KINDS: dict[str, Callable[[], Reading]] = {
 # ------------------------------------------------------------------------------------------------ workers
 
 def _watch(report: Callable[[str], None]) -> None:
-    """Reports from now on what would run code that is not numjet's or of the packages that it uses. What is imported with its first
-    use is not compiled to files meanwhile, so that nobody else writes and renames any."""
+    """Reports from now on what would run code that is not numjet's or of the packages that it uses. What is imported with its
+    first use is not compiled to files meanwhile, so that nobody else writes and renames any."""
     sys.dont_write_bytecode = True
     known = {name.split(".")[0] for name in sys.modules} | set(sys.stdlib_module_names)
 

@@ -1,7 +1,9 @@
 """Forward-mode differentiation: jvp rules compute a tangent next to every value."""
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -86,7 +88,9 @@ class JVPTrace(Trace):
             if placements_in_use:
                 outs, outs_t = _apply_typed(op, primals, tangents, params)
             else:
-                outs, outs_t = apply_jvp(op, primals, tangents, params)
+                rule: Any = op.jvp
+                outs, outs_t = (rule(primals, tangents, **params) if type(rule) is FunctionType
+                                else apply_jvp(op, primals, tangents, params))
         if op.multiple:
             return [self.pack(p, t) for p, t in zip(outs, outs_t, strict=True)]
         return self.pack(outs, outs_t)
@@ -184,7 +188,7 @@ def jvp_jaxpr(jaxpr: Jaxpr, nonzeros: Sequence[bool], instantiate_out: bool | Se
     def fun(*args: Any) -> list[Any]:
         ts = iter(args[count:])
         tangents = [next(ts) if nz else zero_tangent(v.aval) for nz, v in zip(nonzeros, jaxpr.invars, strict=True)]
-        outs, outs_t = jvp_flat(lambda *xs: eval_jaxpr(jaxpr, (), *xs), args[:count], tangents)
+        outs, outs_t = run_jvp(JVPTrace(current_trace()), functools.partial(eval_jaxpr, jaxpr, ()), args[:count], tangents)
         flags = [type(t) is not Zero or (w and _differentiable(t)) for t, w in zip(outs_t, wanted, strict=True)]
         nonzero_out[:] = flags
         return [*outs, *[instantiate(t) for t, nz in zip(outs_t, flags, strict=True) if nz]]

@@ -101,14 +101,11 @@ def _cotangents(eqn: JaxprEqn, env: dict[Var, Any], linear: set[Var], totals: di
     if all(ct is None for ct in cts):
         return []
     args = [Undefined(a.aval) if isinstance(a, Var) and a in linear else _read(env, a) for a in eqn.invars]
-    return [(a, ct) for a, ct in zip(eqn.invars, _apply(eqn, cts, args), strict=True) if isinstance(a, Var) and a in linear]
-
-
-def _apply(eqn: JaxprEqn, cts: list[Any], args: list[Any]) -> Sequence[Any]:
-    if not eqn.primitive.multiple:
-        return apply_transpose(eqn.primitive, cts[0], args, eqn.params)
-    zeros = [zero_cotangent(v.aval) if ct is None else ct for ct, v in zip(cts, eqn.outvars, strict=True)]
-    return apply_transpose(eqn.primitive, zeros, args, eqn.params)
+    given: Any = cts[0]
+    if eqn.primitive.multiple:
+        given = [zero_cotangent(v.aval) if ct is None else ct for ct, v in zip(cts, eqn.outvars, strict=True)]
+    found = apply_transpose(eqn.primitive, given, args, eqn.params)
+    return [(a, ct) for a, ct in zip(eqn.invars, found, strict=True) if isinstance(a, Var) and a in linear]
 
 
 def apply_transpose(op: Op, ct: Any, args: Sequence[Any], params: dict[str, Any], rule: Any = None) -> Sequence[Any]:

@@ -1,7 +1,9 @@
 """Vectorization: batch rules apply every operation to all elements of a batch axis at once."""
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
+from types import FunctionType
 from typing import Any
 
 from numjet.core import batches, lanes, leaks, nan_checks
@@ -129,6 +131,8 @@ class BatchTrace(Trace):
                 outs, out_dims = op.collective(self, vals, dims, **params)
             elif all(d is None for d in dims) and not op.every_batch and not self._names_inside(op, params):
                 return op.bind(*vals, **params)
+            elif op.programs and type(op.batch) is FunctionType:   # without a frame, for calls of calls of calls
+                outs, out_dims = op.batch(self.size, vals, dims, axis_name=self.axis, **params)
             else:
                 outs, out_dims = apply_batch(op, self.size, vals, dims, params, self.axis)
         if op.multiple:
@@ -231,7 +235,7 @@ def batch_jaxpr(jaxpr: Jaxpr, size: int, batched: Sequence[bool],
 
     def fun(*args: Any) -> list[Any]:
         dims = [0 if b else None for b in batched]
-        outs, out_dims = batch_flat(lambda *xs: eval_jaxpr(jaxpr, (), *xs), size, args, dims, axis_name)
+        outs, out_dims = batch_flat(functools.partial(eval_jaxpr, jaxpr, ()), size, args, dims, axis_name)
         batched_out[:] = [d is not None or f for d, f in zip(out_dims, force, strict=True)]
         moved = [move_to(o, d, 0, size) if b else o for o, d, b in zip(outs, out_dims, batched_out, strict=True)]
         return [_varied(o, varying) if b else o for o, b in zip(moved, batched_out, strict=True)] if varying else moved

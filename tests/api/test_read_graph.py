@@ -86,3 +86,9 @@ def test_traces_within_are_proven_until_something_changes(cache):
         assert "traced before" in str(read())
     finally:
         SCALE = 2.0
+
+
+@pytest.mark.parametrize("form", [lambda f: nj.jit(nj.grad(f))(0.5), lambda f: nj.vmap(nj.grad(f))(jnp.ones(2)),
+                                  lambda f: nj.jvp(f, (0.5,), (1.0,))], ids=["jit of grad", "vmap of grad", "jvp"])
+def test_sixty_nested_functions_fit_into_pythons_stack(form):
+    form(nested(60, lambda x: x * 2))

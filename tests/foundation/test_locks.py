@@ -25,7 +25,7 @@ def test_a_module_whose_file_cannot_be_read(monkeypatch, number, expected):
 
 
 class _SlowFinder:
-    """Finds packages after a while. Meanwhile Python holds their locks, and modules of theirs that other threads import wait."""
+    """Finds packages after a while. Meanwhile Python holds their locks, and their modules that other threads import wait."""
 
     @staticmethod
     def find_spec(name, path=None, target=None):

@@ -51,17 +51,6 @@ def _per_operand(params: dict[str, Any], new: int, old: Sequence[int], more: int
     return {**params, "prevent_cse": (*(True,) * new, *[held[k] for k in old], *(True,) * more)}
 
 
-def _call_jvp(
-    op: Op, primals: Sequence[Any], tangents: Sequence[Any], jaxpr: ClosedJaxpr, params: dict[str, Any]
-) -> tuple[list[Any], list[Any]]:
-    nonzeros = nonzero_flags(tangents)
-    made = jvp_program(jaxpr, nonzeros, False)
-    params = _per_operand(params, len(made.consts), [*range(len(primals)), *[k for k, f in enumerate(nonzeros) if f]])
-    outs = call_program(made.jaxpr, [*made.consts, *primals, *only_nonzero(tangents)], op=op, **params)
-    count = len(jaxpr.out_avals)
-    return outs[:count], with_zeros(made.flags, outs[count:], jaxpr.out_avals)
-
-
 def call_transpose(
     op: Op | None, cts: Sequence[Any], args: Sequence[Any], jaxpr: ClosedJaxpr, params: dict[str, Any]
 ) -> list[Any]:
@@ -78,14 +67,6 @@ def call_transpose(
         write(ref, value)
     found = with_zeros(made.flags, outs[:count], [u.aval for u in unknown])
     return merge_lists(linear, [None] * len(known), found)
-
-
-def _call_batch(op: Op, size: int, args: Sequence[Any], dims: Sequence[int | None], jaxpr: ClosedJaxpr, axis_name: Any,
-                params: dict[str, Any]) -> tuple[list[Any], list[int | None]]:
-    made = batch_program(jaxpr, size, tuple(d is not None for d in dims), False, axis_name)
-    params = _per_operand(params, len(made.consts), range(len(args)))
-    outs = call_program(made.jaxpr, [*made.consts, *in_front(args, dims)], op=op, **params)
-    return outs, [0 if f else None for f in made.flags]
 
 
 def call_dce(eqn: JaxprEqn, used: list[bool]) -> JaxprEqn:
@@ -111,13 +92,22 @@ def calling_op(name: str, params: tuple[str, ...], rest: Callable[[dict[str, Any
         return record if through is None else through
 
     def jvp(primals: Sequence[Any], tangents: Sequence[Any], *, jaxpr: ClosedJaxpr, **params: Any) -> Any:
-        return _call_jvp(caller(), primals, tangents, jaxpr, rest(params))
+        nonzeros = nonzero_flags(tangents)
+        made = jvp_program(jaxpr, nonzeros, False)
+        operands = [*range(len(primals)), *[k for k, f in enumerate(nonzeros) if f]]
+        params = _per_operand(rest(params), len(made.consts), operands)
+        outs = call_program(made.jaxpr, [*made.consts, *primals, *only_nonzero(tangents)], op=caller(), **params)
+        count = len(jaxpr.out_avals)
+        return outs[:count], with_zeros(made.flags, outs[count:], jaxpr.out_avals)
 
     def transpose(cts: Sequence[Any], *args: Any, jaxpr: ClosedJaxpr, **params: Any) -> list[Any]:
         return call_transpose(caller(), cts, args, jaxpr, rest(params))
 
     def batch(size: int, args: Any, dims: Any, *, jaxpr: ClosedJaxpr, axis_name: Any = None, **params: Any) -> Any:
-        return _call_batch(caller(), size, args, dims, jaxpr, axis_name, rest(params))
+        made = batch_program(jaxpr, size, tuple(d is not None for d in dims), False, axis_name)
+        params = _per_operand(rest(params), len(made.consts), range(len(args)))
+        outs = call_program(made.jaxpr, [*made.consts, *in_front(args, dims)], op=caller(), **params)
+        return outs, [0 if f else None for f in made.flags]
 
     def take_consts(args: Sequence[Any], params: dict[str, Any]) -> tuple[Sequence[Any], dict[str, Any]]:
         consts = params["jaxpr"].consts

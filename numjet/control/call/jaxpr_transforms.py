@@ -15,7 +15,7 @@ from numjet.core.op import Undefined, Zero
 from numjet.core.stage import Touched, hoist_consts, trace_with_refs, unsupported_refs
 from numjet.core.trace import Tracer
 from numjet.foundation.record import Record
-from numjet.foundation.util import partition_list, weakref_lru_cache, wraps
+from numjet.foundation.util import partition_list, weakref_lru_cache
 from numjet.lax.tangent import instantiate, zero_tangent
 from numjet.transforms.dce import dce_jaxpr
 from numjet.transforms.jvp import jvp_jaxpr
@@ -61,16 +61,11 @@ class Split(Record):
 
 def cached_by_program(fn: Callable[..., Any]) -> Callable[..., Any]:
     """Decorator: caches by the identity of the program, unless the result holds tracers, which die with their trace."""
-    cached = weakref_lru_cache(fn)
+    return weakref_lru_cache(fn, keeps=_outlives_its_trace)
 
-    @wraps(fn)
-    def derived(closed: ClosedJaxpr, *key: Any) -> Any:
-        result = cached(closed, *key)
-        if any(isinstance(c, Tracer) for c in getattr(result, "consts", ())) or getattr(result, "touched", None):
-            cached.evict(closed)
-        return result
 
-    return derived
+def _outlives_its_trace(result: Any) -> bool:
+    return not any(isinstance(c, Tracer) for c in getattr(result, "consts", ())) and not getattr(result, "touched", None)
 
 
 def without_consts(closed: ClosedJaxpr) -> ClosedJaxpr:
