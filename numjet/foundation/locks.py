@@ -52,7 +52,7 @@ def import_module(name: str) -> ModuleType:
         try:
             return _imported(name)
         except RuntimeError as error:
-            if type(error).__name__ != "_DeadlockError" or getattr(_importing, "depth", 0):
+            if type(error).__name__ != "_DeadlockError" or getattr(_importing, "depth", 0) > 0:
                 raise
         time.sleep(_PAUSE)
 

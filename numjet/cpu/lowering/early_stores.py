@@ -58,6 +58,9 @@ class EarlyStores:
         if _is_evaluated_again(frame, eqn, atom, a, uses):
             reads = f"read {uses} times" if uses > 1 else f"{eqn.primitive.name} reads elements several times"
             return f"{reads}, and it costs {operations(a.cost)} per element"
+        times = frame.evaluations.get(atom, 1.0) if isinstance(atom, Var) else 1.0
+        if a.size > self.ir.small and _is_moved_again(a, times):
+            return f"what moves data reads it {times:.3g} times, and it costs {operations(a.cost)} per element"
         if _is_found_again(eqn, a, uses) and a.size > self.ir.small:
             return f"read {uses} times, and it takes {operations(a.content.finds)} to find an element"
         if self._is_searched(eqn, a):
@@ -138,6 +141,11 @@ def _is_evaluated_again(frame: Frame, eqn: JaxprEqn, atom: Atom, a: LoweredArray
     if grows and not READS_ONCE <= op.traits and not _spreads_short_rows(eqn):
         return True
     return uses > 1 and not recomputed(a, frame.passes.get(atom, 0) if isinstance(atom, Var) else 0)
+
+
+def _is_moved_again(a: LoweredArray, times: float) -> bool:
+    """Whether computing an array again for all that move it, mostly by way of other arrays, takes more than to store it."""
+    return (times - 1) * a.cost > (SHARED_FAR if a.aval.nbytes >= FAR else SHARED)
 
 
 def _rows_of_product(eqn: JaxprEqn, atom: Atom) -> int:

@@ -14,6 +14,7 @@ from numjet.cpu.ir.nodes import Buffer
 from numjet.cpu.lowering.arrays.values import LoweredArray, reachable
 from numjet.cpu.lowering.function_builder import FunctionBuilder
 from numjet.cpu.lowering.loops.shifts import makers_of
+from numjet.cpu.lowering.moved_reads import evaluations
 from numjet.cpu.lowering.rematerialization import passes
 
 
@@ -21,12 +22,13 @@ class Frame:
     """One jaxpr being lowered.
 
     environment: arrays by variable. last_use, uses: by variable, the number of the last equation that reads it and how many
-    do. passes: see rematerialization.py. position: the number of the current equation, whose operands are live; pinned: arrays
-    that are live throughout. barrier: its statements are inside a loop or branch of the frames around it.
+    do. passes: see rematerialization.py; evaluations: see moved_reads.py. position: the number of the current equation, whose
+    operands are live; pinned: arrays that are live throughout. barrier: its statements are inside a loop or branch of the
+    frames around it.
     """
 
-    __slots__ = ("_live", "_makers", "_spills", "barrier", "environment", "eqn", "jaxpr", "last_use", "operands", "passes",
-                 "pinned", "position", "uses")
+    __slots__ = ("_live", "_makers", "_spills", "barrier", "environment", "eqn", "evaluations", "jaxpr", "last_use", "operands",
+                 "passes", "pinned", "position", "uses")
 
     def __init__(self, jaxpr: Jaxpr, needed: list[bool], barrier: bool):
         self.jaxpr, self.barrier = jaxpr, barrier
@@ -36,7 +38,7 @@ class Frame:
         self._spills = 0                           # at the time of that
         self.last_use: dict[Var, int] = {}
         self.uses: Counter[Var] = Counter()
-        self.passes = passes(jaxpr, needed)
+        self.passes, self.evaluations = passes(jaxpr, needed), evaluations(jaxpr, needed)
         reads = [(k, a) for k, eqn in enumerate(jaxpr.eqns) if needed[k] for a in eqn.invars]
         for k, a in [*reads, *((len(jaxpr.eqns), a) for a in jaxpr.outvars)]:
             if isinstance(a, Var):

@@ -1,0 +1,50 @@
+"""Evaluations: how often the elements of a deferred array are computed for what moves data.
+
+Elementwise operations read an array at one index, where it is computed once. What moves data (shifts, paddings, parts) asks for
+it at indices of its own, and what is computed from the array in between hides that: of a gradient through several levels of
+parts, each level would be computed twice by the one above it, in time and code exponential in their number.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from numjet.core.ir import Jaxpr, JaxprEqn, Literal, Var
+from numjet.core.traits import MOVES
+
+MOST = 8   # readers that are told apart
+
+Readers = frozenset[tuple[int, float]]   # numbers of equations, and which share of the elements each reads
+_NONE: Readers = frozenset()
+
+
+def evaluations(jaxpr: Jaxpr, needed: Sequence[bool]) -> dict[Var, float]:
+    """By variable, how many of its elements equations that move data compute, directly or through elementwise operations, as a
+    multiple of its size; of those that are read by more than one."""
+    readers: dict[Var, Readers] = {}
+    for k in reversed(range(len(jaxpr.eqns))):
+        eqn = jaxpr.eqns[k]
+        found = _readers_through(eqn, k, readers) if needed[k] else None
+        for a in eqn.invars if found is not None else ():
+            if not isinstance(a, Literal):
+                readers[a] = _joined(readers.get(a, _NONE), found or frozenset(((k, _share(eqn, a)),)))
+    return {v: total for v, found in readers.items() if len(found) > 1 and (total := sum(share for _, share in found)) > 1}
+
+
+def _readers_through(eqn: JaxprEqn, number: int, readers: dict[Var, Readers]) -> Readers | None:
+    """What moves the operands of an elementwise equation by way of its results: nothing but the loop that stores these, if they
+    are moved several times. For equations that move data themselves an empty set; None for others."""
+    if eqn.primitive.elementwise:
+        found = _NONE.union(*(readers.get(v, _NONE) for v in eqn.outvars))
+        if sum(share for _, share in found) > 1:
+            return frozenset(((number, 1.0),))
+        return found or None
+    return _NONE if MOVES <= eqn.primitive.traits else None
+
+
+def _share(eqn: JaxprEqn, a: Var) -> float:
+    """The share of an operand's elements that an equation reads."""
+    return min(1.0, sum(v.aval.size for v in eqn.outvars) / max(1, a.aval.size))
+
+
+def _joined(one: Readers, other: Readers) -> Readers:
+    return one if len(one) >= MOST else one | other

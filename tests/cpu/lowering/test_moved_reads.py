@@ -1,0 +1,69 @@
+"""Arrays that data movement reads again by way of other arrays: computed once, however many levels there are."""
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import numjet as nj
+import numjet.numpy as jnp
+from numjet import lax
+from numjet.cpu.lowering.moved_reads import evaluations
+
+
+def _linear_recurrence(a, b):
+    return lax.associative_scan(lambda x, y: (x[0] * y[0], y[0] * x[1] + y[1]), (a, b))[1]
+
+
+def _gradient():
+    return nj.jit(nj.grad(lambda a, b: jnp.sum(_linear_recurrence(a, b) ** 2), argnums=(0, 1)))
+
+
+def _length(n):
+    """Of the code of a gradient through the levels of n elements."""
+    a = jnp.ones((n, 16))
+    return len(_gradient().lower(a, a).compile().as_text())
+
+
+def test_code_grows_with_the_number_of_levels():
+    assert _length(512) < 2 * _length(64)   # nine levels and six; each doubled what is above it
+
+
+@pytest.mark.parametrize("n", [1, 7, 64, 300])
+def test_gradient_of_a_recurrence(n):
+    rng = np.random.default_rng(n)
+    a, b = (jnp.asarray(rng.uniform(-1, 1, (n, 5)), jnp.float32) for _ in range(2))
+
+    def in_turn(a, b):
+        step = lambda x, ab: (ab[0] * x + ab[1],) * 2
+        return jnp.sum(lax.scan(step, jnp.zeros(5), (a, b))[1] ** 2)
+
+    for found, expected in zip(_gradient()(a, b), nj.grad(in_turn, argnums=(0, 1))(a, b), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=2e-4, atol=2e-5)
+
+
+def _evaluations(f, *args):
+    """By the name of the operation that makes an array, how often its elements are computed."""
+    jaxpr = nj.make_jaxpr(f)(*args).jaxpr
+    found = evaluations(jaxpr, [True] * len(jaxpr.eqns))
+    return {eqn.primitive.name: found[v] for eqn in jaxpr.eqns for v in eqn.outvars if v in found}
+
+
+def _padded(x, before):
+    return lax.pad(x, jnp.zeros((), x.dtype), [(before, 3 - before, 0)])
+
+
+def test_reads_by_way_of_elementwise_operations():
+    assert _evaluations(lambda x: _padded(-jnp.sin(x), 0) + _padded(2 * jnp.sin(x), 1), jnp.ones(8)) == {}  # two sines
+    assert _evaluations(lambda x: (lambda s: _padded(-s, 0) + _padded(2 * s, 1))(jnp.sin(x)), jnp.ones(8)) == {"sin": 2.0}
+
+
+def test_halves_are_read_once():
+    assert _evaluations(lambda x: (lambda s: (s[:4] * 2, -s[4:]))(jnp.sin(x)), jnp.ones(8)) == {}
+
+
+def test_an_array_that_is_stored_reads_its_operands_once():
+    def f(x):
+        s = jnp.sin(x)
+        c = jnp.cos(s)
+        return _padded(c, 0) + _padded(c, 1)
+    assert _evaluations(f, jnp.ones(8)) == {"cos": 2.0}
