@@ -1,6 +1,8 @@
 """Interleaved elements, positions in narrow types, and what ranges of loop variables allow."""
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -12,7 +14,7 @@ from numjet.cpu.ir.printer import show
 from numjet.cpu.native_code import jit
 from numjet.cpu.verification.verifier import LoopIRError, check
 from tests.cpu.codegen.test_statements import Build, floats
-from tests.cpu.loops import BF16, F32, F64, agree, special
+from tests.cpu.loops import BF16, F32, F64, agree, special, targets
 
 
 def reversed_groups(dtype, n, step):
@@ -49,6 +51,22 @@ def test_groups_at_the_end_of_a_buffer_are_gathered():
     f = b.function(b.loop(i, 10, [Store(b.y[0], i, e.load(b.x[0], b.mul(i, 2)))]))
     agree(f, [floats(19)], every=True)
     assert "gather" in llvm.emit(f, jit.host())
+
+
+@pytest.mark.parametrize("rows", [12, 20])
+def test_repeated_rows_of_loaded_scalars(rows):
+    """Each row of 8 scalars several times: LLVM's least effort must not fold the loads into the vectors that are shuffled."""
+    b = Build([(F32, 24)], [(F32, 24 * rows)])
+    r, i, e = b.index("r"), b.index(), b.e
+    body = [Store(b.y[0], b.add(b.add(b.mul(r, 8 * rows), b.mul(i, 8)), k), e.load(b.x[0], b.add(b.mul(r, 8), k)))
+            for k in range(8)]
+    f = b.function(b.loop(r, 3, [b.loop(i, rows, body)], "serial"))
+    agree(f, [floats(24)], every=True)
+    for target in targets().values():
+        text = llvm.emit(f, target)
+        assert jit.compile_object(text, 0, target)
+        repeated = {*re.findall(r"insertelement <\d+ x float> poison, float (%v\d+),", text)}
+        assert repeated <= {*re.findall(r"(%v\d+) = freeze", text)}
 
 
 @pytest.mark.parametrize("n", [4, 16, 40, 100])

@@ -13,7 +13,7 @@ from numjet.cpu.codegen.memory.instructions import load_vector, loaded, store_ve
 from numjet.cpu.codegen.scopes import Value
 from numjet.cpu.codegen.types import memory_type, scalar_type
 from numjet.cpu.codegen.writer import FunctionWriter
-from numjet.cpu.ir.nodes import BOOL, Buffer, Stmt, Store
+from numjet.cpu.ir.nodes import BOOL, Buffer, Expr, Stmt, Store
 from numjet.cpu.ir.traversal import nodes
 
 
@@ -98,11 +98,21 @@ def _store(addresses: Addresses, stores: list[Store]) -> None:
     masks = [_mask(addresses, step, k) for k in range(step)]
     pointers = [_pointer(addresses, address, buffer, k) for k in range(step)]
     w.here()
-    texts = [w.fit(v, s.value, lanes) for v, s in zip(values, stores, strict=True)]
+    texts = [w.fit(_frozen(w, v, s.value), s.value, lanes) for v, s in zip(values, stores, strict=True)]
     vectors = _interleave(w, scalar_type(buffer.dtype), lanes, texts)
     for text, pointer, mask in zip(vectors, pointers, masks, strict=True):
         store_vector(addresses.context, buffer.dtype, text, pointer, mask)
     w.values.invalidate([buffer])
+
+
+def _frozen(w: FunctionWriter, value: Value, expr: Expr) -> Value:
+    """A scalar behind a `freeze`, others as they are.
+
+    Where LLVM 22's instruction selection for effort 0 folds loads into broadcasts that are shuffled afterwards, it can make a
+    chain of memory accesses that contains itself, and end the process. A frozen value is not folded."""
+    if value.lanes > 1 or value.literal:
+        return value
+    return Value(w.put(f"freeze {scalar_type(expr.dtype)} {value.text}"), 1, w.insertion.depth, value.reads)
 
 
 def _members(indices: list[Sum]) -> list[int]:
