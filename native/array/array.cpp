@@ -102,6 +102,15 @@ ArrayRef array_share(Array* array, AvalInfo* info, PyObject* device, bool commit
   return shared;
 }
 
+ArrayRef array_of_remote(PyObject* remote, AvalInfo* info, PyObject* device, bool committed) {
+  run_deferred_decrefs();
+  BufferRef buffer = buffer_wrap(remote, nullptr, info->nbytes);
+  if (!buffer) return out_of_memory(sizeof(Buffer)), ArrayRef();
+  ArrayRef array = array_new(info, device, std::move(buffer), committed);
+  if (array) array->remote = PyRef::share(remote);
+  return array;
+}
+
 void array_delete(Array* array) {
   const BufferRef buffer = std::move(array->buffer);  // given up last
   array->pending.reset();
@@ -305,14 +314,8 @@ PyObject* from_remote(PyObject*, PyObject* args, PyObject* kwargs) {
                                    &committed)) {
     return nullptr;
   }
-  run_deferred_decrefs();
   const AvalRef info = aval_info(aval);
-  if (!info) return nullptr;
-  BufferRef buffer = buffer_wrap(remote, nullptr, info->nbytes);
-  if (!buffer) return out_of_memory(sizeof(Buffer));
-  ArrayRef array = array_new(info, device, std::move(buffer), committed);
-  if (array) array->remote = PyRef::share(remote);
-  return give(std::move(array));
+  return info ? give(array_of_remote(remote, info, device, committed)) : nullptr;
 }
 
 PyObject* empty(PyObject*, PyObject* args, PyObject* kwargs) {
@@ -419,5 +422,5 @@ int array_type_init(PyObject* module) {
 int array_init(PyObject* module) {
   using namespace nj;
   if (execution_init() < 0 || views_init() < 0 || hooks_init(module) < 0) return -1;
-  return array_type_init(module) < 0 ? -1 : array_parts_init(module);
+  return array_type_init(module) < 0 || array_parts_init(module) < 0 ? -1 : array_divided_init(module);
 }

@@ -40,6 +40,8 @@ ArrayRef array_copied(PyArrayObject* ndarray, AvalInfo* info, PyObject* device, 
 // An array on an ndarray's memory, which nobody may write any more; a copy of what is not contiguous. Null with TypeError when
 // its elements are not those of `info`.
 ArrayRef array_of_ndarray(PyArrayObject* ndarray, AvalInfo* info, PyObject* device);
+// An array whose value an object holds on other devices.
+ArrayRef array_of_remote(PyObject* remote, AvalInfo* info, PyObject* device, bool committed);
 // How often elements of arrays were copied, and how many bytes: under the GIL.
 struct CopyCounts {
   uint64_t copies = 0, bytes = 0;
@@ -80,6 +82,7 @@ bool shows_array(PyObject* ndarray);
 int execution_init();
 int array_type_init(PyObject* module);
 int array_parts_init(PyObject* module);
+int array_divided_init(PyObject* module);
 int hooks_init(PyObject* module);
 
 }  // namespace nj

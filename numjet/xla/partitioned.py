@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Mapping, Sequence
-from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -37,7 +36,7 @@ class Executable(LoadedProgram):
                                   for s, a in zip(over.ins, self.in_avals, strict=True))
         self.out_shardings = self._results()
         in_order = lambda s: devices_of(s) == over.devices
-        self._taken = tuple((s, in_order(s)) for s in self.in_shardings)
+        self._taken = tuple(s if in_order(s) else None for s in self.in_shardings)  # of arrays that are taken as they are
         self._typed = tuple(explicit.typed(a, s) for a, s in zip(self.out_avals, self.out_shardings, strict=True))
         self._orders = None if all(map(in_order, self.out_shardings)) else tuple(map(devices_of, self.out_shardings))
         self.device = host
@@ -77,10 +76,7 @@ class Executable(LoadedProgram):
                  committed: bool | None = None) -> list[Any]:
         """Starts the program; reading a result waits for it. Donated arrays are deleted where XLA took their memory."""
         plugin.check_fork()
-        there = sharded.Sharded
-        given = [*self._constants, *[
-            r.buffer if same and type(r := a._remote) is there and r.sharding is s else self._buffer(a, s)
-            for a, (s, same) in zip(arrays, self._taken, strict=True)]]
+        given = [*self._constants, *_native.divided_buffers(list(arrays), self._taken, self._buffer)]
         with buffers.failures():
             results = self._execute(given)
         self.call_count += 1
@@ -91,11 +87,11 @@ class Executable(LoadedProgram):
         if self._orders is not None:
             results = [sharded.ordered(r, a, s, self.over.devices, order) for r, a, s, order in zip(
                 results, self._typed, self.out_shardings, self._orders, strict=True)]
-        remotes = map(there, results, self._typed, self.out_shardings)  # no Python code per result: there may be hundreds
-        return list(map(_native.from_remote, remotes, self._typed, self.out_shardings, repeat(True)))
+        return _native.divided_arrays(sharded.Sharded, results, self._typed, self.out_shardings)
 
-    def _buffer(self, array: Any, sharding: Any) -> Any:
-        """jaxlib's array of an input, distributed as the program takes it."""
+    def _buffer(self, array: Any, k: int) -> Any:
+        """jaxlib's array of input k, distributed as the program takes it."""
+        sharding = self.in_shardings[k]
         remote = array._remote
         if not isinstance(remote, sharded.Sharded) or (
                 remote.sharding is not sharding and not remote.sharding.is_equivalent_to(sharding, array.ndim)):

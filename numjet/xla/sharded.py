@@ -17,14 +17,10 @@ from numjet.core.sharding.shardings import NamedSharding, Sharding
 from numjet.xla import buffers, host_moves, layouts, plugin
 
 
-class Sharded:
+class Sharded(_native.Parts):
     """The parts of an array on several devices, held by a native Array. `buffer` is jaxlib's array of them."""
 
-    __slots__ = ("aval", "buffer", "sharding", "_parts", "__weakref__")
-
-    def __init__(self, buffer: Any, aval: ShapedArray, sharding: Sharding):
-        self.buffer, self.aval, self.sharding = buffer, aval, sharding
-        self._parts: list[Any] | None = None
+    __slots__ = ("__weakref__",)
 
     def block_until_ready(self) -> None:
         """Waits; raises the error of the computation, if any."""
@@ -46,13 +42,12 @@ class Sharded:
 
     def parts(self) -> list[Any]:
         """An Array for each device of this process, in the order of the sharding's devices."""
-        if self._parts is None:
+        if self.shown is None:
             shape = self.sharding.shard_shape(self.aval.shape)
             space = space_of(self.sharding.memory_kind)
             aval = self.aval.update(shape=shape, placement=explicit.in_memory(None, len(shape), space))
-            self._parts = [_part(b, aval, d)
-                           for b, (d, _) in zip(self.buffer._arrays, self.indices(), strict=True)]
-        return self._parts
+            self.shown = [_part(b, aval, d) for b, (d, _) in zip(self.buffer._arrays, self.indices(), strict=True)]
+        return self.shown
 
     def _sum(self) -> np.ndarray:
         """The value, of which devices have summands."""

@@ -1,0 +1,52 @@
+"""What a call of a compiled program of several devices does in Python: as much for hundreds of arrays as for one."""
+import sys
+
+import numpy as np
+import pytest
+
+import numjet as nj
+from numjet.sharding import Mesh, NamedSharding as NS, PartitionSpec as P
+
+M = Mesh(np.array(nj.devices()), ("x",))
+
+
+def python_calls(function, *args):
+    """The names of the Python and C functions that a call runs in the interpreter."""
+    names = []
+
+    def note(frame, event, arg):
+        if event in ("call", "c_call"):
+            names.append(frame.f_code.co_name if event == "call" else arg.__name__)
+    sys.setprofile(note)
+    try:
+        function(*args)
+    finally:
+        sys.setprofile(None)
+    return names[:-1]  # without setprofile itself
+
+
+@pytest.mark.parametrize("donated", [(), (0,)])
+def test_calls_per_step_do_not_depend_on_the_number_of_leaves(donated):
+    step = nj.jit(lambda xs: [x + 1 for x in xs], donate_argnums=donated)
+    found = []
+    for count in (2, 40):
+        leaves = [nj.device_put(np.arange(8.0) + k, NS(M, P("x"))) for k in range(count)]
+        leaves = step(leaves)  # compiles, and gives arrays that it takes as they are
+        keep = leaves if not donated else None
+        found.append(python_calls(step, leaves))
+        assert keep is None or [x.sharding for x in step(keep)] == [NS(M, P("x"))] * count
+    few, many = found
+    assert donated or (few == many and len(many) <= 8), (few, many)
+    assert len([n for n in many if n == "__init__"]) == 0
+
+
+def test_what_is_divided_otherwise_is_brought_there_leaf_by_leaf():
+    step = nj.jit(lambda xs: [x * 2 for x in xs], in_shardings=NS(M, P("x")))
+    values = [np.arange(8.0), nj.device_put(np.arange(8.0), NS(M, P())), nj.device_put(np.arange(8.0), NS(M, P("x")))]
+    assert [x.tolist() for x in step(values[2:])] == [[*range(0, 16, 2)]]
+    for given in (values[:1] * 3, values[:1] + values[2:] * 2):
+        assert [x.tolist() for x in step(given)] == [[*range(0, 16, 2)]] * 3
+    gone = nj.device_put(np.arange(8.0), NS(M, P("x")))
+    gone.delete()
+    with pytest.raises(RuntimeError, match="deleted"):
+        step([gone])
