@@ -27,13 +27,34 @@ def create_device_mesh(mesh_shape: Sequence[int], devices: Sequence[Any] | None 
 def create_hybrid_device_mesh(mesh_shape: Sequence[int], dcn_mesh_shape: Sequence[int], devices: Sequence[Any] | None = None, *,
                               process_is_granule: bool = False, should_sort_granules_by_key: bool = True,
                               allow_split_physical_axes: bool = False) -> np.ndarray:
-    """create_device_mesh for several networks, here of one granule. ValueError for more.
+    """An array of devices for two networks: the devices of one host or slice, a granule, stand together along every axis.
 
-    >>> create_hybrid_device_mesh((1,), (1,)).shape
+    mesh_shape: how many devices of a granule there are along each axis; dcn_mesh_shape: how many granules. A granule has one
+    slice_index, or one process_index where process_is_granule. ValueError for another number of either.
+
+    >>> create_hybrid_device_mesh((1,), (1,), process_is_granule=True).shape
     (1,)
     """
-    del process_is_granule, should_sort_granules_by_key
-    if prod(dcn_mesh_shape) != 1 or len(dcn_mesh_shape) != len(mesh_shape):
-        raise ValueError(f"Number of slices 1 must equal the product of dcn_mesh_shape {tuple(dcn_mesh_shape)}, which has as "
-                         f"many dimensions as mesh_shape {tuple(mesh_shape)}")
-    return create_device_mesh(mesh_shape, devices, allow_split_physical_axes=allow_split_physical_axes)
+    found = list(all_devices() if devices is None else devices)
+    granules = _granules(found, "process_index" if process_is_granule else "slice_index")
+    shape, outer = tuple(mesh_shape), tuple(dcn_mesh_shape)
+    if len(shape) != len(outer):
+        raise ValueError(f"mesh_shape {shape} and dcn_mesh_shape {outer} must have as many dimensions as each other")
+    if prod(outer) != len(granules):
+        raise ValueError(f"Number of slices {len(granules)} must equal the product of dcn_mesh_shape {outer}")
+    keys = sorted(granules) if should_sort_granules_by_key else [*granules]
+    meshes = [create_device_mesh(shape, granules[k], allow_split_physical_axes=allow_split_physical_axes) for k in keys]
+    together = np.array(meshes, object).reshape(outer + shape)
+    axes = [axis for pair in zip(range(len(outer)), range(len(outer), 2 * len(outer)), strict=True) for axis in pair]
+    return together.transpose(axes).reshape([a * b for a, b in zip(outer, shape, strict=True)])
+
+
+def _granules(devices: Sequence[Any], attribute: str) -> dict[int, list[Any]]:
+    """The devices of each host or slice, as an attribute tells them apart, in the order in which they come."""
+    if not hasattr(devices[0], attribute):
+        raise ValueError(f"Device {devices[0]} does not have attribute {attribute}, which tells slices apart: "
+                         "pass process_is_granule=True to tell processes apart")
+    found: dict[int, list[Any]] = {}
+    for device in devices:
+        found.setdefault(getattr(device, attribute), []).append(device)
+    return found

@@ -212,6 +212,22 @@ def test_one_process():
         nj.experimental.mesh_utils.create_device_mesh((2,))
 
 
+def test_meshes_of_several_hosts_keep_the_devices_of_each_together():
+    devices = [nj.Device("cpu", k, process_index=k // 2) for k in range(8)]
+    make = nj.experimental.mesh_utils.create_hybrid_device_mesh
+    ids = lambda *args, **options: [[d.id for d in row] for row in make(*args, process_is_granule=True, **options)]
+    assert ids((1, 2), (4, 1), devices) == [[0, 1], [2, 3], [4, 5], [6, 7]]
+    assert ids((2, 1), (2, 2), devices) == [[0, 2], [1, 3], [4, 6], [5, 7]]
+    assert ids((1, 2), (1, 4), devices[::-1]) == [[1, 0, 3, 2, 5, 4, 7, 6]]
+    assert ids((1, 2), (1, 4), devices[::-1], should_sort_granules_by_key=False) == [[7, 6, 5, 4, 3, 2, 1, 0]]
+    for shape, granules, text in [((2, 1), (2, 1), "Number of slices 4"), ((2,), (2, 2), "as many dimensions"),
+                                  ((3, 1), (4, 1), "must equal the product of mesh_shape")]:
+        with pytest.raises(ValueError, match=text):
+            make(shape, granules, devices, process_is_granule=True)
+    with pytest.raises(ValueError, match="pass process_is_granule=True"):
+        make((2, 1), (4, 1), devices)
+
+
 def test_a_mesh_that_is_set_again_leaves_nothing(mesh):
     with mesh:
         for _ in range(3):
