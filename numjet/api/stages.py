@@ -20,7 +20,7 @@ from numjet.core.aval import ShapedArray, explicit
 from numjet.core.ir import ClosedJaxpr
 from numjet.core.named_axes import with_named_axes
 from numjet.core.sharding import manual_axes
-from numjet.core.sharding.layouts import Format, sharding_of
+from numjet.core.sharding.layouts import Format, check_concrete, sharding_of
 from numjet.core.sharding.memory import Space, space_of
 from numjet.core.stage import trace_with_refs
 from numjet.core.trace import Array, aval_of, current_trace, is_array_like
@@ -54,6 +54,7 @@ class ShapeDtypeStruct:
             manual_axes.varying_axes(manual_axis_type)
         self.manual_axis_type = manual_axis_type
         self.shape, self.dtype = tuple(shape), dtypes.as_dtype(dtype)
+        check_concrete("in a `ShapeDtypeStruct`", sharding)
         there = sharding_of(sharding)
         there = None if there is None else placement.of_struct(there, self.shape)
         self.weak_type, self.sharding, self.is_ref = weak_type, there, bool(is_ref)

@@ -11,6 +11,7 @@ from numjet.api.arguments import check_arrays
 from numjet.api.eager_plans import taped
 from numjet.core import transfers
 from numjet.core.effects import failures
+from numjet.core.sharding.layouts import check_placed
 from numjet.core.sharding.memory import Space, kind_of
 from numjet.core.trace import EVAL, Tracer, aval_of, current_trace
 from numjet.foundation import lazy_import
@@ -84,6 +85,7 @@ def _put(x: Any, device: Any, src: Any = None) -> Any:
         return _put_in_space(x, device, src)
     given = device
     if device is not None and not (isinstance(device, Device) and device == CPU):
+        check_placed(device, aval_of(x).shape)
         device = placement.location("device_put", device)
     if isinstance(device, Device) and device.process_index != processes.index:
         raise ValueError(f"device_put: {device!r} belongs to process {device.process_index}, and this is process "
@@ -93,6 +95,8 @@ def _put(x: Any, device: Any, src: Any = None) -> Any:
         placement.check_parts("One of device_put args", device, aval_of(x).shape)
     if isinstance(x, Tracer) or (several and current_trace() is not EVAL):
         one = not several and not isinstance(given, Device)
+        if device is not None:
+            placement.check_outside_of_shards(device)
         return x if device is None else sharding.put_traced(x, placement.resolved("device_put", given) if one else device,
                                                             _source(src))
     if device is None and isinstance(x, _native.Array):

@@ -181,7 +181,7 @@ def test_shard_map():
 
 @pytest.mark.parametrize(("error", "text", "options"), [
     (ValueError, "The context mesh cannot be empty", {}),
-    (RuntimeError, "device 1 of a mesh .* has 1 device. .*jax_num_cpu_devices", {"mesh": EIGHT}),
+    (RuntimeError, "device 1 of a mesh .* has 1 device. .*jax_num_cpu_devices", {"mesh": EIGHT, "in_specs": P()}),
     (ValueError, r"in_specs at \[0\]: .*rank at least 2", {"mesh": nj.make_mesh((1,), "x"), "in_specs": P("x", None)}),
     (ValueError, "out_specs at the result: .*z.* is not found", {"mesh": nj.make_mesh((1,), "x"), "out_specs": P("z")}),
     (TypeError, "instance for its mesh, got 'x'", {"mesh": "x"}),

@@ -15,7 +15,8 @@ from numjet.runtime.device import Device, devices as _all_devices
 
 def make_mesh(axis_shapes: Sequence[int], axis_names: Sequence[Any], axis_types: Sequence[AxisType] | None = None, *,
               devices: Sequence[Device] | None = None) -> Mesh:
-    """A mesh of devices, default: all of them. Raises ValueError if there are too few, and for sizes that are no integers.
+    """A mesh of devices, default: all of them. Raises ValueError if there are too few, and for sizes that are no positive
+    integers.
 
     >>> make_mesh((1,), ("x",)).shape_tuple
     (('x', 1),)
@@ -23,6 +24,8 @@ def make_mesh(axis_shapes: Sequence[int], axis_names: Sequence[Any], axis_types:
     if not all(isinstance(n, (int, np.integer)) for n in axis_shapes):
         raise ValueError("`axis_shapes` passed to `make_mesh` should be a sequence of ints. Got "
                          f"{tuple(axis_shapes)}")
+    if any(n < 1 for n in axis_shapes):
+        raise ValueError(f"make_mesh: expected axis_shapes from 1 on, got {tuple(axis_shapes)}")
     found = list(_all_devices() if devices is None else devices)
     size = prod(axis_shapes)
     if size > len(found):
@@ -66,9 +69,12 @@ def _use(mesh: Mesh | AbstractMesh, names_only: bool) -> None:
 
 
 class use_abstract_mesh:
-    """A block with an abstract mesh in use."""
+    """A block with an abstract mesh in use. ValueError for what is none."""
 
     def __init__(self, mesh: AbstractMesh):
+        if not isinstance(mesh, AbstractMesh):
+            raise ValueError(f"Expected mesh of type `jax.sharding.AbstractMesh`. Got type: {type(mesh)}. Pass "
+                             "mesh.abstract_mesh, or use set_mesh(mesh)")
         self.mesh = mesh
         self._block: Override = using(mesh)
 

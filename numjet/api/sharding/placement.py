@@ -7,7 +7,7 @@ from typing import Any
 from numjet import _native
 from numjet.core.aval import placements_in_use
 from numjet.core.sharding.distribution import Distribution, Several, canonical, devices_of, mesh_of
-from numjet.core.sharding.layouts import Format, sharding_of
+from numjet.core.sharding.layouts import Format, sharding_of, without_layout
 from numjet.core.sharding.memory import DEVICE, space_of
 from numjet.core.sharding.mesh import AbstractMesh, Mesh, current_mesh, over_devices
 from numjet.core.sharding.partition_spec import UNCONSTRAINED, PartitionSpec
@@ -93,6 +93,14 @@ def check_one_way(device: Any, backend: str | None, **shardings: Any) -> None:
         for name, given in shardings.items():
             if given is not None:
                 raise ValueError(f"If backend or device is specified on jit, then {name} should not be specified.")
+
+
+def check_outside_of_shards(device: Any) -> None:
+    """ValueError for a device, or a sharding over all axes, within a function of shards: each shard is on a device already."""
+    mesh = current_mesh()
+    if mesh.manual_axes and not (isinstance(device, NamedSharding) and mesh.auto_axes):
+        raise ValueError("device_put with explicit device not allowed within shard_map-decorated functions, but got device "
+                         f"{device}. Leave it out, or put the arguments there before; a memory space names no device")
 
 
 def check_parts(what: str, sharding: Any, shape: Sequence[int]) -> None:
@@ -231,7 +239,7 @@ def tree_structure_of(args: Sequence[Any]) -> PyTreeDef:
 
 
 def _without_layouts(given: Any) -> Any:
-    return tree_map(sharding_of, given, is_leaf=lambda x: x is None or isinstance(x, Format) or _is_placement(x))
+    return tree_map(without_layout, given, is_leaf=lambda x: x is None or isinstance(x, Format) or _is_placement(x))
 
 
 def _resolved_in(sharding: Any) -> Any:

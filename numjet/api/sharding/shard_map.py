@@ -4,7 +4,7 @@ a mesh. Over a mesh of one device the part is the whole, and the program is one 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence, Set
 from math import prod
 from typing import Any
 
@@ -38,7 +38,7 @@ INFER = _Infer()
 
 
 def shard_map(f: Callable[..., Any] | None = None, /, *, out_specs: Any, in_specs: Any = INFER,
-              mesh: Mesh | AbstractMesh | None = None, axis_names: Iterable[Any] = frozenset(), check_vma: bool = True) -> Any:
+              mesh: Mesh | AbstractMesh | None = None, axis_names: Set[Any] = frozenset(), check_vma: bool = True) -> Any:
     """A function that applies `f` to each device's part of its arguments and puts the parts of the results together.
 
     Args:
@@ -64,16 +64,22 @@ def shard_map(f: Callable[..., Any] | None = None, /, *, out_specs: Any, in_spec
                                  check_vma=check_vma)
     check_callable(f)
     name = function_name(f)
+    if not isinstance(axis_names, (set, frozenset)):
+        raise TypeError("`axis_names` argument of shard_map should be of type `frozenset` or `set`. Got type: "
+                        f"{type(axis_names)}: {axis_names!r}")
     chosen = frozenset(axis_names)
 
     @wraps(f)
     def mapped(*args: Any) -> Any:
         over = _checked_mesh(name, current_mesh() if mesh is None else mesh)
+        _check_nested(over)
         over = explicit.with_types(over, current_mesh().manual_axes, AxisType.Manual)
         axes = chosen or frozenset(over.axis_names) - {n for n, _ in named_axes()}
         if not axes <= set(over.axis_names):
             raise ValueError(f"jax.shard_map requires axis_names={set(axes)} to be a subset of mesh.axis_names="
                              f"{over.axis_names}")
+        if in_specs is INFER:
+            _check_explicit(over, axes)
         mapped_over = chosen & dividing_axes() & set(over.explicit_axes)
         if mapped_over:
             raise ValueError(f"jax.shard_map requires axis_names={set(axes)} to be a subset of "
@@ -182,6 +188,23 @@ def _checked_mesh(name: str, mesh: Any) -> Mesh | AbstractMesh:
         raise ValueError(f"shard_map of {name}: The mesh passed to shard_map cannot be empty. The context mesh cannot be empty "
                          "where none is passed: pass mesh=, or call it in `with jax.set_mesh(mesh):`")
     return mesh
+
+
+def _check_nested(mesh: Mesh | AbstractMesh) -> None:
+    """ValueError for a function of shards within another one that is over a mesh with other axes."""
+    around = current_mesh()
+    if around.manual_axes and mesh.shape_tuple != around.shape_tuple:
+        raise ValueError(f"The context mesh {around.abstract_mesh} should match the mesh passed to shard_map {mesh}: a "
+                         "shard_map, or pmap, inside of another one divides along other axes of the same mesh")
+
+
+def _check_explicit(mesh: Mesh | AbstractMesh, axes: frozenset[Any]) -> None:
+    """TypeError for axes along which types do not say how arguments are divided."""
+    others = {n: t for n, t in zip(mesh.axis_names, mesh.axis_types, strict=True) if n in axes and t is AxisType.Auto}
+    if others:
+        raise TypeError("shard_map in_specs argument must be a pytree of `jax.sharding.PartitionSpec` instances, but it was "
+                        f"`None` when axis_names={set(others)} are of type {', '.join(map(str, others.values()))}: only "
+                        "types of Explicit axes say how arguments are divided")
 
 
 def _is_spec(x: Any) -> bool:

@@ -11,11 +11,13 @@ from numjet import _native
 from numjet.api.sharding.mesh import get_mesh
 from numjet.api.sharding.placement import check_parts, location
 from numjet.api.transfer import device_put
+from numjet.core.sharding.layouts import check_concrete
 from numjet.core.sharding.memory import DEVICE
 from numjet.core.sharding.partition_spec import PartitionSpec
 from numjet.core.sharding.shardings import Index, NamedSharding, Sharding, SingleDeviceSharding
 from numjet.core.trace import Tracer
 from numjet.foundation import errors
+from numjet.foundation.dtypes import canonicalize_dtype
 from numjet.foundation.record import Record
 from numjet.foundation.tree import tree_flatten, tree_map, tree_structure, tree_unflatten
 from numjet.foundation.tree.prefix import broadcast_prefix
@@ -89,6 +91,7 @@ def make_array_from_callback(shape: Sequence[int], sharding: Sharding | Device, 
     >>> make_array_from_callback((2, 2), CPU, lambda index: np.eye(2)[index]).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
+    check_concrete("when calling `jax.make_array_from_callback`", sharding)
     there = location("make_array_from_callback", sharding)
     placed = SingleDeviceSharding(there) if isinstance(there, Device) else there
     check_parts("One of make_array_from_callback args", placed, shape)
@@ -120,8 +123,11 @@ def _part(value: Any, dtype: Any) -> Any:
     if isinstance(value, Tracer):
         raise errors.UnexpectedTracerError("jax.make_array_from_callback cannot be called within a traced context: its "
                                            "callback gave a traced value. Call it outside, and pass the array.")
-    value = value if isinstance(value, _native.Array) else np.asarray(value)
-    return as_array(value if dtype is None else value.astype(dtype))
+    part = as_array(value if isinstance(value, _native.Array) else np.asarray(value))
+    if dtype is not None and part.dtype != canonicalize_dtype(dtype):
+        raise ValueError("If `dtype` is provided to `jax.make_array_from_callback`, it must match the dtype of the addressable "
+                         f"shards. Got dtype={dtype} and shard dtype={part.dtype}: convert them in the callback")
+    return part
 
 
 def make_array_from_process_local_data(sharding: Any, local_data: Any, global_shape: Any = None) -> Any:
@@ -208,6 +214,10 @@ def make_array_from_single_device_arrays(shape: Sequence[int], sharding: Shardin
         raise TypeError(f"{name} `arrays` argument should be a list or tuple, but got {type(arrays)}.")
     if any(isinstance(a, Tracer) for a in arrays):
         raise ValueError(f"{name} requires a list of concrete arrays as input, but got types {set(map(type, arrays))}")
+    other = next((a for a in arrays if not isinstance(a, _native.Array)), None)
+    if other is not None:
+        raise TypeError(f"Unsupported type for elements in `arrays`: {type(other)}. {name} takes arrays on their devices: "
+                        "device_put(x, device)")
     if not arrays:
         raise ValueError("If the Array has no addressable shards, `dtype` must be provided via the `dtype` argument to "
                          f"`{name}`." if dtype is None else f"{name}: expected a part for {sharding}, got none")

@@ -85,3 +85,32 @@ def sharding_of(given: Any) -> Any:
     if isinstance(given.layout, Layout):
         given.layout.check_supported()
     return given.sharding
+
+
+def check_concrete(where: str, given: Any) -> None:
+    """TypeError for a format whose layout the compiler would choose: no program does so `where` it is given."""
+    if isinstance(given, Format) and isinstance(given.layout, AutoLayout):
+        raise TypeError(f"`Layout.AUTO` cannot be used in place of a device-local layout {where}. Got {given}")
+
+
+def check_placed(given: Any, shape: Sequence[int]) -> None:
+    """ValueError for a format that does not say how an array of a shape is to lie in memory, or where."""
+    if not isinstance(given, Format):
+        return
+    if isinstance(given.layout, AutoLayout):
+        raise ValueError(f"sharding and layout in `Layout` instance should be concrete. Got layout: {given} for input of shape "
+                         f"{tuple(shape)}")
+    if given.layout is not None:
+        try:
+            given.layout.check_compatible_aval(shape)
+        except ValueError as error:
+            raise ValueError(f"One of device_put args is incompatible with its layout annotation {given.layout}: {error}"
+                             ) from None
+
+
+def without_layout(given: Any) -> Any:
+    """As `sharding_of`, of what jit was given. ValueError for a layout alone."""
+    if isinstance(given, (Layout, AutoLayout)):
+        raise ValueError("`jax.jit` does not accept device-local layouts directly. Create a `Format` instance wrapping this "
+                         f"device-local layout and pass that to `jit` instead. Got {given}")
+    return sharding_of(given)

@@ -10,6 +10,7 @@ from numjet import (
     lax,
     sharding as sh,
 )
+from numjet.experimental.layout import Format, Layout  # noqa: F401
 from numjet.sharding import AxisType, Mesh, NamedSharding as NS, PartitionSpec as P  # noqa: F401
 
 D = np.array(nj.devices())
