@@ -73,7 +73,9 @@ def _interpolated(x: Any, where: tuple[Any, ...], fill: Any, order: int, mode: s
         value = _value(x, [index for index, _ in corner], fill, mode)
         weights = [weight for _, weight in corner if weight is not None]
         if weights:
-            value = functools.reduce(operator.mul, weights) * value
+            weight = functools.reduce(operator.mul, weights)
+            mixed = dtypes.common_dtype(weight.dtype, value.dtype)
+            value = weight.astype(mixed) * value.astype(mixed)
         total = value if total is None else total + value
     if not dtypes.issubdtype(x.dtype, np.inexact) and dtypes.issubdtype(total.dtype, np.inexact):
         total = round_half_away(total)

@@ -18,7 +18,7 @@ from numjet.core.aval import ShapedArray
 from numjet.core.ir import Literal
 from numjet.core.trace import Array, Tracer, aval_of, is_array_like
 from numjet.foundation import dtypes, source
-from numjet.foundation.config import config
+from numjet.foundation.config import config, numpy_dtype_promotion
 from numjet.foundation.dimension import Dimension
 from numjet.foundation.errors import ShapeMismatchError
 from numjet.lax.elementwise import convert
@@ -312,6 +312,15 @@ def promote_args(name: str, *args: Any) -> list[Any]:
 def promote_args_inexact(name: str, *args: Any) -> list[Any]:
     """As promote_args; integers and bool become floats."""
     return [_solid(x) for x in _in_one_dtype(name, args, True)]
+
+
+def promote_kinds_inexact(name: str, *args: Any) -> list[Any]:
+    """As promote_args_inexact, by the standard rules whatever jax_numpy_dtype_promotion says.
+
+    For arguments whose kinds differ by what they are: positions and filters are real, their values and samples may be complex.
+    """
+    with numpy_dtype_promotion("standard"):
+        return promote_args_inexact(name, *args)
 
 
 def _scalar_beside(x: Any, kind: type, aval: ShapedArray) -> Literal | None:

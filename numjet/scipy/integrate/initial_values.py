@@ -67,7 +67,8 @@ class OdeSolution:
         starts, ends, lengths, quartics, sign = self._parts
         t = jnp.asarray(t, ends.dtype)
         times = jnp.atleast_1d(t) * sign
-        step = jnp.clip(jnp.searchsorted(ends, times), 0, jnp.maximum(jnp.sum(jnp.isfinite(ends)) - 1, 0))
+        last = jnp.maximum(jnp.sum(jnp.isfinite(ends)) - 1, 0)
+        step = jnp.minimum(jnp.searchsorted(ends, times).astype(last.dtype), last)
         share = ((times - starts[step]) / lengths[step]).astype(quartics.dtype)
         out = _horner(jnp.moveaxis(quartics[step], 1, 0), share[:, None]).T
         return out[:, 0] if t.ndim == 0 else out
@@ -344,7 +345,7 @@ def _field(fun: Callable[..., Any], sign: Any, args: tuple[Any, ...], like: Any)
             raise ValueError(f"solve_ivp: fun must return the shape of y, {y.shape}, got {slope.shape}")
         if slope.dtype in dtypes.COMPLEX and y.dtype not in dtypes.COMPLEX:
             raise TypeError("solve_ivp: fun returned complex numbers for real y0; give a complex y0")
-        return (sign.astype(like.real.dtype) * slope).astype(like.dtype)
+        return sign.astype(like.dtype) * slope.astype(like.dtype)
     return field
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import numjet.numpy as jnp
 from numjet.api.jit_when_eager import jit_when_eager
 from numjet.lax.axes import as_axis
-from numjet.numpy.core.promotion import promote_args_inexact
+from numjet.numpy.core.promotion import promote_kinds_inexact
 
 
 @jit_when_eager("axis")
@@ -104,7 +104,7 @@ def cumulative_simpson(y: Any, *, x: Any = None, dx: Any = 1.0, axis: int = -1, 
 
 def _samples(name: str, y: Any, x: Any, dx: Any, axis: int) -> tuple[Any, Any]:
     """Samples with `axis` last, and the gaps between them."""
-    y, h = promote_args_inexact(name, y, dx) if x is None else promote_args_inexact(name, y, x)
+    y, h = promote_kinds_inexact(name, y, dx if x is None else x)
     at = as_axis(axis, y.ndim)
     n = y.shape[at]
     if n == 0:

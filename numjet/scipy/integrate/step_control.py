@@ -16,7 +16,7 @@ Field = Callable[[Any, Any], Any]
 def error_ratio(error: Any, y0: Any, y1: Any, rtol: Any, atol: Any) -> Any:
     """The root mean square of the error, each element in units of what is tolerated."""
     tolerated = atol + rtol * jnp.maximum(abs(y0), abs(y1))
-    return jnp.sqrt(jnp.mean(jnp.square(abs(error / tolerated))))
+    return jnp.sqrt(jnp.mean(jnp.square(abs(error) / tolerated)))
 
 
 def next_size(dt: Any, ratio: Any, order: int) -> Any:
@@ -29,7 +29,7 @@ def next_size(dt: Any, ratio: Any, order: int) -> Any:
 def first_size(fun: Field, t: Any, y: Any, slope: Any, rtol: Any, atol: Any, order: int) -> Any:
     """A first step for a field fun(y, t), by its size and an estimate of its derivative."""
     scale = atol + rtol * abs(y)
-    norm = lambda v: jnp.sqrt(jnp.sum(jnp.square(abs(v / scale))))
+    norm = lambda v: jnp.sqrt(jnp.sum(jnp.square(abs(v) / scale)))
     d0, d1 = norm(y), norm(slope)
     h0 = jnp.where((d0 < 1e-5) | (d1 < 1e-5), 1e-6, 0.01 * d0 / jnp.where(d1 == 0, 1, d1)).astype(t.dtype)
     d2 = norm(fun(y + h0.astype(y.dtype) * slope, t + h0) - slope) / h0

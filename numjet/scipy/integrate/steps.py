@@ -130,7 +130,7 @@ def _runge_kutta(tableau: Tableau) -> Callable[..., Step]:
     def step(fun: Field, y: Any, slope: Any, t: Any, dt: Any) -> Step:
         h = dt.astype(y.dtype)
         slopes, end = [slope], y
-        for row, node in zip(tableau.stages, tableau.nodes, strict=True):
+        for row, node in zip(tableau.stages.tolist(), tableau.nodes.tolist(), strict=True):
             known = [(c, k) for c, k in zip(row, slopes, strict=False) if c]
             end = y + h * sum((c * k for c, k in known[1:]), known[0][0] * known[0][1])
             slopes.append(fun(end, t + dt * node))

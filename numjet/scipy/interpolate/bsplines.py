@@ -10,7 +10,7 @@ import numpy as np
 import numjet.numpy as jnp
 from numjet.core.trace import Tracer
 from numjet.foundation import dtypes
-from numjet.numpy.core.promotion import array_arg, promote_dtypes_inexact
+from numjet.numpy.core.promotion import array_arg, promote_dtypes_inexact, promote_kinds_inexact
 from numjet.scipy.interpolate.piecewise import _moved_back, _samples
 from numjet.tree_util import register_pytree_node_class
 
@@ -37,7 +37,7 @@ class BSpline:
     axis: int
 
     def __init__(self, t: Any, c: Any, k: int, extrapolate: bool | str = True, axis: int = 0) -> None:
-        t, c = promote_dtypes_inexact(array_arg("BSpline", t), array_arg("BSpline", c))
+        t, c = promote_kinds_inexact("BSpline", t, c)
         self.k = operator.index(k)
         if self.k < 0:
             raise ValueError(f"BSpline: the degree must not be negative, got {k}")
@@ -59,7 +59,7 @@ class BSpline:
         if nu:
             return self.derivative(nu)(x, extrapolate=self.extrapolate if extrapolate is None else extrapolate)
         (points,) = promote_dtypes_inexact(array_arg("BSpline", x))
-        points = points.astype(dtypes.result_type(points, self.t))
+        points = points.astype(dtypes.common_dtype(points.dtype, self.t.dtype))
         mode, n, k = self.extrapolate if extrapolate is None else extrapolate, self.c.shape[0], self.k
         first, last = self.t[k], self.t[n]
         if mode == "periodic":
@@ -67,11 +67,12 @@ class BSpline:
         flat = points.reshape(-1)
         at = jnp.clip(jnp.searchsorted(self.t, flat, side="right") - 1, k, n - 1)
         tall = lambda v: v.reshape(-1, *[1] * (self.c.ndim - 1))
-        rows = [self.c[at - k + j] for j in range(k + 1)]
+        mixed = dtypes.common_dtype(points.dtype, self.c.dtype)
+        rows = [self.c[at - k + j].astype(mixed) for j in range(k + 1)]
         for r in range(1, k + 1):
             for j in range(k, r - 1, -1):
                 left, right = self.t[at - k + j], self.t[at + 1 + j - r]
-                share = tall((flat - left) / jnp.where(right == left, 1, right - left))
+                share = tall((flat - left) / jnp.where(right == left, 1, right - left)).astype(mixed)
                 rows[j] = (1 - share) * rows[j - 1] + share * rows[j]
         out = rows[k]
         if mode is False:

@@ -13,7 +13,7 @@ import numjet.numpy as jnp
 from numjet.api.vmap import vmap
 from numjet.core.trace import Tracer
 from numjet.foundation import dtypes
-from numjet.numpy.core.promotion import check_arraylike, promote_args_inexact
+from numjet.numpy.core.promotion import check_arraylike, promote_args_inexact, promote_kinds_inexact
 from numjet.scipy.interpolate.bsplines import make_interp_spline
 from numjet.scipy.interpolate.piecewise import PchipInterpolator
 from numjet.tree_util import register_pytree_node
@@ -104,17 +104,24 @@ class RegularGridInterpolator:
         """Values, those outside replaced, in the dtype of values and points; the nearest ones keep theirs."""
         tall = lambda v: v.reshape(-1, *[1] * (self.values.ndim - len(self.grid)))
         if method != "nearest":
-            out = jnp.astype(out, dtypes.result_type(out, flat))
+            out = jnp.astype(out, dtypes.common_dtype(out.dtype, flat.dtype))
         if self.fill_value is not None:
-            outside = [(flat[:, d] < p[0]) | (flat[:, d] > p[-1]) for d, p in enumerate(self.grid)]
+            outside = [_beyond(flat[:, d], p) for d, p in enumerate(self.grid)]
             out = jnp.where(tall(functools.reduce(operator.or_, outside)), jnp.astype(self.fill_value, out.dtype), out)
         return jnp.where(tall(jnp.isnan(flat).any(-1)), jnp.nan, out)
 
     def _position(self, x: Any, p: Any) -> tuple[Any, Any]:
         """The index of the interval, and where in it, as a share of its length."""
+        p, x = promote_kinds_inexact("RegularGridInterpolator", p, x)
         index = jnp.clip(jnp.searchsorted(p, x, side="right") - 1, 0, p.shape[0] - 2)
         left = p[index]
         return index, (x - left) / (p[index + 1] - left)
+
+
+def _beyond(x: Any, p: Any) -> Any:
+    """Whether points lie before the first or behind the last position."""
+    p, x = promote_kinds_inexact("RegularGridInterpolator", p, x)
+    return (x < p[0]) | (x > p[-1])
 
 
 def _check_method(method: str) -> None:
@@ -162,7 +169,9 @@ def _linear(values: Any, position: Sequence[tuple[Any, Any]], tall: Any) -> Any:
     for corner in itertools.product((0, 1), repeat=len(position)):
         sides = list(zip(corner, position, strict=True))
         weight = functools.reduce(operator.mul, [share if k else 1 - share for k, (_, share) in sides])
-        term = values[tuple(index + k for k, (index, _) in sides)] * tall(weight)
+        at = values[tuple(index + k for k, (index, _) in sides)]
+        mixed = dtypes.common_dtype(at.dtype, weight.dtype)
+        term = at.astype(mixed) * tall(weight).astype(mixed)
         total = term if total is None else total + term
     return total
 

@@ -9,7 +9,7 @@ import numjet.numpy as jnp
 from numjet.core.trace import Tracer
 from numjet.foundation import dtypes
 from numjet.lax.linalg import tridiagonal_solve
-from numjet.numpy.core.promotion import array_arg, promote_dtypes_inexact
+from numjet.numpy.core.promotion import array_arg, promote_dtypes_inexact, promote_kinds_inexact
 from numjet.tree_util import register_pytree_node_class
 
 
@@ -33,7 +33,7 @@ class PPoly:
 
     def __init__(self, c: Any, x: Any, extrapolate: bool | str | None = None, axis: int = 0) -> None:
         name = type(self).__name__
-        c, x = promote_dtypes_inexact(array_arg(name, c), array_arg(name, x))
+        c, x = promote_kinds_inexact(name, c, x)
         if x.ndim != 1 or c.ndim < 2 or c.shape[1] != x.shape[0] - 1:
             raise ValueError(f"{name}: expected c of the shape [degree + 1, intervals, ...] for intervals + 1 breakpoints, got "
                              f"{c.shape} and {x.shape}")
@@ -44,7 +44,7 @@ class PPoly:
         """The value, or derivative nu, at points of any shape."""
         (points,) = promote_dtypes_inexact(array_arg(type(self).__name__, x))
         mode = self.extrapolate if extrapolate is None else extrapolate
-        points = points.astype(dtypes.result_type(points, self.x))
+        points = points.astype(dtypes.common_dtype(points.dtype, self.x.dtype))
         first, last = self.x[0], self.x[-1]
         if mode == "periodic":
             points = first + jnp.mod(points - first, last - first)
@@ -52,9 +52,10 @@ class PPoly:
         at = jnp.clip(jnp.searchsorted(self.x, flat, side="right") - 1, 0, self.x.shape[0] - 2)
         carried = (1,) * (self.c.ndim - 2)
         tall = lambda v: v.reshape(-1, *carried)
-        out, t = jnp.zeros((), self.c.dtype), tall(flat - self.x[at])
+        mixed = dtypes.common_dtype(points.dtype, self.c.dtype)
+        out, t = jnp.zeros((), mixed), tall(flat - self.x[at]).astype(mixed)
         for k, row in enumerate(self._rows(nu)):
-            out = out * t + row[at] if k else row[at]
+            out = out * t + row[at].astype(mixed) if k else row[at].astype(mixed)
         if mode is False:
             out = jnp.where(tall((flat < first) | (flat > last)), jnp.nan, out)
         out = jnp.where(tall(jnp.isnan(flat)), jnp.nan, out).reshape(*points.shape, *self.c.shape[2:])
@@ -118,7 +119,7 @@ def _moved_back(out: Any, count: int, axis: int) -> Any:
 
 def _samples(name: str, x: Any, y: Any, axis: int, least: int = 2) -> tuple[Any, Any, int]:
     """Positions, values with the interpolated axis in front, and that axis. ValueError for what does not fit."""
-    x, y = promote_dtypes_inexact(array_arg(name, x), array_arg(name, y))
+    x, y = promote_kinds_inexact(name, x, y)
     if x.dtype in dtypes.COMPLEX:
         x = x.real
     axis = axis % y.ndim if y.ndim else 0
@@ -132,8 +133,8 @@ def _samples(name: str, x: Any, y: Any, axis: int, least: int = 2) -> tuple[Any,
 
 
 def _tall(v: Any, y: Any) -> Any:
-    """A vector along the first axis of y."""
-    return v.reshape(-1, *[1] * (y.ndim - 1))
+    """A vector along the first axis of y, in its dtype."""
+    return v.reshape(-1, *[1] * (y.ndim - 1)).astype(y.dtype)
 
 
 def _hermite_rows(x: Any, y: Any, slopes: Any) -> Any:
@@ -227,7 +228,7 @@ def _solved(lower: Any, diagonal: Any, upper: Any, right: Any) -> Any:
 
 def _slopes(x: Any, y: Any, start: Any, end: Any) -> Any:
     """The slopes at the breakpoints."""
-    n, h = x.shape[0], jnp.diff(x)
+    n, h = x.shape[0], jnp.diff(x).astype(y.dtype)
     rise = jnp.diff(y, axis=0) / _tall(h, y)
     if n == 2:
         return _two_points(h[0], rise[0], start, end)
@@ -237,8 +238,8 @@ def _slopes(x: Any, y: Any, start: Any, end: Any) -> Any:
     first = _end_row(h[0], h[1], rise[0], rise[1], start, 1)
     last = _end_row(h[-1], h[-2], rise[-1], rise[-2], end, -1)
     inner = 3 * (_tall(h[1:], y) * rise[:-1] + _tall(h[:-1], y) * rise[1:])
-    zero = jnp.zeros(1, x.dtype)
-    at = lambda v: jnp.asarray(v, x.dtype).reshape(1)
+    zero = jnp.zeros(1, h.dtype)
+    at = lambda v: jnp.asarray(v, h.dtype).reshape(1)
     lower = jnp.concatenate([zero, h[1:], at(last[1])])
     diagonal = jnp.concatenate([at(first[0]), 2 * (h[:-1] + h[1:]), at(last[0])])
     upper = jnp.concatenate([at(first[1]), h[:-1], zero])
@@ -268,7 +269,7 @@ def _periodic_slopes(x: Any, y: Any) -> Any:
     """The cyclic system, as a tridiagonal one with a correction of rank one (Sherman, Morrison)."""
     if not isinstance(y, Tracer) and not np.allclose(np.asarray(y[0]), np.asarray(y[-1]), rtol=1e-6, atol=1e-6):
         raise ValueError("CubicSpline: a periodic spline needs y[0] equal to y[-1]")
-    n, h = x.shape[0] - 1, jnp.diff(x)
+    n, h = x.shape[0] - 1, jnp.diff(x).astype(y.dtype)
     rise = jnp.diff(y, axis=0) / _tall(h, y)
     before, rise_before = jnp.roll(h, 1), jnp.roll(rise, 1, 0)
     right = 3 * (_tall(h, y) * rise_before + _tall(before, y) * rise)
@@ -368,5 +369,5 @@ def _akima_slopes(x: Any, y: Any, modified: bool) -> Any:
     after, before = weights[2:], weights[:-2]
     total = before + after
     even = total <= 1e-9 * jnp.max(total)
-    mixed = (after * m[1:-2] + before * m[2:-1]) / jnp.where(even, 1, total)
+    mixed = (after.astype(m.dtype) * m[1:-2] + before.astype(m.dtype) * m[2:-1]) / jnp.where(even, 1, total).astype(m.dtype)
     return jnp.where(even, 0.5 * (m[3:] + m[:-3]), mixed)

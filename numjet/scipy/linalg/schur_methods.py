@@ -101,7 +101,7 @@ def funm(A: Any, func: Callable[[Any], Any], disp: bool = True) -> Any:
         raise ValueError(f"funm: expected square array_like input, got shape {A.shape}; use vmap for batches")
     _square("funm", A)
     if not A.size:
-        empty = A.astype(jnp.result_type(A.dtype, jnp.complex64))
+        empty = A.astype(dtypes.common_dtype(A.dtype, jnp.complex64))
         return empty if disp else (empty, jnp.zeros((), A.dtype).real)
     t, z = schur(A)
     t, z = (t, z) if jnp.iscomplexobj(A) else rsf2csf(t, z)

@@ -9,9 +9,8 @@ import numpy as np
 import numjet.numpy as jnp
 from numjet.control.loops.scan import scan
 from numjet.core.trace import Tracer
-from numjet.foundation import dtypes
 from numjet.lax.contraction.precision import Precision
-from numjet.numpy.core.promotion import array_arg, promote_dtypes_inexact
+from numjet.numpy.core.promotion import array_arg, promote_dtypes_inexact, promote_kinds_inexact
 
 _PADDINGS = ("odd", "even", "constant")
 
@@ -63,6 +62,11 @@ def _filtered(b: Any, a: Any, x: Any, state: Any) -> tuple[Any, Any]:
     return ys, last
 
 
+def _common(name: str, coefficients: Any, x: Any, given: tuple[Any, ...]) -> Any:
+    """The dtype of the results: filters are real where samples may be complex."""
+    return promote_kinds_inexact(name, coefficients, x, *given)[0].dtype
+
+
 def _state(name: str, zi: Any, shape: tuple[int, ...], axis: int, dtype: Any) -> Any:
     """The given state, with the filter's axis in front."""
     (zi,) = promote_dtypes_inexact(array_arg(name, zi))
@@ -87,7 +91,7 @@ def lfilter(b: Any, a: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
     (x,) = promote_dtypes_inexact(array_arg("lfilter", x))
     at = _axis("lfilter", x, axis)
     given = () if zi is None else (jnp.asarray(zi),)
-    dtype = dtypes.result_type(b, a, x, *given)
+    dtype = _common("lfilter", b, x, given)
     b, a, moved = b.astype(dtype), a.astype(dtype), jnp.moveaxis(x, at, 0).astype(dtype)
     shape = (*x.shape[:at], b.size - 1, *x.shape[at + 1:])
     state = (jnp.zeros((b.size - 1, *moved.shape[1:]), dtype) if zi is None else _state("lfilter", zi, shape, at, dtype))
@@ -124,7 +128,7 @@ def sosfilt(sos: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
     (x,) = promote_dtypes_inexact(array_arg("sosfilt", x))
     at = _axis("sosfilt", x, axis)
     given = () if zi is None else (jnp.asarray(zi),)
-    dtype = dtypes.result_type(sos, x, *given)
+    dtype = _common("sosfilt", sos, x, given)
     moved, sections = jnp.moveaxis(x, at, 0).astype(dtype), sos.astype(dtype)
     shape = (sos.shape[0], *x.shape[:at], 2, *x.shape[at + 1:])
     state = (jnp.zeros((2, sos.shape[0], *moved.shape[1:]), dtype) if zi is None

@@ -12,7 +12,7 @@ from numjet import lax
 from numjet.lax import conv_general_dilated
 from numjet.lax.axes import as_axis
 from numjet.lax.contraction.precision import Precision
-from numjet.numpy.core.promotion import promote_args_inexact
+from numjet.numpy.core.promotion import promote_args_inexact, promote_kinds_inexact
 from numjet.scipy.signal import segments as seg
 from numjet.scipy.signal.design import firwin
 
@@ -128,7 +128,7 @@ def upfirdn(h: Any, x: Any, up: int = 1, down: int = 1, axis: int = -1, mode: st
         raise NotImplementedError(f"upfirdn: only mode='constant' with cval=0 is there, got {mode!r} and {cval!r}; pad x")
     if up < 1 or down < 1:
         raise ValueError(f"Both up and down must be >= 1, got {up} and {down}")
-    h, x = promote_args_inexact("upfirdn", h, x)
+    h, x = promote_kinds_inexact("upfirdn", h, x)
     if h.ndim != 1 or not h.size:
         raise ValueError(f"h must be 1-D with non-zero length, got shape {h.shape}")
     x, at = _axis_last("upfirdn", x, axis)

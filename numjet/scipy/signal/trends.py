@@ -53,6 +53,6 @@ def _less_line(x: Any) -> Any:
     x = x - jnp.mean(x, -1, keepdims=True)
     if n < 2:
         return x
-    place = (jnp.arange(n, dtype=jnp.finfo(x.dtype).dtype) - (n - 1) / 2).reshape((1,) * (x.ndim - 1) + (n,))
+    place = (jnp.arange(n, dtype=jnp.finfo(x.dtype).dtype) - (n - 1) / 2).reshape((1,) * (x.ndim - 1) + (n,)).astype(x.dtype)
     slope = jnp.sum(x * place, -1, keepdims=True) / (n * (n * n - 1) / 12)
     return x - slope * place

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numjet.numpy as jnp
 from numjet.control.loops.while_loop import while_loop
-from numjet.scipy.sparse.linalg.systems import Problem, dot, solve_implicitly, square_norm
+from numjet.scipy.sparse.linalg.systems import Problem, dot, scaled, solve_implicitly, square_norm
 
 
 class _State(NamedTuple):
@@ -26,10 +26,10 @@ def _cg(problem: Problem) -> Any:
     def step(s: _State) -> _State:
         image = matvec(s.direction)
         length = s.gamma / jnp.real(dot(s.direction, image))
-        x, residual = s.x + length * s.direction, s.residual - length * image
+        x, residual = s.x + scaled(length, s.direction), s.residual - scaled(length, image)
         z = precondition(residual)
         gamma = jnp.real(dot(residual, z))
-        return _State(x, residual, z + gamma / s.gamma * s.direction, gamma, s.steps + 1)
+        return _State(x, residual, z + scaled(gamma / s.gamma, s.direction), gamma, s.steps + 1)
 
     residual = b - matvec(x0)
     z = precondition(residual)
@@ -81,18 +81,18 @@ def _minres(problem: Problem) -> Any:
     safe = lambda v: jnp.where(v == 0, 1, v)
 
     def step(s: _Lanczos) -> _Lanczos:
-        v = s.image / safe(s.beta)
+        v = s.image / safe(s.beta).astype(b.dtype)
         y = matvec(v)
-        y = y - jnp.where(s.steps == 0, 0, s.beta / safe(s.last_beta)) * s.older
+        y = y - scaled(jnp.where(s.steps == 0, 0, s.beta / safe(s.last_beta)), s.older)
         alpha = jnp.real(dot(v, y))
-        newer = y - alpha / safe(s.beta) * s.newer
+        newer = y - scaled(alpha / safe(s.beta), s.newer)
         image = precondition(newer)
         beta = jnp.sqrt(jnp.maximum(jnp.real(dot(newer, image)), 0))
         delta, gap = s.cosine * s.bar + s.sine * alpha, s.sine * s.bar - s.cosine * alpha
         gamma = safe(jnp.hypot(gap, beta))
         cosine, sine = gap / gamma, beta / gamma
-        w = (v - s.epsilon * s.before - delta * s.direction) / gamma
-        return _Lanczos(s.x + cosine * s.rest * w, s.direction, w, s.newer, newer, image, beta, s.beta, -s.cosine * beta,
+        w = (v - scaled(s.epsilon, s.before) - scaled(delta, s.direction)) / gamma.astype(b.dtype)
+        return _Lanczos(s.x + scaled(cosine * s.rest, w), s.direction, w, s.newer, newer, image, beta, s.beta, -s.cosine * beta,
                         s.sine * beta, sine * s.rest, cosine, sine, s.steps + 1)
 
     residual = b - matvec(x0)

@@ -64,9 +64,10 @@ def expm_multiply(A: Any, B: Any, start: Any = None, stop: Any = None, num: int 
     (b,) = promote_dtypes_inexact(array_arg("expm_multiply", B))
     if op.shape[0] != op.shape[1] or b.ndim not in (1, 2) or b.shape[0] != op.shape[0]:
         raise ValueError(f"expm_multiply: expected A [n, n] and B [n] or [n, m], got {op.shape} and {b.shape}")
-    dtype = dtypes.result_type(op.dtype, b.dtype)
+    dtype = dtypes.common_dtype(op.dtype, b.dtype)
     wide = np.dtype(np.float32) if dtype.itemsize == 2 else dtype
     columns = b.astype(wide).reshape(b.shape[0], -1)
+    op = op if isinstance(A, LinearOperator) or not hasattr(A, "ndim") else aslinearoperator(jnp.asarray(A).astype(wide))
     norm = None if steps is not None else stop_gradient(_norm_bound(A, op))
     if all(v is None for v in (start, stop, num, endpoint)):
         return _exponential(op, columns, jnp.ones(()), norm, steps).astype(dtype).reshape(b.shape)
@@ -90,7 +91,7 @@ def _exponential(op: LinearOperator, b: Any, time: Any, norm: Any, steps: int | 
         count = operator.index(steps)
         return scan(lambda v, _: (_taylor(op, v, time / count), None), b, None, length=count)[0]
     reach = _REACH[jnp.finfo(b.dtype).dtype.itemsize]
-    wanted = jnp.maximum(jnp.ceil(norm * jnp.abs(time) / reach), 1).astype(jnp.int32)
+    wanted = jnp.maximum(jnp.ceil(norm.astype(time.dtype) * jnp.abs(time) / reach), 1).astype(jnp.int32)
     if not isinstance(wanted, Tracer):
         return _exponential(op, b, time, None, int(wanted))
     step = time / jnp.asarray(wanted, time.dtype)

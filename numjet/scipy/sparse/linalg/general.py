@@ -8,7 +8,7 @@ import numjet.numpy as jnp
 from numjet.control.loops.while_loop import fori_loop, while_loop
 from numjet.lax.contraction.precision import Precision
 from numjet.lax.linalg import triangular_solve
-from numjet.scipy.sparse.linalg.systems import Problem, dot, solve_implicitly, square_norm
+from numjet.scipy.sparse.linalg.systems import Problem, dot, scaled, solve_implicitly, square_norm
 
 # -------------------------------------------------------------------------------------------- BiCGSTAB
 
@@ -88,7 +88,7 @@ def _next_vector(basis: Any, w: Any) -> tuple[Any, Any, Any]:
     w = w - _product(second, basis)
     rest = jnp.sqrt(square_norm(w))
     rest = jnp.where(rest > jnp.finfo(w.dtype).eps * size, rest, 0)
-    return w * _divided(1, rest), first + second, rest
+    return scaled(_divided(1, rest), w), first + second, rest
 
 
 class _Krylov(NamedTuple):
@@ -110,7 +110,7 @@ def _rotate(rotations: Any, column: Any, steps: Any) -> Any:
 def _givens(a: Any, b: Any) -> Any:
     """The rotation (c, s) of (a, b) to (norm, 0): conj(c) a + conj(s) b = norm, c b - s a = 0."""
     norm = jnp.sqrt(jnp.real(a * jnp.conj(a)) + jnp.real(b * jnp.conj(b)))
-    one = jnp.ones_like(a)
+    one, norm = jnp.ones_like(a), norm.astype(a.dtype)
     return jnp.stack([jnp.where(norm == 0, one, _divided(a, norm)), jnp.where(norm == 0, 0, _divided(b, norm))])
 
 
@@ -135,8 +135,9 @@ def _cycle(operator: Callable[[Any], Any], residual: Any, restart: int, tolerate
     """The correction in the Krylov space of the residual that leaves least of it. Ends early when that is tolerated."""
     norm = jnp.sqrt(square_norm(residual))
     dtype, n = residual.dtype, residual.size
-    start = _Krylov(jnp.zeros((restart + 1, n), dtype).at[0].set(residual * _divided(1, norm)), jnp.eye(restart, dtype=dtype),
-                    jnp.zeros((restart, 2), dtype), jnp.zeros(restart + 1, dtype).at[0].set(norm.astype(dtype)), 0)
+    start = _Krylov(jnp.zeros((restart + 1, n), dtype).at[0].set(scaled(_divided(1, norm), residual)),
+                    jnp.eye(restart, dtype=dtype), jnp.zeros((restart, 2), dtype),
+                    jnp.zeros(restart + 1, dtype).at[0].set(norm.astype(dtype)), 0)
 
     def unfinished(s: _Krylov) -> Any:
         return (s.steps < restart) & (square_norm(s.rhs[s.steps]) > tolerated)

@@ -113,7 +113,7 @@ def lsqr(A: Any, b: Any, damp: Any = 0.0, atol: float = 1e-6, btol: float = 1e-6
         b = b[:, 0]
     if b.shape != (A.shape[0],):
         raise ValueError(f"lsqr: expected b as a vector of {A.shape[0]} elements for A of the shape {A.shape}, got {b.shape}")
-    dtype = dtypes.result_type(b.dtype, A.dtype)
+    dtype = dtypes.common_dtype(b.dtype, A.dtype)
     b = b.astype(dtype)
     start = jnp.zeros(A.shape[1], dtype) if x0 is None else jnp.asarray(x0, dtype)
     if start.shape != (A.shape[1],):

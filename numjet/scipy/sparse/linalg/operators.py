@@ -59,7 +59,7 @@ class LinearOperator:
         return self._applied(self._rmatvec or self._transposed, x, self.shape[0], self.shape[1])
 
     def _transposed(self, u: Any) -> Any:
-        dtype = dtypes.result_type(self.dtype, u.dtype)
+        dtype = dtypes.common_dtype(self.dtype, u.dtype)
         like = ShapedArray((self.shape[1],), dtype)
         product = lambda v: jnp.asarray(self._matvec(v)).reshape(-1).astype(dtype)
         (out,) = linear_transpose(product, like)(jnp.conj(u).astype(dtype))
@@ -80,7 +80,7 @@ class LinearOperator:
             if self.shape[1] != x.shape[0]:
                 raise ValueError(f"dimension mismatch: {self.shape} and {x.shape}")
             return LinearOperator((self.shape[0], x.shape[1]), lambda v: self.matvec(x.matvec(v)),
-                                  lambda u: x.rmatvec(self.rmatvec(u)), dtype=dtypes.result_type(self.dtype, x.dtype))
+                                  lambda u: x.rmatvec(self.rmatvec(u)), dtype=dtypes.common_dtype(self.dtype, x.dtype))
         x = jnp.asarray(x)
         return self.matvec(x) if x.ndim == 1 else self.matmat(x)
 
@@ -91,11 +91,11 @@ class LinearOperator:
         if self.shape != other.shape:
             raise ValueError(f"cannot add operators of the shapes {self.shape} and {other.shape}")
         return LinearOperator(self.shape, lambda v: self.matvec(v) + other.matvec(v),
-                              lambda u: self.rmatvec(u) + other.rmatvec(u), dtype=dtypes.result_type(self.dtype, other.dtype))
+                              lambda u: self.rmatvec(u) + other.rmatvec(u), dtype=dtypes.common_dtype(self.dtype, other.dtype))
 
     def __mul__(self, factor: Any) -> LinearOperator:
         return LinearOperator(self.shape, lambda v: factor * self.matvec(v), lambda u: jnp.conj(factor) * self.rmatvec(u),
-                              dtype=dtypes.result_type(self.dtype, jnp.asarray(factor).dtype))
+                              dtype=dtypes.common_dtype(self.dtype, jnp.asarray(factor).dtype))
 
     __rmul__ = __mul__
 

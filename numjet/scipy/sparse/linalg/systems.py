@@ -41,6 +41,11 @@ def square_norm(x: Any) -> Any:
     return jnp.real(dot(x, x))
 
 
+def scaled(factor: Any, v: Any) -> Any:
+    """factor v for a real number and a vector, in the dtype of the vector."""
+    return factor.astype(v.dtype) * v
+
+
 # -------------------------------------------------------------------------------------------- operators
 
 def as_function(name: str, A: Any, what: str) -> Callable[[Any], Any]:
