@@ -95,8 +95,6 @@ def _put(x: Any, device: Any, src: Any = None) -> Any:
         placement.check_parts("One of device_put args", device, aval_of(x).shape)
     if isinstance(x, Tracer) or (several and current_trace() is not EVAL):
         one = not several and not isinstance(given, Device)
-        if device is not None:
-            placement.check_outside_of_shards(device)
         return x if device is None else sharding.put_traced(x, placement.resolved("device_put", given) if one else device,
                                                             _source(src))
     if device is None and isinstance(x, _native.Array):

@@ -5,11 +5,12 @@ from typing import Any
 
 from numjet.core.sharding.layouts import Format as Format, Layout as Layout
 from numjet.foundation import tree
+from numjet.foundation.tree.prefix import broadcast_prefix
 from numjet.numpy import shape
 
 
-def with_layout_constraint(x: Any, layout: Layout) -> Any:
-    """The arrays of a pytree, which lie in memory as a layout says: in C's order, as all do.
+def with_layout_constraint(x: Any, layouts: Any) -> Any:
+    """The arrays of a pytree, which lie in memory as layouts say: in C's order, as all do. layouts: one, or a pytree prefix.
 
     ValueError for a layout of another number of dimensions; NotImplementedError for another order.
 
@@ -17,11 +18,11 @@ def with_layout_constraint(x: Any, layout: Layout) -> Any:
     >>> with_layout_constraint(jnp.ones((2, 3)), Layout((0, 1))).shape
     (2, 3)
     """
-    for leaf in tree.tree_leaves(x):
+    for leaf, layout in zip(tree.tree_leaves(x), broadcast_prefix(layouts, x), strict=True):
         try:
             layout.check_compatible_aval(shape(leaf))
         except ValueError as error:
             raise ValueError(f"One of with_layout_constraint arguments is incompatible with its layout annotation {layout}: "
                              f"{error}") from None
-    layout.check_supported()
+        layout.check_supported()
     return x

@@ -95,14 +95,6 @@ def check_one_way(device: Any, backend: str | None, **shardings: Any) -> None:
                 raise ValueError(f"If backend or device is specified on jit, then {name} should not be specified.")
 
 
-def check_outside_of_shards(device: Any) -> None:
-    """ValueError for a device, or a sharding over all axes, within a function of shards: each shard is on a device already."""
-    mesh = current_mesh()
-    if mesh.manual_axes and not (isinstance(device, NamedSharding) and mesh.auto_axes):
-        raise ValueError("device_put with explicit device not allowed within shard_map-decorated functions, but got device "
-                         f"{device}. Leave it out, or put the arguments there before; a memory space names no device")
-
-
 def check_parts(what: str, sharding: Any, shape: Sequence[int]) -> None:
     """ValueError, naming `what`, where a sharding cannot divide an array of a shape evenly."""
     if not isinstance(sharding, NamedSharding):
