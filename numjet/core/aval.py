@@ -163,7 +163,7 @@ class ShapedArray(AbstractValue):
     def __len__(self) -> int:
         if not self.shape:
             raise TypeError("len() of unsized object")
-        return self.shape[0]
+        return int(self.shape[0])  # a size that is not known says so
 
     def __str__(self) -> str:
         return self.str_short(short_dtypes=False)

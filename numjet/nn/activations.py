@@ -9,7 +9,7 @@ import numjet.numpy as jnp
 from numjet.api.jit_when_eager import jit_when_eager
 from numjet.control.custom.custom_jvp import custom_jvp
 from numjet.foundation import dtypes, errors
-from numjet.foundation.dimension import Dimension
+from numjet.foundation.dimension import Dimension, exceeds
 from numjet.foundation.source import user_stacklevel
 from numjet.lax import axes
 from numjet.lax.elementwise import compare, convert, normal_distribution, transcendental
@@ -336,7 +336,7 @@ def one_hot(x: Any, num_classes: Any, *, dtype: Any = None, axis: int = -1) -> A
     range.
 
     x: integers of any shape. dtype: default the float one. axis: position of the new axis in the result. Indices of other
-    dtypes warn. TypeError if num_classes is traced, as it decides the shape, or no integer.
+    dtypes warn. TypeError if num_classes is traced, as it decides the shape, negative, or no integer.
 
     >>> import numjet.numpy as jnp
     >>> one_hot(jnp.array([0, 2]), 3).tolist()
@@ -345,6 +345,9 @@ def one_hot(x: Any, num_classes: Any, *, dtype: Any = None, axis: int = -1) -> A
     if not isinstance(num_classes, Dimension) and value_of(num_classes) is None:
         raise errors.ConcretizationTypeError(num_classes, "It arose in jax.nn.one_hot argument `num_classes`.")
     num_classes = axes.as_shape((num_classes,), "num_classes")[0]
+    if exceeds(0, num_classes):
+        raise TypeError("nn.one_hot: expected num_classes >= 0, as every element of a shape must be nonnegative, got "
+                        f"{num_classes}. It is the size of the new axis: one more than the greatest index, as a rule.")
     x = jnp.asarray(x)
     if x.dtype not in dtypes.INTEGRAL:
         warnings.warn(f"jax.nn.one_hot input should be integer-typed; got dtype={x.dtype.name}", DeprecationWarning,

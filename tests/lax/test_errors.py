@@ -57,7 +57,7 @@ CASES = [
     (lambda: lax.expand_dims(ones(2), (5,)), ValueError, "expand_dims: axis 5 is out of bounds"),
     (lambda: lax.fft(ones(4), "FFTX", (4,)), ValueError, "fft: Unknown FFT type"),
     (lambda: lax.dynamic_slice(ones(4), (0,), (5,)), TypeError, "dynamic_slice slice_sizes must be less"),
-    (lambda: lax.linalg.cholesky(ones(2, 3)), ValueError, "cholesky must be a square matrix"),
+    (lambda: lax.linalg.cholesky(ones(2, 3)), ValueError, "cholesky must be a square matrix.*there are qr"),
 ]
 
 

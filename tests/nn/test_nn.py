@@ -351,6 +351,8 @@ def test_one_hot_takes_lists_and_says_what_it_does_not_take():
     assert nn.one_hot([[0], [1]], 2).tolist() == [[[1.0, 0.0]], [[0.0, 1.0]]]
     with pytest.warns(DeprecationWarning, match="integer-typed"):
         nn.one_hot(jnp.array([1.0]), 3)
+    with pytest.raises(TypeError, match=r"num_classes >= 0, .* nonnegative, got -1"):
+        nn.one_hot(jnp.arange(3), -1)
     with pytest.raises(nj.errors.ConcretizationTypeError, match=r"in jax\.nn\.one_hot argument `num_classes`"):
         nj.jit(nn.one_hot)(3, 5)
 

@@ -12,7 +12,8 @@ from typing import Any
 
 from numjet.core.snapshots import frozen
 from numjet.core.trace import aval_of
-from numjet.foundation import source, tree
+from numjet.foundation import errors, source, tree
+from numjet.foundation.dimension import Dimension
 from numjet.foundation.util import canonicalize_axis
 from numjet.lax.reduction import parallel_prefix
 from numjet.lax.reduction.parallel_prefix import flip
@@ -37,6 +38,7 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
     Raises:
       TypeError: fn cannot be called.
       ValueError: no arrays, scalars, or different sizes along `axis`; fn returns another structure.
+      InconclusiveDimensionOperation: the size along `axis` is symbolic, or computed when the program runs.
 
     >>> import numpy as np
     >>> from numjet import lax
@@ -56,6 +58,12 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
     if len({a.shape[axis : axis + 1] for a in avals}) > 1:
         raise ValueError("Array inputs to associative_scan must have the same first dimension. "
                          f"(saw: {[a.shape for a in avals]}, along axis {axis})")
+    if isinstance(size := avals[0].shape[axis], Dimension):
+        raise errors.InconclusiveDimensionOperation(
+            f"lax.associative_scan: expected a known size along axis {axis}, got arrays of shapes {[a.shape for a in avals]}, "
+            f"where '{size}' is not known while the function is traced. The steps, log2 of the size, are written out. "
+            "Use lax.scan, or cumsum, cumprod, cummax and their kin: they follow such sizes. Or make the size known: the size= "
+            "of nonzero and unique, or a mask in the place of a selection.")
     outs = parallel_prefix.associative_scan(_flat(fn, treedef), [flip(x, axis, reverse) for x in leaves], axis)
     return tree.tree_unflatten(treedef, [flip(x, axis, reverse) for x in outs])
 

@@ -42,7 +42,8 @@ def check_matrix(name: str, x: ShapedArray, position: int = 0, *, square: bool =
     if x.ndim < 2:
         raise TypeError(f"Input {position} to {name} must have rank at least 2, but got shape={x.shape}")
     if square and x.shape[-1] != x.shape[-2]:
-        raise np.linalg.LinAlgError(f"The input to {name} must be a square matrix. Got shape {x.shape}.")
+        raise np.linalg.LinAlgError(f"The input to {name} must be a square matrix. Got shape {x.shape}. The last two axes are "
+                                    "the matrices. For others there are qr, svd, lstsq and pinv.")
 
 
 # -------------------------------------------------------------------------------------------- products and transposes

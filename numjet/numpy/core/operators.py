@@ -76,7 +76,7 @@ _ORDER: dict[str, Callable[[Any, Any], Any]] = {
 def _iterate(self: Any) -> Iterator[Any]:
     if self.ndim == 0:
         raise TypeError("iteration over a 0-d array")
-    return (getitem(self, i) for i in range(self.shape[0]))
+    return (getitem(self, i) for i in range(len(self)))
 
 
 def _reversed(self: Any) -> Iterator[Any]:

@@ -12,6 +12,7 @@ import numpy as np
 from numjet.api.jit_when_eager import jit_when_eager
 from numjet.core.aval import explicit
 from numjet.core.trace import Tracer
+from numjet.foundation import errors
 from numjet.foundation.dimension import Dimension, as_size, computed_sizes, exceeds
 from numjet.lax.axes import as_axis, as_shape, listed
 from numjet.lax.elementwise import arithmetic, bitwise, compare, convert
@@ -26,6 +27,9 @@ from numjet.numpy.reduction.reductions import axes_of
 from numjet.numpy.shaping.manipulation import ravel, swapaxes
 
 _INT32 = np.dtype(np.int32)
+_TOTAL = ("When jit-compiling jnp.repeat, the total number of repeats must be static: it is the size of the result. Pass "
+          "total_repeat_length=, the size wanted: what is too long is cut, what is too short ends with the last element "
+          "repeated. Or jit with dynamic_shapes=True, and the result has its true size.")
 
 
 # -------------------------------------------------------------------------------------------- repeat
@@ -73,8 +77,7 @@ def repeat(a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length
     if counts is None and total_repeat_length is None and computed_sizes.maker is not None:
         total_repeat_length = as_size(_total(repeats, a.shape[dim]))
     if counts is None and total_repeat_length is None:
-        raise_on = np.asarray if repeats.ndim else operator.index
-        raise_on(repeats)  # the error names the argument that the value depends on
+        raise errors.ConcretizationTypeError(repeats, _TOTAL)
     divided = explicit.divides(a.aval)
     whole = not divided or explicit.parts(a.aval)[dim] is None
     if counts is not None and counts.ndim == 0 and total_repeat_length is None and whole:
@@ -88,7 +91,7 @@ def repeat(a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length
             short = total_repeat_length - where.size
             where = np.pad(where, (0, short), mode="edge") if short > 0 and where.size else where[:total_repeat_length]
         return getitem(a, (slice(None),) * dim + (where,))
-    assert total_repeat_length is not None  # else the conversion above raised
+    assert total_repeat_length is not None  # else an error was raised above
     return getitem(a, (slice(None),) * dim + (_traced_positions(repeats, a.shape[dim], total_repeat_length),))
 
 
