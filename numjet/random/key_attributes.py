@@ -8,8 +8,8 @@ from numjet.core import hooks
 from numjet.core.trace import Array, Tracer
 from numjet.foundation import dtypes
 from numjet.lax.rng.key_marks import is_consumed
+from numjet.lax.rng.key_words import unwrap
 from numjet.random import generators
-from numjet.random.key_bits import unwrap
 
 
 def _check(name: str, x: Any) -> None:

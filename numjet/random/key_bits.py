@@ -148,20 +148,6 @@ def key_of(pair: Words, typed: bool) -> Any:
     return bits.bitcast_convert_type(_side_by_side(pair), pair.dtype) if typed else to_data(pair)
 
 
-def wrap(data: Any, dtype: np.dtype) -> Any:
-    """Key data, uint32[..., *key_shape], as typed keys."""
-    own = dtypes.key_shape(dtype)
-    lead = data.aval.shape[:len(data.aval.shape) - len(own)]
-    flat = data if len(own) == 1 else rearrange.reshape(data, (*lead, math.prod(own)))
-    return bits.bitcast_convert_type(flat, dtype)
-
-
-def unwrap(keys: Any) -> Any:
-    """Typed keys as key data."""
-    data, own = bits.bitcast_convert_type(keys, _UINT32), dtypes.key_shape(keys.aval.dtype)
-    return data if len(own) == 1 else rearrange.reshape(data, (*keys.aval.shape, *own))
-
-
 # -------------------------------------------------------------------------------------------- counters
 
 def _counters(target: Shape) -> tuple[Any, Any]:

@@ -16,6 +16,7 @@ from numjet.foundation import dtypes
 from numjet.foundation.config import config
 from numjet.lax.elementwise import bits, convert
 from numjet.lax.rng.key_marks import CLONE, marked, random_mark_p
+from numjet.lax.rng.key_words import unwrap, wrap
 from numjet.random import generators
 from numjet.random.arguments import shape_of
 from numjet.random.compiled import compiled, sampler
@@ -33,9 +34,7 @@ from numjet.random.key_bits import (
     random_bits,
     split_array,
     to_data,
-    unwrap,
     words,
-    wrap,
 )
 from numjet.random.seeds import seed_array, seed_words, seeded
 

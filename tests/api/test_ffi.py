@@ -10,7 +10,7 @@ import pytest
 
 import numjet as nj
 import numjet.numpy as jnp
-from numjet import ffi
+from numjet import ffi, random
 from numjet.errors import JaxRuntimeError
 from numjet.extend.core import Primitive
 from numjet.interpreters import mlir
@@ -191,6 +191,19 @@ def test_layouts(library):
     np.testing.assert_array_equal(got, [X.T.reshape(2, 3), -X.T.reshape(2, 3)])
     with pytest.raises(ValueError, match="each axis of an array of rank 2 once"):
         call(X, input_layouts=[(0, 0)])
+
+
+@pytest.mark.parametrize("impl", ["threefry2x32", "rbg"])
+def test_random_keys_are_their_words(library, impl):
+    keys = random.split(random.key(3, impl=impl), 6).reshape(2, 3)
+    copied = lambda keys: ffi.ffi_call("test_copy", like(keys))(keys)
+    words = lambda keys: ffi.ffi_call("test_copy", like(random.key_data(keys)))(keys)
+    for f in (copied, nj.jit(copied), nj.vmap(copied), nj.jit(nj.vmap(nj.vmap(copied)))):
+        assert f(keys).dtype == keys.dtype
+        np.testing.assert_array_equal(random.key_data(f(keys)), random.key_data(keys))
+    np.testing.assert_array_equal(nj.jit(words)(keys), random.key_data(keys))
+    with pytest.raises(ValueError, match="output_layouts must hold each axis of an array of rank 3"):
+        ffi.ffi_call("test_copy", like(keys), output_layouts=(0, 1))
 
 
 def test_attributes_and_several_results(library):

@@ -15,10 +15,11 @@ from numjet.control.host.foreign_call import check_method, ffi_call_p
 from numjet.control.host.python_calls import HostFunction, results_of
 from numjet.core.aval import ShapedArray
 from numjet.core.trace import aval_of, is_array_like
-from numjet.foundation import locks
+from numjet.foundation import dtypes, locks
 from numjet.foundation.errors import JaxRuntimeError
 from numjet.foundation.record import Record
 from numjet.foundation.tree import tree_structure
+from numjet.lax.rng import key_words
 
 _ALIGNMENT = 64
 _HANDLER = ctypes.CFUNCTYPE(c_void_p, c_void_p)
@@ -163,6 +164,7 @@ def ffi_call(target_name: str, result_shape_dtypes: Any, *, has_side_effect: boo
       function(*arrays, **attributes) that returns the array, or a list of arrays for a sequence of results. Attributes are
       numbers (Python's are 64 bits wide), text, NumPy arrays of rank 1, and dictionaries of such.
 
+    Random keys are passed and returned as their words, uint32 with trailing axes, which layouts count.
     The call needs no header and no jaxlib; the handler runs without Python's lock, in the thread of the program.
     Raises ValueError under differentiation (define `custom_vjp` around it), for other versions, layouts and aliases, and for
     dtypes that C does not have; JaxRuntimeError for errors of the handler, and for names that are not registered.
@@ -174,7 +176,8 @@ def ffi_call(target_name: str, result_shape_dtypes: Any, *, has_side_effect: boo
     method = "sequential" if vmap_method is None else vmap_method
     check_method(method)
     several = isinstance(result_shape_dtypes, Sequence)
-    outs, _ = results_of("ffi_call", list(result_shape_dtypes) if several else [result_shape_dtypes])
+    promised, _ = results_of("ffi_call", list(result_shape_dtypes) if several else [result_shape_dtypes])
+    outs = [_in_words(aval) for aval in promised]
     given = output_layouts if several or output_layouts is None else [output_layouts]
     out_layouts = _layouts("output_layouts", given, [a.ndim for a in outs])
 
@@ -183,16 +186,23 @@ def ffi_call(target_name: str, result_shape_dtypes: Any, *, has_side_effect: boo
             if not is_array_like(x):
                 raise TypeError(f"ffi_call of {target_name}: operands must be arrays or numbers, got {x!r} of type {type(x)}; "
                                 "pass other values by name")
-        avals = [aval_of(x) for x in args]
+        words = [key_words.unwrap(x) if dtypes.is_key(aval_of(x).dtype) else x for x in args]
+        avals = [aval_of(x) for x in words]
         for aval in (*avals, *outs):
             c_api.number_of(aval.dtype)
         in_layouts = _layouts("input_layouts", input_layouts, [a.ndim for a in avals])
         aliases = _aliases(input_output_aliases, avals, outs)
         call = _Call(str(target_name), custom_call_api_version == 4, attributes, in_layouts, out_layouts, aliases)
         made = ForeignFunction(call, outs)
-        results = ffi_call_p.bind(*args, callback=made, vmap_method=method, has_side_effect=bool(has_side_effect))
+        found = ffi_call_p.bind(*words, callback=made, vmap_method=method, has_side_effect=bool(has_side_effect))
+        results = [key_words.wrap(x, a.dtype) if dtypes.is_key(a.dtype) else x for x, a in zip(found, promised, strict=True)]
         return list(results) if several else results[0]
     return wrapped
+
+
+def _in_words(aval: ShapedArray) -> ShapedArray:
+    """What C sees of an array: the words of random keys."""
+    return ShapedArray((*aval.shape, *dtypes.key_shape(aval.dtype)), dtypes.uint32) if dtypes.is_key(aval.dtype) else aval
 
 
 def _layouts(what: str, given: Sequence[Any] | None, ranks: Sequence[int]) -> tuple[Layout, ...]:
