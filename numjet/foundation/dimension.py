@@ -6,6 +6,7 @@ foundation/symbolic, which is imported when the first of them is made.
 from __future__ import annotations
 
 import operator
+import reprlib
 import threading
 from collections.abc import Iterable
 from typing import Any
@@ -45,6 +46,20 @@ class Dimension:
         raise NotImplementedError
 
 
+def as_integer(x: Any, what: str) -> int:
+    """`x` as an int. TypeError that names `what`, the argument of the user, and what came; a traced value raises its own.
+
+    >>> as_integer(True, "axis")
+    1
+    """
+    try:
+        return operator.index(x)
+    except TypeError as error:
+        if type(error) is not TypeError:
+            raise
+        raise TypeError(f"{what} must be an integer, got {reprlib.repr(x)} of type {type(x).__name__}: {error}") from None
+
+
 def as_size(n: Any) -> Any:
     """A size as an int or a symbolic dimension; a traced integer where sizes may be computed. TypeError for anything else.
 
@@ -61,7 +76,7 @@ def as_size(n: Any) -> Any:
     except TypeError:
         if isinstance(n, Dimension):
             return n
-        raise
+    return as_integer(n, "a size")
 
 
 class ComputedSizes(threading.local):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import operator
 import weakref
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, TypeVar
@@ -13,6 +12,7 @@ import numpy as np
 from numjet._native import exact_key
 from numjet.foundation import locks
 from numjet.foundation.config import config
+from numjet.foundation.dimension import as_integer
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -100,10 +100,7 @@ def canonicalize_axis(axis: Any, ndim: int, what: str = "axis") -> int:
     >>> canonicalize_axis(-1, 3)
     2
     """
-    try:
-        found = operator.index(axis)
-    except TypeError:
-        raise TypeError(f"{what} must be an integer, got {axis!r} of type {type(axis).__name__}") from None
+    found = as_integer(axis, what)
     if not -ndim <= found < ndim:
         raise np.exceptions.AxisError(f"{what} {found} is out of bounds for array of dimension {ndim}")
     return found + ndim if found < 0 else found

@@ -9,7 +9,7 @@ import numpy as np
 
 from numjet.core.ir import JaxprEqn
 from numjet.core.trace import Tracer
-from numjet.foundation.dimension import as_size, computed_sizes, is_symbolic
+from numjet.foundation.dimension import as_integer, as_size, computed_sizes, is_symbolic
 
 Ints = tuple[int, ...]
 
@@ -58,14 +58,17 @@ def as_axis(axis: Any, ndim: int, op: str = "") -> int:
     >>> as_axis(-1, 3)
     2
     """
-    index = operator.index(axis)
+    index = as_integer(axis, f"{op + ': ' * bool(op)}axis")
     if not -ndim <= index < ndim:
         raise np.exceptions.AxisError(f"{op + ': ' * bool(op)}axis {index} is out of bounds for array of dimension {ndim}")
     return index + ndim if index < 0 else index
 
 
 def as_axes(axes: Sequence[Any], ndim: int, op: str = "") -> tuple[int, ...]:
-    """as_axis of each."""
+    """as_axis of each. TypeError if `axes` is no sequence."""
+    if not isinstance(axes, Iterable):
+        raise TypeError(f"{op + ': ' * bool(op)}axes must be a sequence of integers, got {axes!r}: "
+                        f"'{type(axes).__name__}' object is not iterable")
     return tuple(as_axis(a, ndim, op) for a in axes)
 
 

@@ -5,7 +5,6 @@ by the number of elements N, "forward" the others, "ortho" both by sqrt(N).
 """
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from math import prod, sqrt
 from typing import Any
@@ -14,6 +13,7 @@ import numpy as np
 
 from numjet.core.trace import aval_of
 from numjet.foundation import dtypes
+from numjet.foundation.dimension import as_integer
 from numjet.lax.axes import as_axes
 from numjet.lax.fourier import FftType, fft as _transform
 from numjet.lax.operands import scalar
@@ -50,7 +50,7 @@ def _nd(name: str, kind: FftType, a: Any, s: Sequence[int] | None, axes: Sequenc
 
 
 def _axes_and_sizes(name: str, ndim: int, s: Any, axes: Any) -> tuple[tuple[int, ...], list[int] | None]:
-    sizes = None if s is None else [operator.index(n) for n in s]
+    sizes = None if s is None else [as_integer(n, f"jnp.fft.{name}: a size in s") for n in s]
     if sizes is not None and any(n <= 0 for n in sizes):
         raise ValueError(f"Shape should be positive: jax.numpy.fft.{name} got {tuple(sizes)}.")
     if axes is None:
@@ -272,7 +272,7 @@ def _frequencies(name: str, counts: np.ndarray, n: int, d: Any, dtype: Any, devi
 def _count(name: str, n: Any) -> int:
     if isinstance(n, (list, tuple)) or np.ndim(n):
         raise ValueError(f"The n argument of jax.numpy.fft.{name} only takes an int. Got n = {n!r}.")
-    return operator.index(n)
+    return as_integer(n, f"jnp.fft.{name}: n")
 
 
 def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Any:

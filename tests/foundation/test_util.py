@@ -61,7 +61,7 @@ def test_axis_out_of_bounds(axis, ndim):
 
 
 def test_an_axis_is_an_integer():
-    with pytest.raises(TypeError, match=r"axis must be an integer, got 1.5 of type float"):
+    with pytest.raises(TypeError, match=r"axis must be an integer, got 1.5 of type float: .*interpreted as an integer"):
         util.canonicalize_axis(1.5, 2)
 
 

@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 
 import numjet as nj
+import numjet.numpy as jnp
 from numjet import lax
 
 
@@ -57,6 +58,12 @@ CASES = [
     (lambda: lax.expand_dims(ones(2), (5,)), ValueError, "expand_dims: axis 5 is out of bounds"),
     (lambda: lax.fft(ones(4), "FFTX", (4,)), ValueError, "fft: Unknown FFT type"),
     (lambda: lax.dynamic_slice(ones(4), (0,), (5,)), TypeError, "dynamic_slice slice_sizes must be less"),
+    (lambda: jnp.flip(ones(2), "x"), TypeError, "axis must be an integer, got 'x' of type str"),
+    (lambda: jnp.argmax(ones(2), "x"), TypeError, "argmax: axis must be an integer, got 'x' of type str"),
+    (lambda: jnp.transpose(ones(2, 3), -1), TypeError, "axes must be a sequence of integers, got -1"),
+    (lambda: jnp.linspace(0, 1, "x"), TypeError, "a size must be an integer, got 'x' of type str"),
+    (lambda: jnp.split(ones(4), None), TypeError, "jnp.split: a number of parts or a border must be an integer, got None"),
+    (lambda: jnp.zeros(4, "x"), TypeError, "expected a dtype, its name, or a class of numbers, got 'x': data type 'x'"),
     (lambda: lax.linalg.cholesky(ones(2, 3)), ValueError, "cholesky must be a square matrix.*there are qr"),
 ]
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import reprlib
 from typing import Any
 
 import ml_dtypes
@@ -174,8 +175,15 @@ def as_dtype(x: Any) -> DType:
     if isinstance(x, type):
         return PYTHON_SCALARS.get(x) or _of_class(x)
     inner = getattr(x, "dtype", None)
-    found: DType = inner if isinstance(inner, np.dtype) else np.dtype(x)
+    found: DType = inner if isinstance(inner, np.dtype) else _named(x)
     return found if found.isbuiltin else _in_native_order(found)
+
+
+def _named(x: Any) -> DType:
+    try:
+        return np.dtype(x)
+    except TypeError as error:
+        raise TypeError(f"expected a dtype, its name, or a class of numbers, got {reprlib.repr(x)}: {error}") from None
 
 
 def _in_native_order(dtype: DType) -> DType:

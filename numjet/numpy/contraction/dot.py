@@ -1,7 +1,6 @@
 """Products of arrays: dot, matmul, inner, outer, tensordot, vdot and others, each as one dot_general."""
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,6 +8,7 @@ import numpy as np
 
 from numjet.api.jit_when_eager import jit_when_eager
 from numjet.foundation import dtypes
+from numjet.foundation.dimension import as_integer
 from numjet.foundation.errors import ShapeMismatchError
 from numjet.lax.axes import as_axes, as_axis, listed
 from numjet.lax.contraction.dot import dot_general
@@ -126,7 +126,7 @@ def _tensordot_axes(axes: Any, m: int, n: int) -> Pair:
         return left, right
     if isinstance(axes, str):
         raise TypeError(_AXES.format(repr(axes)))
-    count = operator.index(axes)
+    count = as_integer(axes, "jnp.tensordot: axes")
     if count > min(m, n):
         raise TypeError(f"Number of tensordot axes (axes {count}) exceeds input ranks ({m} and {n})")
     return tuple(range(m - count, m)), tuple(range(count))

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import functools
-import operator
 from collections.abc import Callable
 from math import prod
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 
 from numjet.core.trace import Tracer, aval_of
 from numjet.foundation import dtypes
+from numjet.foundation.dimension import as_integer
 from numjet.lax.axes import as_shape
 from numjet.lax.elementwise import arithmetic, compare, convert
 from numjet.lax.shape import create, rearrange
@@ -66,7 +66,7 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Any, ...]:
     >>> [i.tolist() for i in diag_indices(2)]
     [[0, 1], [0, 1]]
     """
-    size, rank = operator.index(n), operator.index(ndim)
+    size, rank = as_integer(n, "n"), as_integer(ndim, "ndim")
     if size < 0 or rank < 0:
         raise ValueError(f"n and ndim must be nonnegative, got {size} and {rank}")
     return (create.iota(_index_dtype(), size),) * rank
@@ -88,8 +88,8 @@ def diag_indices_from(arr: Any) -> tuple[Any, ...]:
 
 
 def _triangle(n: Any, k: Any, m: Any, upper: bool) -> tuple[Any, Any]:
-    rows, columns = operator.index(n), operator.index(n if m is None else m)
-    mask = np.tri(rows, columns, operator.index(k) - upper, bool)
+    rows, columns = as_integer(n, "n"), as_integer(n if m is None else m, "m")
+    mask = np.tri(rows, columns, as_integer(k, "k") - upper, bool)
     i, j = np.nonzero(~mask if upper else mask)
     return asarray(i.astype(_index_dtype())), asarray(j.astype(_index_dtype()))
 

@@ -1,7 +1,6 @@
 """Matrix factorizations, and systems, inverses, determinants, eigenvalues and singular values by them."""
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from math import prod
 from typing import Any, NamedTuple
@@ -11,6 +10,7 @@ import numpy as np
 from numjet.api.jit_when_eager import jit_when_eager
 from numjet.control.custom.custom_jvp import custom_jvp
 from numjet.foundation import dtypes
+from numjet.foundation.dimension import as_integer
 from numjet.lax import linalg as lax_linalg
 from numjet.lax.elementwise import convert, transcendental
 from numjet.lax.linalg import lu_factors, matrix as mx
@@ -312,7 +312,7 @@ def tensorinv(a: Any, ind: int = 2) -> Any:
     (2, 2, 2, 2)
     """
     a = inexact("tensorinv", a)
-    ind = operator.index(ind)
+    ind = as_integer(ind, "jnp.linalg.tensorinv: ind")
     if ind <= 0:
         raise ValueError(f"ind must be a positive integer; got ind={ind}")
     rows, columns = a.shape[:ind], a.shape[ind:]

@@ -1,7 +1,6 @@
 """Histograms: bincount, histogram and its relatives."""
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from math import prod
 from typing import Any
@@ -10,6 +9,7 @@ import numpy as np
 
 from numjet.api.jit_when_eager import jit_when_eager
 from numjet.foundation import dtypes
+from numjet.foundation.dimension import as_integer
 from numjet.lax.elementwise import arithmetic, bitwise, compare, convert
 from numjet.lax.indexing import slicing
 from numjet.lax.shape import create, rearrange
@@ -52,12 +52,12 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | N
         raise TypeError(f"x argument to bincount must have an integer type; got {x.dtype.name}")
     if x.ndim != 1:
         raise ValueError(f"only 1-dimensional input supported: bincount got shape {x.shape}")
-    least = operator.index(minlength)
+    least = as_integer(minlength, "jnp.bincount: minlength")
     if length is None:
         values = known("bincount", x, "how many numbers to count (pass length= under jit)")
         size = max(least, int(values.max()) + 1 if values.size else 0)
     else:
-        size = operator.index(length)
+        size = as_integer(length, "jnp.bincount: length")
     if weights is None:
         counted = create.full((), np.ones((), dtypes.canonicalize_dtype(np.int64))[()])
     else:
@@ -91,7 +91,7 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
     edges = to_array(bins)
     if edges.ndim == 1:
         return as_dtype(edges, dtypes.result_type(edges, dtype) if dtypes.kind(edges.dtype) in "fc" else dtype)
-    count = operator.index(bins)
+    count = as_integer(bins, "bins")
     if count < 1:
         raise ValueError(f"`bins` must be positive, got {count}")
     if range is not None and len(range) != 2:

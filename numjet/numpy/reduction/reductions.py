@@ -1,7 +1,6 @@
 """Reductions along axes: sum, prod, max, min, any, all, count_nonzero, ptp, argmax, argmin."""
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -321,7 +320,7 @@ def _position(name: str, a: Any, axis: Axis, out: None, keepdims: bool | None, o
     if axis is None:
         flat, along, axes = rearrange.reshape(a, (a.size,)), 0, tuple(range(a.ndim))
     else:
-        along = as_axis(operator.index(axis), a.ndim)
+        along = as_axis(axis, a.ndim, name)
         flat, axes = a, (along,)
     if not flat.shape[along]:
         raise ValueError(f"attempt to get {name} of an empty sequence")

@@ -1,13 +1,13 @@
 """Sorting: sort, argsort, lexsort, partition, sort_complex."""
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from numjet.foundation import dtypes
+from numjet.foundation.dimension import as_integer
 from numjet.lax.axes import as_axis
 from numjet.lax.elementwise import convert
 from numjet.lax.reduction.sort import sort as lax_sort
@@ -113,7 +113,7 @@ def _partitioned(name: str, a: Any, kth: int, axis: int) -> Any:
     a = array_arg(name, a)
     if a.dtype in dtypes.COMPLEX:
         raise NotImplementedError(f"jnp.{name} for complex dtype is not implemented.")
-    dim, position = as_axis(axis, a.ndim), operator.index(kth)
+    dim, position = as_axis(axis, a.ndim), as_integer(kth, f"jnp.{name}: kth")
     if not -a.shape[dim] <= position < a.shape[dim]:
         raise ValueError(f"kth={position} is out of bounds for axis {dim} with size {a.shape[dim]}")
     return a

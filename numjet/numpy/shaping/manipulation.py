@@ -1,13 +1,12 @@
 """Shapes of arrays: reshape, transpose, broadcast, and functions that move, add or drop axes."""
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from math import prod
 from typing import Any
 
 from numjet.core.trace import Tracer
-from numjet.foundation.dimension import as_size, computed_sizes, exceeds, is_symbolic
+from numjet.foundation.dimension import as_integer, as_size, computed_sizes, exceeds, is_symbolic
 from numjet.foundation.errors import ShapeMismatchError
 from numjet.lax.axes import as_axes, as_axis, as_shape, listed
 from numjet.lax.shape import rearrange as lax_shape
@@ -234,7 +233,7 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
     """
     a = array_arg("rollaxis", a)
     ndim = a.aval.ndim
-    start = operator.index(start)
+    start = as_integer(start, "jnp.rollaxis: start")
     if not -ndim <= start <= ndim:
         raise ValueError(f"start={start} must satisfy {-ndim}<=start<={ndim}")
     i, start = as_axis(axis, ndim), start + ndim if start < 0 else start

@@ -1,14 +1,13 @@
 """Matrices with a pattern: eye, identity, tri, tril, triu, diag, diagflat."""
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
 
 from numjet.api.jit_when_eager import jit_when_eager
 from numjet.foundation import dtypes
-from numjet.foundation.dimension import Dimension, largest, smallest
+from numjet.foundation.dimension import Dimension, as_integer, largest, smallest
 from numjet.lax.axes import as_shape
 from numjet.lax.elementwise import arithmetic, compare, convert
 from numjet.lax.shape import create, join, rearrange
@@ -121,7 +120,7 @@ def diag(v: Any, k: int = 0) -> Any:
     >>> diag(jnp.array([1, 2])).tolist(), diag(jnp.array([[1, 2], [3, 4]])).tolist()
     ([[1, 0], [0, 2]], [1, 4])
     """
-    v, k = array_arg("diag", v), operator.index(k)
+    v, k = array_arg("diag", v), as_integer(k, "jnp.diag: k")
     if v.ndim == 1:
         return _on_diagonal(v, k)
     if v.ndim == 2:
@@ -152,4 +151,4 @@ def diagflat(v: Any, k: int = 0) -> Any:
     [[1, 0], [0, 2]]
     """
     v = array_arg("diagflat", v)
-    return strong_array(_on_diagonal(rearrange.reshape(v, (v.size,)), operator.index(k)))
+    return strong_array(_on_diagonal(rearrange.reshape(v, (v.size,)), as_integer(k, "jnp.diagflat: k")))

@@ -13,7 +13,7 @@ from numjet.api.jit_when_eager import jit_when_eager
 from numjet.core.aval import explicit
 from numjet.core.trace import Tracer
 from numjet.foundation import errors
-from numjet.foundation.dimension import Dimension, as_size, computed_sizes, exceeds
+from numjet.foundation.dimension import Dimension, as_integer, as_size, computed_sizes, exceeds
 from numjet.lax.axes import as_axis, as_shape, listed
 from numjet.lax.elementwise import arithmetic, bitwise, compare, convert
 from numjet.lax.indexing import dynamic_slicing, slicing
@@ -229,7 +229,7 @@ def rot90(m: Any, k: int = 1, axes: Sequence[int] = (0, 1)) -> Any:
     i, j = (as_axis(a, m.ndim) for a in axes)
     if i == j:
         raise ValueError("Axes must be different: jnp.rot90 turns a plane")
-    turns = operator.index(k) % 4
+    turns = as_integer(k, "jnp.rot90: k") % 4
     if turns == 0:
         return m
     if turns == 2:

@@ -1,12 +1,11 @@
 """Splitting arrays into parts: split, array_split, hsplit, vsplit, dsplit, unstack."""
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
 
-from numjet.foundation.dimension import is_symbolic, largest, smallest
+from numjet.foundation.dimension import as_integer, is_symbolic, largest, smallest
 from numjet.lax.axes import as_axis
 from numjet.lax.indexing import slicing
 from numjet.lax.shape import join, rearrange
@@ -18,7 +17,7 @@ def _borders(name: str, sections: Any, size: int, even: bool) -> list[int]:
     """The boundaries of the parts, from a number of parts or from the boundaries themselves."""
     if isinstance(sections, (list, tuple)) or np.ndim(sections if not hasattr(sections, "aval")
                                                       else np.empty(sections.aval.shape, bool)):
-        positions = [operator.index(i) for i in np.asarray(known(name, sections, "where the parts lie"))] \
+        positions = [as_integer(i, f"jnp.{name}: a border") for i in np.asarray(known(name, sections, "where the parts lie"))] \
             if hasattr(sections, "aval") else [_integer(name, i) for i in sections]
         clipped = [smallest(largest(i + size if i < 0 else i, 0), size) for i in positions]
         return [*clipped, size]
@@ -36,7 +35,8 @@ def _borders(name: str, sections: Any, size: int, even: bool) -> list[int]:
 def _integer(name: str, x: Any) -> int:
     """A number of parts or a border; floats count where they are whole."""
     value = known(name, x, "where the parts lie") if hasattr(x, "aval") else x
-    return int(value) if hasattr(x, "aval") and value.ndim == 0 and float(value).is_integer() else operator.index(value)
+    return int(value) if hasattr(x, "aval") and value.ndim == 0 and float(value).is_integer() \
+        else as_integer(value, f"jnp.{name}: a number of parts or a border")
 
 
 def _split(name: str, ary: Any, sections: Any, axis: int, even: bool) -> list[Any]:

@@ -1,14 +1,13 @@
 """Differences, derivatives, integrals and convolutions of samples."""
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
 
 from numjet.api.jit_when_eager import jit_when_eager
 from numjet.foundation import dtypes
-from numjet.foundation.dimension import Dimension, largest, smallest
+from numjet.foundation.dimension import Dimension, as_integer, largest, smallest
 from numjet.lax.axes import as_axis
 from numjet.lax.contraction.conv_functions import conv_general_dilated
 from numjet.lax.elementwise import arithmetic, compare, convert
@@ -40,7 +39,7 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
     [3, 5]
     """
     a = array_arg("diff", a)
-    n = operator.index(n)
+    n = as_integer(n, "jnp.diff: n")
     if n == 0:
         return a
     if n < 0:
@@ -228,7 +227,7 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
     x = array_arg("vander", x)
     if x.ndim != 1:
         raise ValueError(f"x must be a one-dimensional array, got shape {x.shape}")
-    count = x.shape[0] if N is None else operator.index(N)
+    count = x.shape[0] if N is None else as_integer(N, "jnp.vander: N")
     if count < 0:
         raise ValueError(f"N must be nonnegative, got {count}")
     column = rearrange.expand_dims(x, (1,))

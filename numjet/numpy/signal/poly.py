@@ -1,13 +1,13 @@
 """Polynomials as vectors of coefficients, the highest power first."""
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
 
 from numjet.api.jit_when_eager import jit_when_eager
 from numjet.control.loops.scan import scan
+from numjet.foundation.dimension import as_integer
 from numjet.lax.elementwise import arithmetic
 from numjet.lax.indexing import slicing
 from numjet.lax.linalg.eigen import eig
@@ -147,7 +147,7 @@ def polyder(p: Any, m: int = 1) -> Any:
     >>> polyder(jnp.array([1, 0, -2])).tolist()
     [2.0, 0.0]
     """
-    order = operator.index(m)
+    order = as_integer(m, "m, how often,")
     if order < 0:
         raise ValueError("Order of derivative must be positive")
     p, = promote_args_inexact("polyder", p)
@@ -169,7 +169,7 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
     >>> polyint(jnp.array([2.0, 0.0])).tolist()
     [1.0, 0.0, 0.0]
     """
-    order = operator.index(m)
+    order = as_integer(m, "m, how often,")
     if order < 0:
         raise ValueError("Order of integral must be positive (see polyder)")
     p, constants = promote_args_inexact("polyint", p, 0 if k is None else to_array(k))

@@ -1,12 +1,12 @@
 """Roots of polynomials, and polynomials through points: roots, polyfit."""
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
 
 from numjet.foundation import dtypes
+from numjet.foundation.dimension import as_integer
 from numjet.lax.elementwise import arithmetic, compare, convert
 from numjet.lax.shape import create, join, rearrange
 from numjet.numpy.core.concrete import known
@@ -99,7 +99,7 @@ def polyfit(x: Any, y: Any, deg: int, rcond: float | None = None, full: bool = F
     [2.0, 1.0]
     """
     check_arraylike("polyfit", x, y)
-    order = operator.index(deg) + 1
+    order = as_integer(deg, "jnp.polyfit: deg") + 1
     if order < 1:
         raise ValueError(f"expected deg >= 0, got {deg}")
     x, y = promote_args_inexact("polyfit", x, y)

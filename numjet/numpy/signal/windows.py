@@ -2,13 +2,13 @@
 from __future__ import annotations
 
 import math
-import operator
 from typing import Any
 
 import numpy as np
 
 from numjet.control.custom.custom_jvp import custom_jvp
 from numjet.foundation import dtypes
+from numjet.foundation.dimension import as_integer
 from numjet.lax.elementwise import arithmetic, convert, special, transcendental
 from numjet.lax.shape import create
 from numjet.numpy.core.promotion import as_dtype, literal, operand_inexact, to_array
@@ -55,14 +55,14 @@ def _ones(count: int) -> Any:
 
 def _turns(M: Any, harmonic: int) -> Any:
     """cos(2 pi k n / (M - 1)) for n = 0, ..., M - 1."""
-    count = operator.index(M)
+    count = as_integer(M, "M, the number of points,")
     step = literal(2 * math.pi * harmonic / max(count - 1, 1), _dtype())
     return transcendental.cos(arithmetic.mul(create.iota(_dtype(), max(count, 0)), step))
 
 
 def _cosines(M: Any, *weights: float) -> Any:
     """weights[0] + weights[1] * cos(2 pi n / (M - 1)) + ...; a single 1 for M = 1."""
-    count = operator.index(M)
+    count = as_integer(M, "M, the number of points,")
     if count <= 1:
         return _ones(count)
     out: Any = literal(weights[0], _dtype())
@@ -77,7 +77,7 @@ def bartlett(M: int) -> Any:
     >>> bartlett(3).tolist()
     [0.0, 1.0, 0.0]
     """
-    count = operator.index(M)
+    count = as_integer(M, "M, the number of points,")
     if count <= 1:
         return _ones(count)
     one = literal(1.0, _dtype())
@@ -118,7 +118,7 @@ def kaiser(M: int, beta: Any) -> Any:
     >>> [round(x, 2) for x in kaiser(3, 0.0).tolist()]
     [1.0, 1.0, 1.0]
     """
-    count = operator.index(M)
+    count = as_integer(M, "M, the number of points,")
     if count <= 1:
         return _ones(count)
     one = literal(1.0, _dtype())

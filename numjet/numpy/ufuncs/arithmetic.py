@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import builtins
 import math
-import operator
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from numjet.core.ir import Literal
 from numjet.core.trace import Array, Tracer
 from numjet.foundation import dtypes
 from numjet.foundation.config import config
+from numjet.foundation.dimension import as_integer
 from numjet.lax.elementwise import arithmetic, bitwise, compare, convert, transcendental
 from numjet.lax.elementwise.arithmetic import (
     abs_p,
@@ -495,7 +495,7 @@ def round(a: Any, decimals: int = 0, out: None = None) -> Any:
     Array(2.34, dtype=float32, weak_type=True)
     """
     check_out("round", out)
-    decimals = operator.index(decimals)
+    decimals = as_integer(decimals, "jnp.round: decimals")
     a = operand("round", a)
     dtype = a.aval.dtype
     if dtype in _INTEGER:
