@@ -36,11 +36,15 @@ class _Named:
     """Base of `Fields` and `Record`. The default of a field is its value in the class; subclasses add fields."""
 
     _fields: ClassVar[tuple[str, ...]] = ()
+    _names: ClassVar[frozenset[str]] = frozenset()
     _defaults: ClassVar[dict[str, Any]] = {}
+    _made: ClassVar[tuple[str, ...]] = ()  # fields that get a new value in every object
 
     def __init_subclass__(cls) -> None:
         cls._fields = (*cls._fields, *cls.__annotations__)
         cls._defaults = {field: getattr(cls, field) for field in cls._fields if hasattr(cls, field)}
+        cls._names = frozenset(cls._fields)
+        cls._made = tuple(field for field, default in cls._defaults.items() if type(default) is _Factory)
         type.__setattr__(cls, "__match_args__", cls._fields)  # mypy rejects plain assignments to it
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -53,11 +57,12 @@ class _Named:
         """The values of all fields, in order."""
         fields = self._fields
         given = dict(zip(fields, args, strict=False))
-        found = {**self._defaults, **given, **kwargs}
-        values = [_value(found[field]) for field in fields if field in found]
-        if len(args) > len(given) or given.keys() & kwargs or not len(fields) == len(found) == len(values):
+        found = self._defaults | given | kwargs
+        if len(args) > len(given) or not given.keys().isdisjoint(kwargs) or found.keys() != self._names:
             raise TypeError(self._mismatch(args, given, kwargs))
-        return tuple(values)
+        for field in self._made:
+            found[field] = _value(found[field])
+        return tuple([found[field] for field in fields])
 
     def _mismatch(self, args: tuple[Any, ...], given: dict[str, Any], kwargs: dict[str, Any]) -> str:
         """Message of arguments that are not the fields."""
