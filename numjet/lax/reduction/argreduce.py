@@ -1,8 +1,9 @@
 """Positions of extremes: argmax and argmin. NaN counts as the extreme; of equal elements the first is found."""
 from __future__ import annotations
 
+import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -41,26 +42,63 @@ def _eager(find: Callable[..., Any]) -> Callable[..., np.ndarray]:
     return eager
 
 
-def _cpu(kind: str) -> Callable[..., Any]:
-    """Two reductions, which vectorize: the extreme, then the least position where it is attained."""
-    def cpu(b: Any, x: Any, *, axes: Ints, index_dtype: np.dtype) -> Any:
-        axis, size = axes[0], x.shape[axes[0]]
-        best = b.reduce(on_bools(kind, x.dtype), x, axes)
-        position = np.dtype(np.int32 if size < 2**31 else np.int64)
+# A fold keeps lanes of outputs busy where there are many of them near each other, and few elements for each; elsewhere two
+# vectorized passes over rows are faster.
+_FOLDED_OUTPUTS = 16
+_FOLDED_ELEMENTS = 1024
+_FOLDED_STRIDE = 4096
 
-        def candidate(*index: Any) -> Any:
-            value = b.read(x, *index)
-            attains = b.compare("eq", value, b.read(best, *without(index, axes)))
-            if kind_of(x.dtype) == "f":
-                attains = b.prim("or", attains, b.compare("ne", value, value))
-            return b.select(attains, as_scalar(b, index[axis], position), b.const(size, position))
-        where = b.compute(x.shape, position, candidate, reads=(x, best))
-        return b.elementwise(lambda v: b.convert(v, index_dtype), b.reduce("min", where, axes), dtype=index_dtype)
+
+def _cpu(kind: str) -> Callable[..., Any]:
+    def cpu(b: Any, x: Any, *, axes: Ints, index_dtype: np.dtype) -> Any:
+        axis, = axes
+        position = np.dtype(np.int32 if x.shape[axis] < 2**31 else np.int64)
+        find = _folded if _many_columns(x.shape, axis) else _in_two_passes
+        return b.elementwise(lambda v: b.convert(v, index_dtype), find(b, x, axis, kind, position), dtype=index_dtype)
     return cpu
 
 
+def _many_columns(shape: Sequence[Any], axis: int) -> bool:
+    """Whether positions are found for many neighbouring columns at once."""
+    if not all(isinstance(n, int) for n in shape):
+        return False
+    stride = math.prod(shape[axis + 1:])
+    outputs = math.prod(shape[:axis]) * stride
+    return 1 < stride <= _FOLDED_STRIDE and outputs >= _FOLDED_OUTPUTS and shape[axis] <= _FOLDED_ELEMENTS
+
+
+def _folded(b: Any, x: Any, axis: int, kind: str, position: np.dtype) -> Any:
+    """Fold of pairs (extreme so far, its position) along the axis, in lanes of outputs."""
+    rest = without(range(x.ndim), (axis,))
+    wide = np.dtype(np.uint8) if x.dtype == bool else x.dtype
+
+    def step(kept: Sequence[Any], reduced: Sequence[Any], best: Any, where: Any) -> list[Any]:
+        at = dict(zip((*rest, axis), (*kept, *reduced), strict=True))
+        value = b.convert(b.read(x, *[at[d] for d in range(x.ndim)]), wide)
+        stays = b.compare("ge" if kind == "max" else "le", best, value)
+        if kind_of(wide) == "f":
+            stays = b.prim("or", stays, b.compare("ne", best, best))
+        return [b.select(stays, best, value), b.select(stays, where, as_scalar(b, reduced[0], position))]
+    starts = [b.const(IDENTITIES[kind](wide), wide), b.const(0, position)]
+    return b.fold([x.shape[d] for d in rest], [x.shape[axis]], starts, step)[1]
+
+
+def _in_two_passes(b: Any, x: Any, axis: int, kind: str, position: np.dtype) -> Any:
+    """Two reductions, which vectorize: the extreme, then the least position where it is attained."""
+    size = x.shape[axis]
+    best = b.reduce(on_bools(kind, x.dtype), x, (axis,))
+
+    def candidate(*index: Any) -> Any:
+        value = b.read(x, *index)
+        attains = b.compare("eq", value, b.read(best, *without(index, (axis,))))
+        if kind_of(x.dtype) == "f":
+            attains = b.prim("or", attains, b.compare("ne", value, value))
+        return b.select(attains, as_scalar(b, index[axis], position), b.const(size, position))
+    return b.reduce("min", b.compute(x.shape, position, candidate, reads=(x, best)), (axis,))
+
+
 def _hlo(kind: str) -> Callable[..., Any]:
-    """As _cpu."""
+    """As `_in_two_passes`."""
     def hlo(b: Any, x: Any, *, axes: Ints, index_dtype: np.dtype) -> Any:
         axis, size, wide = axes[0], x.shape[axes[0]], accumulator(x.dtype)
         position = np.dtype(np.int32 if size < 2**31 else np.int64)
