@@ -15,6 +15,7 @@ from numjet.core.trace import aval_of
 from numjet.core.traits import EXACT, LANES, READS_ONCE, SCANS_OPERAND
 from numjet.foundation import dtypes
 from numjet.lax.axes import Ints, without
+from numjet.lax.operands import converted
 from numjet.lax.reduction.reduce import IDENTITIES, accumulator, batch, on_bools
 from numjet.lax.templates import kind_of
 
@@ -54,7 +55,7 @@ def _cpu(kind: str) -> Callable[..., Any]:
         axis, = axes
         position = np.dtype(np.int32 if x.shape[axis] < 2**31 else np.int64)
         find = _folded if _many_columns(x.shape, axis) else _in_two_passes
-        return b.elementwise(lambda v: b.convert(v, index_dtype), find(b, x, axis, kind, position), dtype=index_dtype)
+        return converted(b, find(b, x, axis, kind, position), index_dtype)
     return cpu
 
 
@@ -70,16 +71,15 @@ def _many_columns(shape: Sequence[Any], axis: int) -> bool:
 def _folded(b: Any, x: Any, axis: int, kind: str, position: np.dtype) -> Any:
     """Fold of pairs (extreme so far, its position) along the axis, in lanes of outputs."""
     rest = without(range(x.ndim), (axis,))
-    wide = np.dtype(np.uint8) if x.dtype == bool else x.dtype
 
     def step(kept: Sequence[Any], reduced: Sequence[Any], best: Any, where: Any) -> list[Any]:
         at = dict(zip((*rest, axis), (*kept, *reduced), strict=True))
-        value = b.convert(b.read(x, *[at[d] for d in range(x.ndim)]), wide)
+        value = b.read(x, *[at[d] for d in range(x.ndim)])
         stays = b.compare("ge" if kind == "max" else "le", best, value)
-        if kind_of(wide) == "f":
+        if kind_of(x.dtype) == "f":
             stays = b.prim("or", stays, b.compare("ne", best, best))
         return [b.select(stays, best, value), b.select(stays, where, as_scalar(b, reduced[0], position))]
-    starts = [b.const(IDENTITIES[kind](wide), wide), b.const(0, position)]
+    starts = [b.const(IDENTITIES[kind](x.dtype), x.dtype), b.const(0, position)]
     return b.fold([x.shape[d] for d in rest], [x.shape[axis]], starts, step)[1]
 
 

@@ -104,7 +104,7 @@ def _cpu(kind: str) -> Callable[..., Any]:
         if 0 in x.shape:
             return b.compute(windows.counts, x.dtype, lambda *i: b.const(IDENTITIES[kind](x.dtype), x.dtype))
         if prod(windows.sizes) > prod(windows.strides):
-            x = b.materialize(x)
+            x, windows = _padded(b, x, windows, b.const(IDENTITIES[kind](x.dtype), x.dtype))
         logical = on_bools(kind, x.dtype)
 
         def step(i: Sequence[Any], r: Sequence[Any], total: Any) -> list[Any]:
@@ -113,6 +113,19 @@ def _cpu(kind: str) -> Callable[..., Any]:
         (out,) = b.fold(windows.counts, windows.sizes, [start], step)
         return converted(b, out, x.dtype)
     return cpu
+
+
+def _padded(b: Any, x: Any, windows: Windows, fill: Any) -> tuple[Any, Windows]:
+    """The array with its padding in memory, and the same windows over it: what is read many times needs no tests of bounds."""
+    elements = windows._replace(sizes=(1,) * x.ndim, strides=(1,) * x.ndim, window_dilation=(1,) * x.ndim)
+
+    def element(*index: Any) -> Any:
+        inside, at = elements.locate(b, index, (0,) * x.ndim)
+        return choose(b, inside, lambda: b.read(x, *at), lambda: fill)
+    if elements.counts == x.shape and not any(low for low, _ in windows.padding):
+        return b.materialize(x), windows
+    plain = windows._replace(shape=elements.counts, padding=((0, 0),) * x.ndim, base_dilation=(1,) * x.ndim)
+    return b.materialize(b.compute(elements.counts, x.dtype, element, reads=(x,))), plain
 
 
 def reduce_windows(b: Any, xs: Sequence[Any], inits: Sequence[Any], windows: Windows, body: Any) -> list[Any]:
@@ -246,15 +259,15 @@ def _general_cpu(b: Any, *args: Any, jaxpr: Jaxpr, consts: tuple[Any, ...], **pa
     half = len(args) // 2
     windows = windows_of(args[0].shape, params)
     inits = [b.read(i) for i in args[half:]]
-    xs = [b.materialize(x) for x in args[:half]]
-
-    def term(x: Any, init: Any, inside: Any, index: Sequence[Any]) -> Any:
-        return init if 0 in x.shape else choose(b, inside, lambda: b.read(x, *index), lambda: init)
+    if 0 in args[0].shape:
+        return [b.compute(windows.counts, i.dtype, lambda *_, i=i: i) for i in inits]
+    padded = [_padded(b, x, windows, init) for x, init in zip(args, inits, strict=False)]
+    xs, plain = [x for x, _ in padded], padded[0][1]
 
     def step(i: Sequence[Any], r: Sequence[Any], *carry: Any) -> list[Any]:
-        inside, index = windows.locate(b, i, r)
-        return run_scalars(b, jaxpr, (), [*carry, *[term(x, init, inside, index) for x, init in zip(xs, inits, strict=True)]])
-    return b.fold(windows.counts, windows.sizes, inits, step)
+        _, index = plain.locate(b, i, r)
+        return run_scalars(b, jaxpr, (), [*carry, *[b.read(x, *index) for x in xs]])
+    return b.fold(plain.counts, plain.sizes, inits, step)
 
 
 def _general_hlo(b: Any, *args: Any, jaxpr: Jaxpr, consts: tuple[Any, ...], **params: Any) -> list[Any]:

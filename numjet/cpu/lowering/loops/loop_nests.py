@@ -10,12 +10,16 @@ from itertools import product
 from math import prod
 from typing import Any
 
-from numjet.cpu.ir.nodes import Carry, Comment, Let, Stmt, Store
+import numpy as np
+
+from numjet.cpu.ir.nodes import BOOL, Carry, Comment, Let, Stmt, Store
 from numjet.cpu.ir.traversal import nodes
 from numjet.cpu.lowering.arrays.values import parts_dtype
 from numjet.cpu.lowering.function_builder import FunctionBuilder
 from numjet.cpu.lowering.scalars import Scalars, reduction_of, words
 from numjet.foundation.decisions import Varying
+
+BYTE = np.dtype(np.uint8)
 
 SHORT_ROW = 8   # elements of last axes that are written out: fewer lanes would leave most of a vector register empty
 
@@ -68,18 +72,32 @@ class LoopNests:
             self.loops(rest, (*done, i), body, mode, in_order)
 
     # ------------------------------------------------------------------------------------------ carried scalars
-    def carry_loop(self, dims: Sequence[int], inits: list[Any], step: Callable[..., Sequence[Any]],
-                   done: tuple[Any, ...] = ()) -> list[Any]:
-        """A serial loop nest that hands scalars from one iteration to the next: step(index, carries) -> carries."""
+    def carry_loop(self, dims: Sequence[int], inits: list[Any], step: Callable[..., Sequence[Any]]) -> list[Any]:
+        """A serial loop nest that hands scalars from one iteration to the next: step(index, carries) -> carries.
+
+        Truth values are handed on as bytes, which have lanes of a register of their own.
+        """
+        convert = self.scalars.convert
+        dtypes = [a.dtype for a in inits]
+
+        def stored(values: Sequence[Any]) -> list[Any]:
+            return [convert(a, BYTE) if dtype == BOOL else a for a, dtype in zip(values, dtypes, strict=True)]
+
+        def read(values: Sequence[Any]) -> list[Any]:
+            return [convert(a, BOOL) if dtype == BOOL else a for a, dtype in zip(values, dtypes, strict=True)]
+        return read(self._carry_loop(dims, stored(inits), lambda index, accs: stored(step(index, read(accs))), ()))
+
+    def _carry_loop(self, dims: Sequence[int], inits: list[Any], step: Callable[..., Sequence[Any]],
+                    done: tuple[Any, ...]) -> list[Any]:
         if not dims:
             return list(step(done, inits))
         if dims[0] == 1:
-            return self.carry_loop(dims[1:], inits, step, (*done, 0))
+            return self._carry_loop(dims[1:], inits, step, (*done, 0))
         variable = self.scalars.variable
         inner, outs = [variable(a.dtype) for a in inits], [variable(a.dtype) for a in inits]
         carries: list[Carry] = []
         with self.ir.loop(dims[0], "serial", carries) as i:
-            carries += carries_of(inner, inits, self.carry_loop(dims[1:], inner, step, (*done, i)), outs)
+            carries += carries_of(inner, inits, self._carry_loop(dims[1:], inner, step, (*done, i)), outs)
         return outs
 
     def accumulate(self, kinds: Sequence[str], starts: Sequence[Any], dims: Sequence[int],
