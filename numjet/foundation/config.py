@@ -31,13 +31,14 @@ from numjet.foundation.flags import ALIASES, BY_NAME, SHORT, Flag, unknown
 
 _ABSENT = object()
 _serials = itertools.count(1)
+_MOST_RECENT = 16   # tokens
 
 
 class TraceToken:
     """Interned combination of the values of all flags that programs depend on; compare with `is`.
 
     `serial` is a number that no other token ever has, for caches that hold no references. `plain` belongs to
-    `runtime.settings`. A token lives as long as a thread or a cache holds it.
+    `runtime.settings`. A token lives as long as a thread or a cache holds it, and is among those that were in force lately.
     """
 
     __slots__ = ("__weakref__", "plain", "serial", "values")
@@ -87,6 +88,7 @@ class _Shared:
         self.lock = locks.lock()
         self.threads: weakref.WeakSet[_Thread] = weakref.WeakSet()
         self.tokens: weakref.WeakValueDictionary[tuple[Any, ...], TraceToken] = weakref.WeakValueDictionary()
+        self.recent: dict[TraceToken, None] = {}  # in force lately: who goes back to them finds what serials stand for
         self.callbacks: list[Callable[[], None]] = []
         self.settled: dict[str, str] = {}  # flags that no longer change, and why
         flags = {flag.name: flag for flag in BY_NAME.values()}   # users' contexts among them
@@ -99,6 +101,10 @@ class _Shared:
         found = self.tokens.get(key)
         if found is None:
             found = self.tokens[key] = TraceToken(tuple(zip(self.traced, key, strict=True)))
+        self.recent.pop(found, None)
+        self.recent[found] = None
+        if len(self.recent) > _MOST_RECENT:
+            del self.recent[next(iter(self.recent))]
         return found
 
     def assign(self, thread: _Thread, name: str) -> bool:

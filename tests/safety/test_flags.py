@@ -435,6 +435,18 @@ def test_tokens_go_with_the_last_that_needs_them():
     assert tokens() <= before + 20
 
 
+def test_a_flag_that_goes_back_and_forth_has_the_serials_from_before():
+    """Programs of other processes have no trace that holds the token: its serial alone finds them."""
+    def serials() -> list[int]:
+        found = []
+        for offset in range(4):
+            with module.Override("jax_random_seed_offset", offset + 777):
+                found.append(config.token.serial)
+        return found
+
+    assert serials() == serials()
+
+
 def test_a_serial_is_never_used_again():
     serials = set()
     for offset in range(100):
