@@ -338,17 +338,22 @@ def _dot(op: Any, avals: Avals, outs: Avals, params: Params) -> Sequence[Parts]:
 
 
 def _convolution(op: Any, avals: Avals, outs: Avals, params: Params) -> Sequence[Parts]:
-    """Images may be divided, and nothing else."""
+    """Images may be divided, among devices and each into areas; features and kernels may not."""
     numbers = params["dimension_numbers"]
-    images = numbers.lhs_spec[0]
+    images, features, *areas = numbers.lhs_spec
     spec = parts(avals[0])
-    others = [p for d, p in enumerate(spec) if d != images] + list(parts(avals[1]))
+    others = [spec[features], *parts(avals[1])]
     if any(p is not None for p in others) or (params["batch_group_count"] > 1 and spec[images] is not None):
         raise ShardingTypeError("Please specify the output sharding via `out_sharding` parameter of `conv_general_dilated`: "
-                                "only "
-                                f"the batch dimension of the left operand may be sharded. Got {_texts(avals)}")
-    found: list[Any] = [None] * outs[0].ndim
-    found[numbers.out_spec[0]] = spec[images]
+                                "only images, along their batch and their spatial dimensions, may be sharded. Got "
+                                f"{_texts(avals)}")
+    sizes, found = list(avals[0].shape), [None] * outs[0].ndim
+    for own, other in zip(areas, numbers.out_spec[2:], strict=True):
+        sizes[own] = outs[0].shape[other]
+    if avals[0].placement is not None:
+        _resized("conv_general_dilated", avals[0], sizes)
+    for own, other in zip((images, *areas), (numbers.out_spec[0], *numbers.out_spec[2:]), strict=True):
+        found[other] = spec[own]
     return [tuple(found)]
 
 
