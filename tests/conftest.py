@@ -1,6 +1,7 @@
 """Fixtures for all tests."""
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
 
@@ -14,6 +15,12 @@ from numjet.runtime import device
 # Neither this process nor those that tests start keep programs in the cache of the user who runs the tests.
 os.environ["NUMJET_CACHE"] = "0"
 config.update("numjet_cache", "0")
+
+
+def pytest_collection_finish() -> None:
+    """Takes the thousands of tests that pytest holds out of Python's collections, each of which would visit all of them."""
+    gc.collect()
+    gc.freeze()
 
 
 def _shared_state() -> dict[str, object]:
