@@ -8,6 +8,8 @@ from __future__ import annotations
 import gc
 import sys
 import types
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from numjet.core.trace import Trace, Tracer
@@ -36,6 +38,23 @@ def check(trace: Trace, debug: Any = None) -> None:
     """
     if sys.getrefcount(trace) <= _UNSHARED:
         return  # tracers refer to their trace: there are none
+    with _frozen_objects_in_view():
+        _check(trace, debug)
+
+
+@contextmanager
+def _frozen_objects_in_view() -> Iterator[None]:
+    """Undoes `gc.freeze` for a while: Python doesn't list frozen objects among the referrers of others."""
+    frozen = gc.get_freeze_count() > 0
+    gc.unfreeze()
+    try:
+        yield
+    finally:
+        if frozen:
+            gc.freeze()
+
+
+def _check(trace: Trace, debug: Any) -> None:
     gc.collect()
     found = [x for x in gc.get_objects() if isinstance(x, Tracer) and x._trace is trace]
     held = [(x, where) for x in found if (where := _holders(x, found))]
