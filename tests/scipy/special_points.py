@@ -33,6 +33,13 @@ DISCRETE: dict[str, list[list[float]]] = {
     "nbinom": [[0.0, 1.0, 2.5, -1.0, NAN], PROBABILITY], "betabinom": [COUNTS, SHAPE, SHAPE]}
 FUNCTIONS = "logpdf pdf cdf sf logcdf logsf ppf isf logpmf pmf".split()
 
+# Both arguments of poch, and the limit: SciPy's, and that of the gamma functions where SciPy has NaN.
+INFINITE_POCH: list[tuple[float, float, float]] = [
+    *((z, m, 0.0) for z, m in ((0.0, INF), (-2.0, INF), (0.0, -INF), (-2.0, -INF), (INF, -2.0), (INF, -2.5))),
+    *((z, m, INF) for z, m in ((1.5, INF), (3.0, INF), (INF, 1.5), (INF, 3.0), (INF, INF))),
+    *((z, m, NAN) for z, m in ((1.5, -INF), (-INF, 2.0), (INF, -INF), (NAN, INF), (INF, NAN))),
+    (-2.5, INF, -INF), (INF, 0.0, 1.0), (2.0, 3.0, 24.0)]
+
 Rows = tuple[np.ndarray, ...]
 
 

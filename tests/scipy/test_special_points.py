@@ -15,6 +15,8 @@ from tests.scipy.special_points import (
     DISCRETE,
     FEW,
     FUNCTIONS,
+    INF,
+    INFINITE_POCH,
     POINTS,
     UNARY,
     arguments_of,
@@ -135,6 +137,13 @@ def test_derivatives_of_special_functions(name, x64):
     for order, want in zip((nj.grad(f), nj.grad(nj.grad(f))), wanted, strict=True):
         for got in (nj.vmap(order)(np.array(points)), nj.jit(nj.vmap(order))(np.array(points))):
             np.testing.assert_allclose(got, want, rtol=1e-7, atol=1e-12)
+
+
+def test_infinite_parameters_of_poch(x64):
+    z, m, want = np.array(INFINITE_POCH).T
+    for found in (special.poch(z, m), nj.jit(special.poch)(z, m), special.poch(z.astype(np.float32), m.astype(np.float32))):
+        np.testing.assert_allclose(found, want, rtol=1e-5)
+    assert nj.vmap(nj.grad(special.poch))(np.full(2, INF), np.array([-2.0, -2.5])).tolist() == [0, 0]
 
 
 @pytest.mark.parametrize("name, shift", [("xlogy", 0), ("xlog1py", 1)])

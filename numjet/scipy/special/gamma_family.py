@@ -171,8 +171,19 @@ def poch(z: Any, m: Any) -> Any:
     return strong_array(_poch(*floats("poch", z, m)))
 
 
+def _poch_limit(z: Any, m: Any) -> Any:
+    """The limit of Gamma(z + m) / Gamma(z) as z or m goes to infinity: that of z^m or of m! / Gamma(z); NaN if none."""
+    pole = jnp.isfinite(z) & (z <= 0) & (z == jnp.floor(z))
+    in_m = jnp.where(pole, 0, jnp.where(m > 0, gammasgn(z) * jnp.inf, jnp.nan))
+    in_z = jnp.where(m > 0, jnp.inf, 0)
+    return jnp.where(jnp.isnan(z + m) | (z == -jnp.inf), jnp.nan, jnp.where(z == jnp.inf, in_z, in_m))
+
+
 @smooth_by_precision
 def _poch(z: Any, m: Any, precise: bool) -> Any:
+    infinite = (jnp.isinf(z) | jnp.isinf(m)) & (m != 0)
+    limit = _poch_limit(z, m)
+    z, m = jnp.where(infinite | jnp.isinf(z), 1, z), jnp.where(infinite, 1, m)
     sign = gammasgn(z + m) * gammasgn(z)
     out = sign * jnp.exp(special.lgamma(z + m) - special.lgamma(z))
     if precise:
@@ -180,7 +191,7 @@ def _poch(z: Any, m: Any, precise: bool) -> Any:
         low, steps = jnp.where(rises, z, jnp.where(falls, z + m, 1)), jnp.where(rises | falls, jnp.abs(m), 1)
         rising = gamma_of_double(steps) * jnp.exp(-log_beta(low, steps))
         out = jnp.where(rises, rising, jnp.where(falls, 1 / rising, out))
-    return jnp.where(m == 0, 1, out)
+    return jnp.where(infinite, limit, jnp.where(m == 0, 1, out))
 
 
 def comb(N: Any, k: Any, *, repetition: bool = False) -> Any:

@@ -16,6 +16,8 @@ from numjet.scipy.special.gamma_family import floats, gammasgn
 def _0f1_value(v: Any, z: Any, large: bool) -> Any:
     """The series up to |z| = 1, DLMF 10.16.9 and 10.39.9 beyond."""
     pole = (v <= 0) & (v == jnp.round(v))
+    overflows = (z == jnp.inf) & jnp.isfinite(v) & ~pole
+    limit = jnp.where((v == jnp.inf) & jnp.isfinite(z), 1, jnp.where(overflows, gammasgn(v) * jnp.inf, jnp.nan))
     usable = ~pole & jnp.isfinite(z) & jnp.isfinite(v)
     v, z = jnp.where(usable, v, 1), jnp.where(usable, z, 0)
     near = jnp.abs(z) <= jnp.maximum(1.0, 0.25 * jnp.abs(v))
@@ -33,7 +35,7 @@ def _0f1_value(v: Any, z: Any, large: bool) -> Any:
     below, above = ordinary_bessel._j_value(v - 1, root, large), modified_bessel._i_value(v - 1, root, large, True)
     half = jnp.exp(0.5 * (log + jnp.where(z > 0, root, 0)))
     far = gammasgn(v) * half * jnp.where(z > 0, above, below) * half
-    return jnp.where(usable, jnp.where(near, series, far), jnp.where((z == jnp.inf) & (v > 0), jnp.inf, jnp.nan))
+    return jnp.where(usable, jnp.where(near, series, far), limit)
 
 
 @functools.cache
