@@ -58,11 +58,14 @@ class ShapedArray(AbstractValue):
         else:
             key = (shape, dtype, weak_type, vma) if vma else (shape, dtype, weak_type)
         try:
-            return _table[key]
-        except (KeyError, TypeError):
-            sizes = tuple(shape)
-            sizes = tuple(map(as_size if is_symbolic(sizes) else int, sizes))
-            return _intern(cls, sizes, dtypes.as_dtype(dtype), bool(weak_type), frozenset(vma), placement)
+            known = _table.get(key)
+        except TypeError:  # sizes without a hash
+            known = None
+        if known is not None:
+            return known
+        sizes = tuple(shape)
+        sizes = tuple(map(as_size if is_symbolic(sizes) else int, sizes))
+        return _intern(cls, sizes, dtypes.as_dtype(dtype), bool(weak_type), frozenset(vma), placement)
 
     def update(self, shape: tuple[int, ...] | None = None, dtype: Any = None, weak_type: bool | None = None,
                **placement: Any) -> ShapedArray:

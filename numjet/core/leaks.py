@@ -38,8 +38,11 @@ def check(trace: Trace, debug: Any = None) -> None:
     """
     if sys.getrefcount(trace) <= _UNSHARED:
         return  # tracers refer to their trace: there are none
-    with _frozen_objects_in_view():
-        _check(trace, debug)
+    gc.collect()
+    found = [x for x in gc.get_objects() if isinstance(x, Tracer) and x._trace is trace]
+    if found:
+        with _frozen_objects_in_view():
+            _raise_if_held(found, trace, debug)
 
 
 @contextmanager
@@ -54,9 +57,7 @@ def _frozen_objects_in_view() -> Iterator[None]:
             gc.freeze()
 
 
-def _check(trace: Trace, debug: Any) -> None:
-    gc.collect()
-    found = [x for x in gc.get_objects() if isinstance(x, Tracer) and x._trace is trace]
+def _raise_if_held(found: list[Tracer], trace: Trace, debug: Any) -> None:
     held = [(x, where) for x in found if (where := _holders(x, found))]
     if not held:
         return
@@ -69,7 +70,8 @@ def _check(trace: Trace, debug: Any) -> None:
         "\n".join([*lines, more]).rstrip(),
         "While a function is traced its values are placeholders, not numbers. Return every value that is needed outside.",
         snippet("log = []\n@jit\ndef f(x):\n    log.append(x)\n    return x + 1", "@jit\ndef f(x):\n    return x + 1, x"))
-    del found, held
+    del held
+    found.clear()
     raise UnexpectedTracerError(text)
 
 

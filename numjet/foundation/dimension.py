@@ -71,12 +71,7 @@ def as_size(n: Any) -> Any:
         found = computed_sizes.maker.size_of(n)
         if found is not None:
             return found
-    try:
-        return operator.index(n)
-    except TypeError:
-        if isinstance(n, Dimension):
-            return n
-    return as_integer(n, "a size")
+    return n if isinstance(n, Dimension) else as_integer(n, "a size")
 
 
 class ComputedSizes(threading.local):

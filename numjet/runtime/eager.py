@@ -53,8 +53,10 @@ def evaluate(op: Op, args: Sequence[Any], params: dict[str, Any]) -> Any:
             key = (op.abstract, config.token, args[0].aval, args[1].aval)
         else:
             key = (op.abstract, config.token, *[x.aval for x in args])
-        out = _known[key]
-    except (AttributeError, TypeError, KeyError):  # an operand without an aval, a parameter without a hash, or the first time
+        out = _known.get(key)
+    except (AttributeError, TypeError):  # an operand without an aval, a parameter without a hash
+        out = None
+    if out is None:  # not within the handler: its exception would be shown above those of wrong calls
         return _evaluate_new(op, args, params)
     if type(out) is Compiled:
         return out(args)

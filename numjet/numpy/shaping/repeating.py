@@ -43,10 +43,7 @@ def tile(A: Any, reps: Any) -> Any:
     [[0, 1, 0, 1], [0, 1, 0, 1]]
     """
     A = array_arg("tile", A)
-    try:
-        times: tuple[int, ...] = (operator.index(reps),)
-    except TypeError:
-        times = as_shape(reps)
+    times = as_shape(reps) if np.iterable(reps) else (as_integer(reps, "reps"),)
     times = (1,) * (A.ndim - len(times)) + times
     A = rearrange.broadcast_to_rank(A, len(times))
     return join.tile(A, times) if any(r != 1 for r in times) else A
