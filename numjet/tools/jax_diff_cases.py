@@ -61,7 +61,7 @@ KNOWN: dict[str, str] = {  # pattern of "table kind: expression" -> reason of th
     r"^specials NaN: .*(c64|\(-?(\d\.\d|nan|inf)\) (\*\*|/) )": "complex numbers with an infinite or NaN part",
     r"^(specials|dtypes) .*modf": "the fraction of infinity is 0, as in NumPy",
     r"^(specials|dtypes) .*spacing": "spacing has the sign of its operand, as in NumPy",
-    r"^(specials|dtypes) (NaN|value): .*(expi|spence|gamma|betaln|zeta|xlog|entr|log_ndtr)": "the limit, as in SciPy",
+    r"^(specials|dtypes) (NaN|value): .*(expi|poch|spence|gamma|betaln|zeta|xlog|entr|log_ndtr)": "the limit, as in SciPy",
     r"^dtypes NaN: jnp.pow": "0 to a complex power",
     r"^specials value: jnp.arctan2\(c64": "branches of complex numbers whose zeros have other signs",
     r"^(specials|dtypes) error's class": "both raise",

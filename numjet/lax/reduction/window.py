@@ -120,6 +120,8 @@ def _padded(b: Any, x: Any, windows: Windows, fill: Any) -> tuple[Any, Windows]:
     elements = windows._replace(sizes=(1,) * x.ndim, strides=(1,) * x.ndim, window_dilation=(1,) * x.ndim)
 
     def element(*index: Any) -> Any:
+        if 0 in x.shape:
+            return fill
         inside, at = elements.locate(b, index, (0,) * x.ndim)
         return choose(b, inside, lambda: b.read(x, *at), lambda: fill)
     if elements.counts == x.shape and not any(low for low, _ in windows.padding):
@@ -259,8 +261,6 @@ def _general_cpu(b: Any, *args: Any, jaxpr: Jaxpr, consts: tuple[Any, ...], **pa
     half = len(args) // 2
     windows = windows_of(args[0].shape, params)
     inits = [b.read(i) for i in args[half:]]
-    if 0 in args[0].shape:
-        return [b.compute(windows.counts, i.dtype, lambda *_, i=i: i) for i in inits]
     padded = [_padded(b, x, windows, init) for x, init in zip(args, inits, strict=False)]
     xs, plain = [x for x, _ in padded], padded[0][1]
 

@@ -67,3 +67,10 @@ def test_windows_of_padded_and_dilated_truth_values(dilation, padding, rng):
     np.testing.assert_array_equal(nj.jit(window)(x, False), window(x, False))
     sums = nj.jit(window)(x.astype(np.int32), np.int32(0))
     np.testing.assert_array_equal(nj.jit(window)(x, False), np.asarray(sums) == 1)
+
+
+def test_windows_of_padding_only_combine_its_values():
+    """The first value with one for each element of the window, though the array beneath is empty."""
+    first = np.int32(3)
+    sums = nj.jit(lambda x: lax.reduce_window(x, first, lax.add, (2,), (1,), ((2, 1),)))(np.zeros(0, np.int32))
+    assert sums.tolist() == [9, 9]
