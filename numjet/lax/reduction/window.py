@@ -126,8 +126,7 @@ def _padded(b: Any, x: Any, windows: Windows, fill: Any) -> tuple[Any, Windows]:
         return choose(b, inside, lambda: b.read(x, *at), lambda: fill)
     if elements.counts == x.shape and not any(low for low, _ in windows.padding):
         return b.materialize(x), windows
-    plain = windows._replace(shape=elements.counts, padding=((0, 0),) * x.ndim, base_dilation=(1,) * x.ndim)
-    return b.materialize(b.compute(elements.counts, x.dtype, element, reads=(x,))), plain
+    return b.materialize(b.compute(elements.counts, x.dtype, element, reads=(x,))), windows.over_padded
 
 
 def reduce_windows(b: Any, xs: Sequence[Any], inits: Sequence[Any], windows: Windows, body: Any) -> list[Any]:
@@ -280,8 +279,7 @@ def _general_hlo(b: Any, *args: Any, jaxpr: Jaxpr, consts: tuple[Any, ...], **pa
     if 0 not in windows.counts:
         config = [(low, high, d - 1) for (low, high), d in zip(windows.padding, windows.base_dilation, strict=True)]
         xs = [b.pad(x, init, config) for x, init in zip(xs, inits, strict=True)]
-        ones = (1,) * len(config)
-        windows = windows._replace(shape=xs[0].shape, padding=((0, 0),) * len(config), base_dilation=ones)
+        windows = windows.over_padded
     return reduce_windows(b, xs, inits, windows, combining(b, jaxpr))
 
 

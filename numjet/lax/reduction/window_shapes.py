@@ -42,6 +42,13 @@ class Windows(NamedTuple):
             out.append(largest(room // s + 1, 0))
         return tuple(out)
 
+    @property
+    def over_padded(self) -> Windows:
+        """The same windows over the array that holds the dilation and the padding of this one."""
+        ones = (1,) * len(self.shape)
+        whole = self._replace(sizes=ones, strides=ones, window_dilation=ones).counts
+        return self._replace(shape=whole, padding=((0, 0),) * len(ones), base_dilation=ones)
+
     # -- NumPy
     def padded(self, x: np.ndarray, fill: Any) -> np.ndarray:
         """x, dilated and padded with `fill`, just so large that all windows lie inside."""
