@@ -8,6 +8,7 @@ make them only for modules and objects that live as long.
 from __future__ import annotations
 
 import importlib
+import re
 import threading
 import time
 from collections.abc import Callable
@@ -17,6 +18,7 @@ from typing import Any
 from numjet import _native
 
 _NO_MEMORY = 12   # errno.ENOMEM of all systems
+_INCOMPLETE_NODE = re.compile(r"field '\w+' is required for \w+")   # what Python's parser says of a node without a part
 _PAUSE = 1e-3     # seconds, in which another thread ends an import that this one was in the way of
 
 _importing = threading.local()   # .depth: how many calls of import_module this thread is inside of
@@ -45,8 +47,8 @@ def import_module(name: str) -> ModuleType:
 
     Threads may import at once. Packages are imported before their modules: Python itself locks the module first, then waits
     for its package, while another thread may have locked the package and wait for the module. Where Python finds such a circle
-    of other origin, this thread gives up its locks and tries again. Raises MemoryError where there is no memory for reading a
-    file, which Python reports as an OSError.
+    of other origin, this thread gives up its locks and tries again. Raises MemoryError where there is no memory for reading or
+    parsing a file, which Python reports as an OSError or a ValueError.
     """
     while True:
         try:
@@ -64,9 +66,16 @@ def _imported(name: str) -> ModuleType:
             if character == ".":
                 _native.call_whole(importer, name[:end])
         return _native.call_whole(importer, name)
-    except OSError as error:
-        if error.errno != _NO_MEMORY:
+    except (OSError, ValueError) as error:
+        if not _is_out_of_memory(error):
             raise
         raise MemoryError(f"no memory left for importing {name}") from error
     finally:
         _importing.depth -= 1
+
+
+def _is_out_of_memory(error: OSError | ValueError) -> bool:
+    """Whether an import failed for want of memory: Python's parser, out of memory, builds nodes without their parts."""
+    if isinstance(error, OSError):
+        return error.errno == _NO_MEMORY
+    return _INCOMPLETE_NODE.fullmatch(str(error)) is not None

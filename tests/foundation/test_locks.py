@@ -11,13 +11,16 @@ import pytest
 from numjet.foundation import locks
 
 
-@pytest.mark.parametrize(("number", "expected"), [(errno.ENOMEM, MemoryError), (errno.EACCES, OSError)])
-def test_a_module_whose_file_cannot_be_read(monkeypatch, number, expected):
+@pytest.mark.parametrize(("error", "expected"), [
+    (OSError(errno.ENOMEM, "no"), MemoryError), (OSError(errno.EACCES, "no"), OSError),
+    (ValueError("field 'target' is required for AnnAssign"), MemoryError), (ValueError("wrong data"), ValueError)], ids=str)
+def test_a_module_that_cannot_be_read_or_parsed(monkeypatch, error, expected):
+    """Python's parser, short of memory, complains of a node without its parts."""
     class Finder:
         @staticmethod
         def find_spec(name, path=None, target=None):
             if name == "of_no_file":
-                raise OSError(number, "no")
+                raise error
 
     monkeypatch.setattr(sys, "meta_path", [Finder, *sys.meta_path])
     with pytest.raises(expected):
