@@ -53,8 +53,8 @@ class ArrayNamespaceInfo:
     def dtypes(self, *, device: Any = None, kind: str | tuple[str, ...] | None = None) -> dict[str, np.dtype]:
         """The standard's dtypes that arrays can have, by name; of a kind, or of several. ValueError for other kinds."""
         _check_device(device)
-        kinds = (*_KINDS,) if kind is None else (kind,) if isinstance(kind, str) else tuple(kind)
-        unknown = [k for k in kinds if k not in _KINDS]
+        kinds = (*_KINDS,) if kind is None else kind if isinstance(kind, tuple) else (kind,)
+        unknown = [k for k in kinds if k not in (*_KINDS,)]
         if unknown:
             raise ValueError(f"dtypes: expected kinds among {', '.join(_KINDS)}, got {unknown[0]!r}")
         return _available(dict.fromkeys(name for k in kinds for name in _KINDS[k]))

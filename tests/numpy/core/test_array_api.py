@@ -122,8 +122,9 @@ def test_the_namespace_says_what_it_has(x64):
     assert set(info.dtypes()) == set(DTYPES) and all(jnp.zeros(1, d).dtype == d for d in info.dtypes().values())
     assert set(info.dtypes(kind="signed integer")) == {"int8", "int16", "int32", "int64"}
     assert set(info.dtypes(kind=("bool", "complex floating"), device=nj.devices()[0])) == {"bool", "complex64", "complex128"}
-    with pytest.raises(ValueError, match="real floating"):
-        info.dtypes(kind="float")
+    for kind in ("float", 3, ["bool"], ("bool", "float")):
+        with pytest.raises(ValueError, match="real floating"):
+            info.dtypes(kind=kind)
     with pytest.raises(ValueError, match="device"):
         info.default_dtypes(device="tpu")
 
@@ -131,3 +132,17 @@ def test_the_namespace_says_what_it_has(x64):
 def test_without_64_bits_the_namespace_has_none():
     info = jnp.__array_namespace_info__()
     assert not {"int64", "float64"} & set(info.dtypes()) and info.default_dtypes()["indexing"] == "int32"
+
+
+@pytest.mark.parametrize("name, signed", [("floor_divide", 1), ("remainder", 0)])
+def test_quotients_and_remainders_are_numpys_but_for_the_sign_of_zeros(x64, name, signed):
+    special = [0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0, 0.5, -0.5, 2.0, -2.0, 3.0, -3.0, 0.1, -0.1]
+    for dtype in (np.float16, np.float32, np.float64):
+        pairs = [a.ravel() for a in np.meshgrid(*[np.array(special, dtype)] * 2)]
+        with np.errstate(all="ignore"):
+            want = getattr(np, name)(*pairs)
+        for f in (getattr(jnp, name), nj.jit(getattr(jnp, name))):
+            got = np.asarray(f(*pairs))
+            np.testing.assert_array_equal(got, want, strict=True)
+            zero = got == 0
+            assert np.array_equal(np.signbit(got[zero]), np.signbit(pairs[signed][zero]))
