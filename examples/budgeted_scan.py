@@ -24,14 +24,12 @@ def run():
     return {"gradient": few, "largest difference to the gradient with 500 stored states": jnp.abs(few - many).max()}
 
 
-def temporaries(budget):
-    """KiB that the gradient needs beside its arguments and results."""
-    compiled = nj.jit(nj.grad(lambda x: energy(x, budget))).lower(jnp.zeros(8)).compile()
-    return compiled.memory_analysis().temp_size_in_bytes / 1024
-
-
 if __name__ == "__main__":
-    for budget in (10, 100, STEPS):
-        print(f"gradient with {budget} stored states: {temporaries(budget):.1f} KiB of temporaries")
+    from _figures import least, temporaries
+    budgets = (10, 100, STEPS)
+    gradients = [nj.grad(lambda x, budget=budget: energy(x, budget)) for budget in budgets]
+    times = least([nj.jit(f) for f in gradients], jnp.ones(8))
+    for budget, fun, ms in zip(budgets, gradients, times, strict=True):
+        print(f"gradient with {budget} stored states: {temporaries(fun, jnp.ones(8)):.1f} KiB of temporaries, {ms:.2f} ms")
     for name, value in run().items():
         print(name, value, sep=" = ")

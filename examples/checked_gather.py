@@ -1,6 +1,4 @@
 """Index checks in compiled code, by `checkify` and by a flag: what they say, and what they cost."""
-import time
-
 import numjet as nj
 import numjet.numpy as jnp
 from numjet import lax
@@ -30,27 +28,33 @@ def walk(table, at):
     return lax.fori_loop(0, at.shape[0], lambda k, total: total + table[at[k]], jnp.zeros(table.shape[1:]))
 
 
-def ratios(fun, count, width, repeats=15):
-    """The times with checks, by the flag and by checkify, over that without: least of some, taken in turn."""
-    table = jnp.ones((count, width) if width > 1 else (count,), jnp.float32)
-    at = nj.random.randint(nj.random.key(0), (count,), 0, count)
-    functions = [nj.jit(lambda t, i: fun(t, i)), nj.jit(lambda t, i: fun(t, i)),
-                 nj.jit(checkify.checkify(fun, errors=checkify.index_checks))]
-    times = [[], [], []]
-    for turn in range(repeats + 1):
-        for f, flag, own in zip(functions, ("eager", "all", "eager"), times, strict=True):
-            nj.config.update("numjet_index_checks", flag)
-            start = time.perf_counter()
-            nj.block_until_ready(f(table, at))
-            own += [time.perf_counter() - start] * (turn > 0)
-    nj.config.update("numjet_index_checks", "eager")
-    return [min(own) / min(times[0]) for own in times[1:]]
+def under_flag(fun, flag):
+    """The function, compiled and called while the flag of index checks is so."""
+    jitted = nj.jit(lambda table, at: fun(table, at))
+
+    def call(*args):
+        nj.config.update("numjet_index_checks", flag)
+        try:
+            return jitted(*args)
+        finally:
+            nj.config.update("numjet_index_checks", "eager")
+    return call
+
+
+def versions(fun):
+    """The function without checks, with checks by the flag, and with those of checkify: of indices, and all of them."""
+    checked = [nj.jit(checkify.checkify(fun, errors=errors)) for errors in (checkify.index_checks, checkify.all_checks)]
+    return under_flag(fun, "eager"), under_flag(fun, "all"), *checked
 
 
 if __name__ == "__main__":
+    from _figures import least
     for fun, count, width in ((gather, 1_000_000, 1), (gather, 500_000, 4), (gather, 100_000, 64), (walk, 100_000, 1)):
-        flag, functional = ratios(fun, count, width)
-        print(f"{fun.__name__} of {count} rows of {width}: time with checks by flag {flag:.2f}, by checkify {functional:.2f}")
+        table, at = jnp.ones((count, width) if width > 1 else count), nj.random.randint(nj.random.key(0), (count,), 0, count)
+        without, *checked = least(versions(fun), table, at, repeats=15)
+        flag, functional, everything = [ms / without for ms in checked]
+        print(f"{fun.__name__} of {count} rows of {width}: {without:.2f} ms; time with checks by flag {flag:.2f}, by checkify "
+              f"{functional:.2f}, with all of its checks {everything:.2f}")
     for name, value in run().items():
         print(name, value, sep=" = ")
     error, _ = nj.jit(checkify.checkify(rows, errors=checkify.index_checks))(jnp.ones((10, 4)), jnp.array([1, 12, 3]))

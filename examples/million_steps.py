@@ -1,6 +1,4 @@
 """Reverse mode through a million data-dependent steps of a `while_loop`, in the memory of some hundred states."""
-import time
-
 import numjet as nj
 import numjet.numpy as jnp
 from numjet import lax
@@ -32,14 +30,13 @@ def run(end=0.01):
 
 
 if __name__ == "__main__":
+    from _figures import least, temporaries
     with nj.enable_x64(True):
         for end in (0.1, 1.0, 9.8):
-            compiled = gradient(end).lower(2.0).compile()
-            start = time.perf_counter()
-            (x, count), slope = nj.block_until_ready(compiled(2.0))
-            seconds = time.perf_counter() - start
-            memory = compiled.memory_analysis().temp_size_in_bytes
+            fun = gradient(end)
+            (x, count), slope = fun(2.0)
+            [ms] = least([fun], 2.0, repeats=2)
             print(f"{int(count)} steps: position {float(x):.6f}, gradient {float(slope):.6f}, "
-                  f"{memory / 1024:.0f} KiB of temporaries, {seconds:.2f} s")
+                  f"{temporaries(fun, 2.0):.0f} KiB of temporaries, {ms:.1f} ms")
     for name, value in run().items():
         print(name, value, sep=" = ")

@@ -47,7 +47,20 @@ def run():
         return {"gradients": gradients(repaired)}
 
 
+def with_checks(function, on):
+    """The function, called with the flag."""
+    def call(*args):
+        with nj.debug_nans(on):
+            return function(*args)
+    return call
+
+
 if __name__ == "__main__":
+    from _figures import least
+    jitted = nj.jit(nj.vmap(nj.grad(repaired)))
+    without, by_flag = least([with_checks(jitted, on) for on in (False, True)], *data(), repeats=100)
+    print(f"gradients of {PENDULUMS} pendulums, {STEPS} steps: {without:.2f} ms, with the flag {by_flag:.2f} ms, ratio "
+          f"{by_flag / without:.2f}")
     print(locate())
     for name, value in run().items():
         print(name, value, sep=" = ")

@@ -1,6 +1,7 @@
 """Python's own `if`, `while` and `for` on traced values: `autograph` rewrites them, so that they compile."""
 import numjet as nj
 import numjet.numpy as jnp
+from numjet import lax
 
 
 @nj.autograph
@@ -51,6 +52,31 @@ def run():
     }
 
 
+def by_hand(c):
+    """The cube root as a program of control flow operations, to compare with."""
+    def f(x):
+        return x * x * x - c
+
+    def halve(ends):
+        low, high = ends
+        middle = (low + high) / 2
+        left = f(low) * f(middle) <= 0
+        return lax.cond(left, lambda: (low, middle), lambda: (middle, high))
+
+    low, high = lax.while_loop(lambda ends: ends[1] - ends[0] > 1e-5, halve, (jnp.float32(0), jnp.float32(3)))
+    return lax.cond(f(0) * f(3) > 0, lambda: jnp.nan, lambda: (low + high) / 2)
+
+
 if __name__ == "__main__":
+    from _figures import least, temporaries
+    cubes = jnp.linspace(1.0, 26.0, 2000)
+    rewritten, written = nj.vmap(lambda c: root(lambda x: x * x * x - c, jnp.float32(0), jnp.float32(3))), nj.vmap(by_hand)
+    times = least([nj.jit(rewritten), nj.jit(written)], cubes)
+    for name, fun, ms in zip(("by autograph", "by lax.while_loop"), (rewritten, written), times, strict=True):
+        print(f"{cubes.size} cube roots {name}: {ms:.3f} ms, {temporaries(fun, cubes):.1f} KiB of temporaries")
+    steps = jnp.cos(jnp.arange(10_000.0))
+    for name, fun in (("walk", clipped_walk), ("gradient of the walk", nj.grad(lambda s, bound: clipped_walk(s, bound)[0]))):
+        [ms] = least([nj.jit(fun)], steps, 9.0)
+        print(f"{name}, {steps.size} steps: {ms:.3f} ms, {temporaries(fun, steps, 9.0):.1f} KiB of temporaries")
     for name, value in run().items():
         print(name, value, sep=" = ")

@@ -1,6 +1,4 @@
 """One program for 200 batch sizes: `jit(dynamic_axes=)`, and what it costs beside programs for one size."""
-import time
-
 import numpy as np
 
 import numjet as nj
@@ -45,35 +43,21 @@ def run(sizes=(1, 3, 30, 200)):
             "columns as operations one by one give": jnp.bool_(same)}
 
 
-def least(*functions, repeats=60):
-    """The least time of each, called in turn, in milliseconds."""
-    times = [[] for _ in functions]
-    for _ in range(repeats):
-        for f, own in zip(functions, times, strict=True):
-            start = time.perf_counter()
-            nj.block_until_ready(f())
-            own.append(1e3 * (time.perf_counter() - start))
-    return map(min, times)
-
-
 if __name__ == "__main__":
-    traced = []
+    from _figures import least
+    traced, largest = [], np.asarray(batch(20000))
     gradient = generic(traced)
     for n in range(1, 201):
-        gradient(WEIGHTS, batch(n))
+        gradient(WEIGHTS, largest[:n])
     print("programs for 200 batch sizes =", len(traced))
     for n in (3000, 20000):
-        images = jnp.asarray(np.asarray(batch(n)))
-        special = nj.jit(nj.value_and_grad(loss))
-        gradient(WEIGHTS, images), special(WEIGHTS, images)
-        ours, theirs = least(lambda x=images: gradient(WEIGHTS, x), lambda x=images, f=special: f(WEIGHTS, x))
+        images = jnp.asarray(largest[:n])
+        ours, theirs = least([gradient, nj.jit(nj.value_and_grad(loss))], WEIGHTS, images, repeats=40)
         print(f"batch of {n}: {ours:.2f} ms, as a program for this size {theirs:.2f} ms, ratio {ours / theirs:.2f}")
     columns = nj.jit(columns_of, dynamic_axes={"x": {1: "n"}})
     for n in (300, 3000, 2000):
-        x = jnp.asarray(np.asarray(batch(n))).T
-        special = nj.jit(columns_of)
-        columns(x), special(x)
-        ours, theirs = least(lambda x=x: columns(x), lambda x=x, f=special: f(x))
+        x = jnp.asarray(largest[:n].T)
+        ours, theirs = least([columns, nj.jit(columns_of)], x, repeats=60)
         print(f"{n} columns: {ours:.2f} ms, as a program for this size {theirs:.2f} ms, ratio {ours / theirs:.2f}")
     for name, value in run().items():
         print(name, value, sep=" = ")

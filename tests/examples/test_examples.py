@@ -10,7 +10,7 @@ import numjet as nj
 from numjet import tree_util
 
 FOLDER = Path(__file__).resolve().parents[2] / "examples"
-NAMES = sorted(p.stem for p in FOLDER.glob("*.py"))
+NAMES = sorted(p.stem for p in FOLDER.glob("[!_]*.py"))
 
 
 def load(name):

@@ -30,6 +30,7 @@ from numjet.core.user_functions import debug_info, where
 from numjet.core.walk import eval_jaxpr
 from numjet.foundation import dtypes, lazy_import, source, tree
 from numjet.foundation.record import Record
+from numjet.foundation.tree import tree_map
 from numjet.foundation.util import function_name, wraps
 from numjet.lax.elementwise.convert import cast
 
@@ -43,13 +44,13 @@ class CustomVJPPrimal(Record):
     perturbed: bool
 
 
-def custom_vjp_primal_tree_values(tree_of_primals: Any) -> Any:
+def custom_vjp_primal_tree_values(tree: Any) -> Any:
     """The values in a pytree of CustomVJPPrimal.
 
     >>> custom_vjp_primal_tree_values([CustomVJPPrimal(1.0, True)])
     [1.0]
     """
-    return tree.tree_map(lambda leaf: leaf.value, tree_of_primals, is_leaf=lambda leaf: type(leaf) is CustomVJPPrimal)
+    return tree_map(lambda leaf: leaf.value, tree, is_leaf=lambda leaf: type(leaf) is CustomVJPPrimal)
 
 
 class custom_vjp(FunctionWithRules):
