@@ -65,6 +65,27 @@ CASES = [
     (lambda: jnp.split(ones(4), None), TypeError, "jnp.split: a number of parts or a border must be an integer, got None"),
     (lambda: jnp.zeros(4, "x"), TypeError, "expected a dtype, its name, or a class of numbers, got 'x': data type 'x'"),
     (lambda: lax.linalg.cholesky(ones(2, 3)), ValueError, "cholesky must be a square matrix.*there are qr"),
+    (lambda: jnp.piecewise(ones(3), -1, [1.0]), TypeError, "piecewise: condlist must be a sequence of conditions, got -1"),
+    (lambda: jnp.piecewise(ones(3), [ones(3) > 1], None), TypeError, "piecewise: funclist must be a sequence of functions"),
+    (lambda: jnp.polyval(7, ones(3)), IndexError, "jnp.polyval: p must have an axis"),
+    (lambda: jnp.polyval(ones(3), 2.0, unroll="x"), TypeError, "jnp.polyval: unroll must be an integer, got 'x'"),
+    (lambda: jnp.base_repr(object()), TypeError, "base_repr requires ndarray or scalar arguments, got <class 'object'>"),
+    (lambda: jnp.base_repr(7, "x"), TypeError, "base_repr: base must be an integer, got 'x'"),
+    (lambda: jnp.binary_repr(7, "x"), TypeError, "binary_repr: width must be an integer, got 'x'"),
+    (lambda: jnp.diagonal(ones(2, 3), "x"), TypeError, "diagonal: offset must be an integer, got 'x'"),
+    (lambda: jnp.diagonal(ones(2, 3), 1.5), TypeError, "diagonal: offset must be an integer, got 1.5"),
+    (lambda: jnp.trace(ones(2, 3), [1, 2]), TypeError, r"trace: offset must be an integer, got \[1, 2\]"),
+    (lambda: jnp.einsum(ones(2), jnp.ones(2)), TypeError, "einsum: expected subscripts, as in "),
+    (lambda: jnp.einsum(7, jnp.ones(2)), TypeError, "einsum: expected subscripts, as in "),
+    (lambda: jnp.convolve(ones(2), ones(2), jnp.ones(2)), ValueError, "convolve: mode must be one of .* got "),
+    (lambda: jnp.correlate(ones(2), ones(2), [1]), ValueError, r"correlate: mode must be one of .* got \[1\]"),
+    (lambda: jnp.apply_along_axis(-1, 0, ones(2)), TypeError, "apply_along_axis: func1d must be a function, got -1"),
+    (lambda: jnp.apply_over_axes(None, ones(2), 0), TypeError, "apply_over_axes: func must be a function, got None"),
+    (lambda: lax.round(ones(2), ones(2)), ValueError, "lax.round: rounding_method: array.* is not a valid RoundingMethod"),
+    (lambda: jnp.repeat(ones(3), ones(3)), TypeError, "jnp.repeat: repeats must be integers, got float32"),
+    (lambda: jnp.repeat(ones(3), 1.5), TypeError, "jnp.repeat: repeats must be integers, got float64"),
+    (lambda: jnp.repeat(ones(3), [1, 2]), ValueError, r"repeat: operands could not be broadcast together with shapes \(3,\)"),
+    (lambda: jnp.repeat(ones(3), 2, total_repeat_length=-1), ValueError, "jnp.repeat: expected total_repeat_length >= 0"),
 ]
 
 
@@ -74,3 +95,23 @@ def test_the_message_names_the_operation_and_the_rule(call, error, message):
         call()
     with pytest.raises(error, match=message):
         nj.eval_shape(call)
+
+
+@pytest.mark.parametrize("powers", [lambda x: jnp.vander(x, 10**12), lambda x: jnp.polyfit(x, x, 10**12)])
+def test_more_powers_than_memory_holds_are_refused_at_once(powers):
+    with pytest.raises(MemoryError, match=r"could not allocate|Unable to allocate"):
+        powers(ones(2))
+
+
+def test_many_powers_are_those_of_numpy():
+    x = np.array([-1, 2, 0], np.int32)
+    known = np.vander(x, 60, increasing=True).astype(np.int32)
+    np.testing.assert_array_equal(jnp.vander(x, 70, increasing=True)[:, :60], known)
+    assert nj.eval_shape(lambda x: jnp.vander(x, 10**9), x).shape == (3, 10**9)
+
+
+def test_a_trace_takes_a_traced_offset():
+    a = np.arange(24.0, dtype=np.float32).reshape(2, 3, 4)
+    offsets = np.arange(-4, 5)
+    got = nj.vmap(lambda k: nj.jit(jnp.trace, static_argnums=(2, 3))(a, k, 2, 1))(offsets)
+    np.testing.assert_array_equal(got, [np.trace(a, k, 2, 1) for k in offsets])

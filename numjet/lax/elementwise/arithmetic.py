@@ -3,6 +3,8 @@ from __future__ import annotations
 
 import enum
 import operator
+import reprlib
+from collections.abc import Hashable
 from math import inf
 from typing import Any
 
@@ -401,6 +403,9 @@ def round(x: Any, rounding_method: RoundingMethod | int = RoundingMethod.AWAY_FR
     >>> round(2.5), round(2.5, RoundingMethod.TO_NEAREST_EVEN)
     (Array(3., dtype=float32, weak_type=True), Array(2., dtype=float32, weak_type=True))
     """
+    if not isinstance(rounding_method, Hashable) or rounding_method not in set(RoundingMethod):
+        raise ValueError(f"lax.round: rounding_method: {reprlib.repr(rounding_method)} is not a valid RoundingMethod; pass "
+                         "RoundingMethod.AWAY_FROM_ZERO or RoundingMethod.TO_NEAREST_EVEN")
     return round_p(x, rounding_method=RoundingMethod(rounding_method))
 
 

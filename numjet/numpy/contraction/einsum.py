@@ -5,8 +5,9 @@ The order of more than two operands comes from opt_einsum (D. G. A. Smith, J. Gr
 from __future__ import annotations
 
 import functools
+import reprlib
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,10 @@ opt_einsum = lazy_import.Module("opt_einsum")
 def _from_lists(args: Sequence[Any]) -> tuple[str, list[Any]]:
     """einsum(x, [0, 1], y, [1, 2], [0, 2]) in letters."""
     operands, lists = list(args[0:len(args) - len(args) % 2:2]), list(args[1::2])
+    for names in [*lists, *args[len(args) - len(args) % 2:]]:
+        if not isinstance(names, Iterable) or any(not isinstance(k, Hashable) for k in names):
+            raise TypeError("einsum: expected subscripts, as in 'ij,jk->ik', or after each operand a list of the names of its "
+                            f"axes, ints or strings; got {reprlib.repr(names)} for such a list")
     used = sorted({k for one in [*lists, *([args[-1]] if len(args) % 2 else [])] for k in one if k is not Ellipsis}, key=repr)
     letter = {k: chr(192 + i) if i >= len(_LETTERS) else _LETTERS[i] for i, k in enumerate(sorted(used))}
     text = [("".join("..." if k is Ellipsis else letter[k] for k in one)) for one in lists]

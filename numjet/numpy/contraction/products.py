@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 
 from numjet.api.jit_when_eager import jit_when_eager
+from numjet.core.trace import Tracer
 from numjet.foundation import dtypes
-from numjet.foundation.dimension import Dimension, largest, smallest
+from numjet.foundation.dimension import Dimension, as_integer, largest, smallest
 from numjet.lax.axes import as_axis
 from numjet.lax.elementwise import arithmetic
 from numjet.lax.shape import join, rearrange
@@ -17,6 +18,7 @@ from numjet.numpy.core.promotion import array_arg, check_out, promote_args, stro
 from numjet.numpy.indexing.subscript import getitem
 from numjet.numpy.reduction.reductions import sum as reduce_sum
 from numjet.numpy.shaping.manipulation import moveaxis
+from numjet.numpy.shaping.matrices import eye
 
 
 @jit_when_eager()
@@ -83,21 +85,29 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     >>> diagonal(jnp.array([[1, 2], [3, 4]]), 1).tolist()
     [2]
     """
-    a = array_arg("diagonal", a)
-    if a.ndim < 2:
-        raise ValueError("diagonal requires an array of at least two dimensions.")
-    i, j = as_axis(axis1, a.ndim), as_axis(axis2, a.ndim)
-    if i == j:
-        raise ValueError("axis1 and axis2 can not be same")
-    a = moveaxis(a, (i, j), (-2, -1))
+    a = _as_matrices("diagonal", a, axis1, axis2)
+    if not isinstance(offset, Dimension):
+        offset = as_integer(offset, "diagonal: offset")
     count = largest(0, smallest(a.shape[-2] + min(offset, 0), a.shape[-1] - max(offset, 0)))
     position = iota(np.int32, count) if isinstance(count, Dimension) else np.arange(count, dtype=np.int32)
     return getitem(a, (..., position - min(offset, 0), position + max(offset, 0)))
 
 
+def _as_matrices(name: str, a: Any, axis1: int, axis2: int) -> Any:
+    """a, with these two axes last."""
+    a = array_arg(name, a)
+    if a.ndim < 2:
+        raise ValueError(f"{name} requires an array of at least two dimensions.")
+    i, j = as_axis(axis1, a.ndim), as_axis(axis2, a.ndim)
+    if i == j:
+        raise ValueError("axis1 and axis2 can not be same")
+    return moveaxis(a, (i, j), (-2, -1))
+
+
 @jit_when_eager("offset", "axis1", "axis2", "dtype", "out")
 def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: None = None) -> Any:
-    """The sum of a diagonal. dtype: that of the sum; by default integers get at least the default width.
+    """The sum of a diagonal, whose offset may be traced. dtype: that of the sum; by default integers get at least the default
+    width.
 
     >>> import numjet.numpy as jnp
     >>> trace(jnp.array([[1, 2], [3, 4]]))
@@ -106,4 +116,10 @@ def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = 
     check_out("trace", out)
     a = array_arg("trace", a)
     wanted = None if dtype is None else dtypes.check_user_dtype(dtype, "trace")
+    if isinstance(offset, Tracer):
+        a = _as_matrices("trace", a, axis1, axis2)
+        on_it = eye(*a.shape[-2:], k=offset, dtype=bool)
+        return reduce_sum(a, (-2, -1), wanted, where=on_it)
+    if not isinstance(offset, Dimension):
+        offset = as_integer(offset, "trace: offset")
     return reduce_sum(diagonal(a, offset, axis1, axis2), -1, wanted)

@@ -6,11 +6,15 @@ from typing import Any
 
 import numpy as np
 
+from numjet.foundation.dimension import as_integer
 from numjet.numpy.core.concrete import known
+from numjet.numpy.core.promotion import check_arraylike
 
 
 def _number(name: str, x: Any) -> Any:
-    """A known number as NumPy's scalar. ConcretizationTypeError for others, TypeError for arrays of another size than 1."""
+    """A known number as NumPy's scalar. ConcretizationTypeError for others, TypeError for arrays of another size than 1 and for
+    what is no number."""
+    check_arraylike(name, x)
     value = known(name, x, "what the text shows")
     if value.size != 1:
         raise TypeError(f"{name}: expected one number, got an array of shape {value.shape}")
@@ -33,7 +37,8 @@ def base_repr(number: Any, base: int = 2, padding: int = 0) -> str:
     >>> base_repr(5), base_repr(-10, base=16), base_repr(6, padding=3)
     ('101', '-A', '000110')
     """
-    return np.base_repr(_integer("base_repr", number), base, padding)
+    return np.base_repr(_integer("base_repr", number), as_integer(base, "base_repr: base"),
+                        as_integer(padding, "base_repr: padding"))
 
 
 def binary_repr(num: Any, width: int | None = None) -> str:
@@ -42,7 +47,8 @@ def binary_repr(num: Any, width: int | None = None) -> str:
     >>> binary_repr(5, width=8), binary_repr(-3), binary_repr(-3, width=4)
     ('00000101', '-11', '1101')
     """
-    return np.binary_repr(_integer("binary_repr", num), width)
+    digits = None if width is None else as_integer(width, "binary_repr: width")
+    return np.binary_repr(_integer("binary_repr", num), digits)
 
 
 def format_float_positional(x: Any, precision: int | None = None, unique: bool = True, fractional: bool = True, trim: Any = "k",

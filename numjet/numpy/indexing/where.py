@@ -1,7 +1,8 @@
 """Elementwise selection: where, select, piecewise, clip."""
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import reprlib
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -89,6 +90,8 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
     """
     x = array_arg("piecewise", x)
     conditions = _conditions(x, condlist)
+    if not isinstance(funclist, Iterable):
+        raise TypeError(f"piecewise: funclist must be a sequence of functions and numbers, got {reprlib.repr(funclist)}")
     functions = list(funclist)
     if len(functions) == len(conditions):
         functions.append(0)
@@ -104,7 +107,9 @@ def _conditions(x: Any, condlist: Any) -> list[Any]:
     if isinstance(condlist, (list, tuple)) and condlist and not isinstance(condlist[0], (bool, np.bool_)):
         given = list(condlist)
     else:
-        found = array_arg("piecewise", np.asarray(condlist) if isinstance(condlist, (list, tuple)) else condlist)
+        found = array_arg("piecewise", np.asarray(condlist) if isinstance(condlist, (list, tuple)) else condlist, 1)
+        if found.ndim == 0 < x.ndim:
+            raise TypeError(f"piecewise: condlist must be a sequence of conditions, got {reprlib.repr(condlist)}")
         given = [found] if found.ndim == x.ndim else [found[i] for i in range(found.shape[0])]
     return [truth(array_arg("piecewise", c, 1)) for c in given]
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from numjet.api.jit_when_eager import jit_when_eager
 from numjet.core.aval import explicit
-from numjet.core.trace import Tracer
-from numjet.foundation import errors
+from numjet.core.trace import Tracer, aval_of
+from numjet.foundation import dtypes, errors
 from numjet.foundation.dimension import Dimension, as_integer, as_size, computed_sizes, exceeds
 from numjet.lax.axes import as_axis, as_shape, listed
 from numjet.lax.elementwise import arithmetic, bitwise, compare, convert
@@ -68,9 +68,14 @@ def repeat(a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length
     if axis is None:
         a, axis = ravel(a), 0
     dim = as_axis(axis, a.ndim)
+    if total_repeat_length is not None and exceeds(0, total_repeat_length := as_size(total_repeat_length)):
+        raise ValueError(f"jnp.repeat: expected total_repeat_length >= 0, got {total_repeat_length}")
     if isinstance(repeats, Dimension) and total_repeat_length is None:
         return _repeat_each(a, repeats, dim)
     counts = value_of(repeats)
+    kind = aval_of(repeats).dtype if counts is None else counts.dtype
+    if not dtypes.issubdtype(kind, np.integer) and kind != np.bool_:
+        raise TypeError(f"jnp.repeat: repeats must be integers, got {kind.name}")
     if counts is None and total_repeat_length is None and computed_sizes.maker is not None:
         total_repeat_length = as_size(_total(repeats, a.shape[dim]))
     if counts is None and total_repeat_length is None:
@@ -78,12 +83,15 @@ def repeat(a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length
     divided = explicit.divides(a.aval)
     whole = not divided or explicit.parts(a.aval)[dim] is None
     if counts is not None and counts.ndim == 0 and total_repeat_length is None and whole:
-        return _repeat_each(a, operator.index(counts[()]), dim)
+        return _repeat_each(a, int(counts[()]), dim)
     if divided:
         raise ValueError("Please pass sharding to `jnp.repeat` via `out_sharding` parameter.")
     if counts is not None:
-        where = np.repeat(np.arange(a.shape[dim], dtype=np.int32), np.broadcast_to(counts.reshape(-1), (a.shape[dim],))
-                          if counts.size == 1 else counts)
+        if counts.size not in (1, a.shape[dim]):
+            raise ValueError(f"jnp.repeat: operands could not be broadcast together with shapes ({a.shape[dim]},) and "
+                             f"{counts.shape}: expected one number of repeats, or one for each element along axis {dim}")
+        counts = np.broadcast_to(counts.reshape(-1), (a.shape[dim],)).astype(np.int64)
+        where = np.repeat(np.arange(a.shape[dim], dtype=np.int32), counts)
         if total_repeat_length is not None:
             short = total_repeat_length - where.size
             where = np.pad(where, (0, short), mode="edge") if short > 0 and where.size else where[:total_repeat_length]

@@ -1,6 +1,7 @@
 """Differences, derivatives, integrals and convolutions of samples."""
 from __future__ import annotations
 
+import reprlib
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from numjet.lax.axes import as_axis
 from numjet.lax.contraction.conv_functions import conv_general_dilated
 from numjet.lax.elementwise import arithmetic, compare, convert
 from numjet.lax.indexing import slicing
+from numjet.lax.reduction import cumulative
 from numjet.lax.shape import create, join, rearrange
 from numjet.numpy.contraction.dot import _times
 from numjet.numpy.core.promotion import (
@@ -27,6 +29,8 @@ from numjet.numpy.reduction.reductions import axes_of, sum as total
 from numjet.numpy.shaping.joining import concatenate
 from numjet.numpy.shaping.manipulation import broadcast_to, ravel
 from numjet.numpy.shaping.repeating import flip
+
+_FEW_POWERS = 64  # which the equations of vander multiply one by one
 
 # -------------------------------------------------------------------------------------------- differences
 
@@ -202,10 +206,10 @@ def _vectors(name: str, a: Any, v: Any) -> tuple[Any, Any]:
 def _slide(a: Any, v: Any, mode: str, precision: Any, preferred: Any, name: str, reverse: bool = False) -> Any:
     """The convolution of a with the shorter v, reversed. reverse: "same" is centred from the end."""
     m = v.shape[0]
-    low, high = {"full": (m - 1, m - 1), "same": (m // 2, m - m // 2 - 1), "valid": (0, 0)}.get(mode, (-1, -1))
+    if not isinstance(mode, str) or mode not in ("full", "same", "valid"):
+        raise ValueError(f"{name}: mode must be one of ['full', 'same', 'valid'], got {reprlib.repr(mode)}")
+    low, high = {"full": (m - 1, m - 1), "same": (m // 2, m - m // 2 - 1), "valid": (0, 0)}[mode]
     low, high = (high, low) if reverse else (low, high)
-    if low < 0:
-        raise ValueError("mode must be one of ['full', 'same', 'valid']")
     if m == 1:
         padded = join.pad(a, to_array(literal(0, a.dtype, a.weak_type)), [(low, high, 0)])
         out = _times(padded, broadcast_to(v, padded.shape))
@@ -230,6 +234,10 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
     count = x.shape[0] if N is None else as_integer(N, "jnp.vander: N")
     if count < 0:
         raise ValueError(f"N must be nonnegative, got {count}")
+    if count > _FEW_POWERS:
+        powers = cumulative.cumprod(broadcast_to(rearrange.expand_dims(x, (1,)), (x.shape[0], count - 1)), 1)
+        powers = join.pad(powers, to_array(literal(1, x.dtype, x.weak_type)), [(0, 0, 0), (1, 0, 0)])
+        return powers if increasing else flip(powers, 1)
     column = rearrange.expand_dims(x, (1,))
     columns: list[Any] = [create.full(column.shape, np.ones((), x.dtype)[()])]
     for _ in range(count - 1):

@@ -122,6 +122,9 @@ def polyval(p: Any, x: Any, *, unroll: int = 16) -> Any:
     """
     check_arraylike("polyval", p, x)
     p, x = promote_dtypes(p, x)
+    if not p.ndim:
+        raise IndexError("jnp.polyval: p must have an axis, along which the coefficients lie; got a number")
+    unroll = as_integer(unroll, "jnp.polyval: unroll")
     count, shape = p.shape[0], broadcast_shapes(p.shape[1:], x.shape)
     out = create.full(shape, np.zeros((), x.dtype)[()])
     if count > unroll:
