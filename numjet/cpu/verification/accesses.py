@@ -5,7 +5,7 @@ Both checks of memory, `races` and `unset_reads`, are such walks. They report on
 """
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, MutableMapping, Sequence
 from contextlib import contextmanager
 
 import numpy as np
@@ -29,11 +29,10 @@ from numjet.cpu.ir.nodes import (
     Switch,
     While,
 )
-from numjet.cpu.ir.traversal import lazy_postorder
+from numjet.cpu.ir.traversal import lazy_postorder, nodes
 
 MOST = 1 << 20    # elements of one array of indices; larger ones count as unknown
 DEEPEST = 10      # most loops around a statement
-_GUARDS = 3       # conditions in a row that a load may depend on
 
 Known = np.ndarray | None
 
@@ -41,12 +40,14 @@ Known = np.ndarray | None
 class AccessWalk:
     """A walk over statements; subclasses choose the iterations to examine, and handle accesses.
 
-    values: of variables, by id, with one axis per enclosing loop. alive: the iterations in which a statement is executed.
+    values: of variables, by id, with one axis per enclosing loop; None if unknown. definitions: of variables whose value nobody
+    has asked for yet: most are data, which no index depends on. alive: the iterations in which a statement is executed.
     certain: whether it is certain that the statement is reached.
     """
 
     def __init__(self) -> None:
-        self.values: dict[int, np.ndarray] = {}
+        self.values: MutableMapping[int, Known] = {}
+        self.definitions: MutableMapping[int, Expr | None] = {}
         self.alive: np.ndarray = np.asarray(True)
         self.certain = True
         self.depth = 0
@@ -75,28 +76,43 @@ class AccessWalk:
 
     def bind(self, var: Expr, value: Known) -> None:
         """Binds a variable to a value."""
-        self._memo.clear()
-        if value is None:
-            self.values.pop(var.id, None)
-        else:
-            self.values[var.id] = value
+        self._bind(var, None)
+        self.values[var.id] = value
+
+    def _bind(self, var: Expr, definition: Expr | None) -> None:
+        if var.id in self._memo:
+            self._memo.clear()   # its users are in there, too
+        self.values[var.id], self.definitions[var.id] = None, definition
 
     def value(self, expr: Expr) -> Known:
         """The value of an expression in all examined iterations; None if unknown."""
-        for e in lazy_postorder(expr, self._memo, lambda e: () if e.op in ("load", "libm") else e.args):
+        for e in lazy_postorder(expr, self._memo, self._needed):
             self._memo[e.id] = self._evaluate(e)
         return self._memo[expr.id]
+
+    def _needed(self, expr: Expr) -> Sequence[Expr]:
+        """What must be evaluated before an expression is."""
+        if expr.op == "var":
+            definition = self.definitions.get(expr.id)
+            return () if definition is None else (definition,)
+        return () if expr.op in ("load", "libm") else expr.args
+
+    def _variable(self, var: Expr) -> Known:
+        definition = self.definitions.get(var.id)
+        if definition is not None:
+            self.values[var.id], self.definitions[var.id] = self._memo[definition.id], None
+        return self.values.get(var.id)
 
     def _evaluate(self, expr: Expr) -> Known:
         if expr.op == "const":
             return np.asarray(expr.attr)
         if expr.op == "var":
-            return self.values.get(expr.id)
+            return self._variable(expr)
         args = [self._memo.get(a.id) for a in expr.args]
         known = [a for a in args if a is not None]
         if len(known) < len(args) or expr.op in ("load", "libm", "lookup", "select_rare"):
             return None
-        if np.prod(np.broadcast_shapes(*(a.shape for a in known)), dtype=float) > MOST:
+        if not _small(*known):
             return None
         with np.errstate(all="ignore"):
             if expr.op in ("convert", "bitcast"):
@@ -114,7 +130,7 @@ class AccessWalk:
         match stmt:
             case Let():
                 self.reads(stmt, [stmt.value])
-                self.bind(stmt.var, self.value(stmt.value))
+                self._bind(stmt.var, stmt.value)
             case Store():
                 self.reads(stmt, [stmt.index, stmt.value])
                 self.access(stmt, stmt.buffer, self.value(stmt.index), True)
@@ -233,41 +249,65 @@ class AccessWalk:
     # --- loads ---
 
     def reads(self, stmt: Stmt, roots: Sequence[Expr]) -> None:
-        """Visits the loads in expressions that a statement evaluates."""
-        for load, guards in _loads(roots):
-            conditions = [self.value(c) for c, _ in guards]
-            if len(load.args) > 1:
-                conditions.append(self.value(load.args[1]))
-            if any(c is None for c in conditions):
+        """Visits the loads in expressions that a statement certainly evaluates."""
+        if not self.certain:
+            return
+        before = self.alive
+        for load, reached in self._loads(roots):
+            mask = self._where(reached, load.args[1]) if len(load.args) > 1 else reached
+            if mask is None:
                 continue
-            signs = [sign for _, sign in guards] + [True]
-            alive = self.alive
-            for condition, sign in zip(conditions, signs, strict=False):
-                assert condition is not None
-                alive = alive & (condition if sign else ~condition)
-            before, self.alive = self.alive, alive
+            self.alive = mask
             self.access(stmt, load.attr, self.value(load.args[0]), False)
             self.alive = before
+
+    def _loads(self, roots: Sequence[Expr]) -> Iterator[tuple[Expr, np.ndarray]]:
+        """Every load, once, with the iterations in which its value matters: those in which a select around it chooses it."""
+        order = nodes(roots)
+        above = _above_loads(order)
+        reached: dict[int, np.ndarray] = {root.id: self.alive for root in roots}
+        for top in order:
+            here = reached.get(top.id)
+            if here is None or top.id not in above:
+                continue
+            if top.op == "load":
+                yield top, here
+            for arg, sign in zip(top.args, _signs(top), strict=True):
+                if arg.id in above:
+                    self._reach(reached, arg, here if sign is None else self._where(here, top.args[0], sign))
+
+    def _reach(self, reached: dict[int, np.ndarray], expr: Expr, mask: Known) -> None:
+        """Adds iterations to those in which an expression is needed."""
+        before = reached.get(expr.id)
+        if mask is None or before is self.alive or before is mask:
+            return
+        reached[expr.id] = mask if before is None or mask is self.alive or not _small(before, mask) else before | mask
+
+    def _where(self, mask: np.ndarray, condition: Expr, sign: bool = True) -> Known:
+        """The iterations of a mask in which a condition holds, or does not; None if unknown."""
+        known = self.value(condition)
+        if known is None or not _small(mask, known):
+            return None
+        return mask & (known if sign else ~known)
 
 
 def _nexts(carries: Sequence[Carry]) -> list[Expr]:
     return [c.next for c in carries]
 
 
-def _loads(roots: Sequence[Expr]) -> Iterator[tuple[Expr, tuple[tuple[Expr, bool], ...]]]:
-    """Every load, with the conditions of the selects around it, as values that are not selected do not matter."""
-    seen: set[tuple[int, ...]] = set()
-    stack: list[tuple[Expr, tuple[tuple[Expr, bool], ...]]] = [(root, ()) for root in roots]
-    while stack:
-        top, guards = stack.pop()
-        key = (top.id, *(c.id if sign else -1 - c.id for c, sign in guards))
-        if key in seen or (top.id,) in seen or len(guards) > _GUARDS:
-            continue
-        seen.add(key)
-        if top.op == "load":
-            yield top, guards
-        if top.op in ("select", "select_rare"):
-            stack.append((top.args[0], guards))
-            stack += [(top.args[1], (*guards, (top.args[0], True))), (top.args[2], (*guards, (top.args[0], False)))]
-        else:
-            stack += [(a, guards) for a in top.args]
+def _small(*arrays: np.ndarray) -> bool:
+    return np.prod(np.broadcast_shapes(*(a.shape for a in arrays)), dtype=float) <= MOST
+
+
+def _above_loads(order: Sequence[Expr]) -> set[int]:
+    """The ids of loads and of what is computed from them; order: users before operands."""
+    above: set[int] = set()
+    for e in reversed(order):
+        if e.op == "load" or any(a.id in above for a in e.args):
+            above.add(e.id)
+    return above
+
+
+def _signs(expr: Expr) -> Sequence[bool | None]:
+    """For each operand, what the first one must be for it to matter; None if it always does."""
+    return (None, True, False) if expr.op in ("select", "select_rare") else (None,) * len(expr.args)

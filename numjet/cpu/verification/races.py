@@ -1,7 +1,7 @@
 """Data races: loops marked as independent in which one iteration accesses an element that another one writes."""
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import ChainMap, defaultdict
 
 import numpy as np
 
@@ -45,7 +45,7 @@ class _Outside(AccessWalk):
         if stmt.mode in UNORDERED and first is not None:
             start, stop = self.value(stmt.start), self.value(stmt.stop)
             assert start is not None and stop is not None
-            _Inside(stmt, self.values, int(start.flat[0]), int(stop.flat[0])).test()
+            _Inside(stmt, self, int(start.flat[0]), int(stop.flat[0])).test()
         with self.inside(stmt, *(first if first is not None else (None, np.asarray(True)))):
             self.body(stmt)
 
@@ -60,16 +60,16 @@ class _Outside(AccessWalk):
             return
         for var, value in zip(stmt.bounds, (np.asarray(0), rows, np.asarray(0), columns), strict=True):
             self.bind(var, value)
-        _Inside(loop, self.values, 0, int(rows.flat[0])).test()
+        _Inside(loop, self, 0, int(rows.flat[0])).test()
 
 
 class _Inside(AccessWalk):
     """Records the accesses of each iteration of one loop to the buffers that it writes."""
 
-    def __init__(self, loop: For, values: dict[int, np.ndarray], start: int, stop: int):
+    def __init__(self, loop: For, outside: AccessWalk, start: int, stop: int):
         super().__init__()
         self.tested, self.start, self.trips = loop, start, stop - start
-        self.values = dict(values)
+        self.values, self.definitions = ChainMap({}, outside.values), ChainMap({}, outside.definitions)
         self.written = written(loop.body)
         self.found: defaultdict[Buffer, list[tuple[np.ndarray, np.ndarray, bool]]] = defaultdict(list)
         self.limit = _INSIDE

@@ -6,9 +6,11 @@ may have. Iterations of unordered loops do not see each other's writes.
 """
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from numjet.cpu.ir.nodes import Buffer, Call, For, Function, Stmt, SwapBuffers, While
+from numjet.cpu.ir.nodes import Buffer, Call, Expr, For, Function, Stmt, SwapBuffers, While
 from numjet.cpu.verification.accesses import MOST, AccessWalk, Known
 
 _LARGE = 1 << 24   # elements of buffers that count as written as a whole
@@ -54,6 +56,10 @@ class _Walk(AccessWalk):
 
     def positions(self, trips: int) -> np.ndarray:
         return np.arange(min(trips, 1)) if self.once else super().positions(trips)
+
+    def reads(self, stmt: Stmt, roots: Sequence[Expr]) -> None:
+        if not self.marking:
+            super().reads(stmt, roots)
 
     def access(self, stmt: Stmt, buffer: Buffer, index: Known, write: bool) -> None:
         known = self.set.get(buffer)

@@ -121,3 +121,58 @@ def test_loops_of_any_length_are_verified_in_bounded_memory(mode):
     store = Store(out, n, fresh.const(1, F32))
     verify(Function("f", [], [out], fresh, [For(n, fresh.index(0), fresh.index(1 << 62), [store], [], mode)]))
     assert AccessWalk().positions(1 << 62).size == MOST + 1
+
+
+def nested_selects(depth: int) -> Function:
+    """A loop that reads an unset element at the end of a chain of selects over iterations, each of which reads memory."""
+    fresh = Exprs()
+    n = fresh.var(INT64, "n")
+    value = fresh.load(T, n)
+    for k in range(depth):
+        value = fresh.prim("select", fresh.prim("lt", n, fresh.index(8 - k % 2)), value, fresh.load(X, n))
+    return Function("f", [X], [Y], fresh, [For(n, fresh.index(0), fresh.index(8), [Store(Y, n, value)], [])], [T])
+
+
+def test_loads_under_any_number_of_selects_are_checked():
+    with pytest.raises(LoopIRError, match=r"%t is read before anything is written to it|nothing can have written it"):
+        verify(nested_selects(8))
+
+
+class Counting(AccessWalk):
+    """Counts the expressions evaluated and the accesses of a walk."""
+
+    def __init__(self):
+        super().__init__()
+        self.evaluated = self.accesses = 0
+
+    def loop(self, stmt):
+        self.walk(stmt, self.iterations(stmt))
+
+    def access(self, *args):
+        self.accesses += 1
+
+    def _evaluate(self, expr):
+        self.evaluated += 1
+        return super()._evaluate(expr)
+
+
+def test_walks_visit_each_load_and_each_value_once():
+    counted = []
+    for depth in (20, 40):
+        walk = Counting()
+        walk.block(nested_selects(depth).body)
+        counted.append((walk.accesses, walk.evaluated))
+    assert counted[0] == counted[1] == (3, counted[0][1])   # X[n] is one expression, T[n] another, and a store
+
+
+def test_values_are_computed_where_indices_need_them_and_once():
+    fresh, walk = Exprs(), Counting()
+    index, data, lets = fresh.index(3), fresh.index(5), []
+    for _ in range(50):
+        index, data = fresh.prim("add", index, fresh.index(1)), fresh.prim("add", data, fresh.index(7))
+        lets += [Let(fresh.var(INT64), index), Let(fresh.var(INT64), data)]
+        index, data = lets[-2].var, lets[-1].var
+        lets.append(Store(Y, fresh.prim("mul", index, fresh.index(0)), F1))
+    walk.block(lets)
+    assert walk.accesses == 50 and walk.evaluated <= 4 * 50
+    assert walk.value(data) == 5 + 50 * 7
