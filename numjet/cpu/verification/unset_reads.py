@@ -36,6 +36,13 @@ def find(function: Function) -> Unset | None:
     return None
 
 
+def _within(index: np.ndarray, size: int) -> np.ndarray:
+    """The indices from 0 to size."""
+    if not index.size or (index.min() >= 0 and index.max() < size):
+        return index
+    return index[(index >= 0) & (index < size)]
+
+
 class _Walk(AccessWalk):
     """The elements of temporaries and results that may have been written. first: ordered loops run one iteration."""
 
@@ -44,6 +51,8 @@ class _Walk(AccessWalk):
         self.function, self.first = function, first
         self.marking = False
         self.once = False
+        self.written: dict[Buffer, int] = {}
+        # which elements were written; None: all of them
         self.set: dict[Buffer, np.ndarray | None] = {
             b: np.zeros(b.size, bool) if b.size <= _LARGE else None for b in (*function.temps, *function.outputs)}
 
@@ -68,10 +77,23 @@ class _Walk(AccessWalk):
         if not write:
             self._read(stmt, buffer, known, index)
         elif index is None:
-            known[:] = True
+            self.set[buffer] = None
         else:
-            found = index[np.broadcast_to(self.alive, index.shape)] if self._fits(index) else index
-            known[found[(found >= 0) & (found < known.size)]] = True
+            self._write(buffer, known, index)
+
+    def _write(self, buffer: Buffer, known: np.ndarray, index: np.ndarray) -> None:
+        """Marks elements. A buffer whose elements are all marked is not looked at again; whether they are is asked once for
+        as many writes as it has elements, so that it takes no longer than these."""
+        found = index[np.broadcast_to(self.alive, index.shape)] if self._fits(index) and not self._always() else index
+        known[_within(found, known.size)] = True
+        self.written[buffer] = self.written.get(buffer, 0) + index.size
+        if self.written[buffer] >= known.size:
+            self.written[buffer] = 0
+            if known.all():
+                self.set[buffer] = None
+
+    def _always(self) -> bool:
+        return bool(self.alive.size and self.alive.all())
 
     def _fits(self, index: np.ndarray) -> bool:
         """Whether the mask of executed iterations applies to these indices elementwise."""
@@ -81,14 +103,14 @@ class _Walk(AccessWalk):
         if self.marking or not self.certain or known.all():
             return
         if index is None:
-            if not known.any() and known.size and self.alive.all() and self.alive.size:
+            if not known.any() and known.size and self._always():
                 raise Unset(stmt, f"{buffer!r} is read before anything is written to it")
             return
         shape = np.broadcast_shapes(self.alive.shape, index.shape)
         if np.prod(shape, dtype=float) > 4 * MOST:
             return
-        found = np.broadcast_to(index, shape)[np.broadcast_to(self.alive, shape)]
-        found = found[(found >= 0) & (found < known.size)]
+        found = index if self._always() else np.broadcast_to(index, shape)[np.broadcast_to(self.alive, shape)]
+        found = _within(found, known.size).ravel()
         if not known[found].all():
             element = int(found[int(np.argmin(known[found]))])
             raise Unset(stmt, f"{buffer!r}[{element}] is read, and nothing can have written it before")
@@ -102,7 +124,7 @@ class _Walk(AccessWalk):
         for buffer in stmt.writes:
             known = self.set.get(buffer)
             if known is not None:
-                known[:] = True
+                self.set[buffer] = None
 
     def swap(self, stmt: SwapBuffers) -> None:
         known = [self.set.get(b) for b in stmt.targets]

@@ -176,3 +176,23 @@ def test_values_are_computed_where_indices_need_them_and_once():
     walk.block(lets)
     assert walk.accesses == 50 and walk.evaluated <= 4 * 50
     assert walk.value(data) == 5 + 50 * 7
+
+
+@pytest.mark.parametrize("ranges, unset", [
+    ([(0, 8)], None), ([(0, 7)], 7), ([(0, 4), (4, 8)], None), ([(0, 4), (5, 8)], 4), ([(1, 8), (1, 8)], 0),
+    ([(7, 8), (0, 7)], None)])
+def test_reads_of_elements_that_no_loop_wrote_are_found(ranges, unset):
+    fresh = Exprs()
+
+    def loop(start, stop, store):
+        n = fresh.var(INT64, "n")
+        return For(n, fresh.index(start), fresh.index(stop), [store(n)], [])
+
+    body = [loop(start, stop, lambda n: Store(T, n, fresh.const(1, F32))) for start, stop in ranges]
+    body.append(loop(0, 8, lambda n: Store(Y, n, fresh.load(T, n))))
+    function = Function("f", [], [Y], fresh, body, [T])
+    if unset is None:
+        verify(function)
+    else:
+        with pytest.raises(LoopIRError, match=rf"%t\[{unset}\] is read, and nothing can have written it before"):
+            verify(function)
