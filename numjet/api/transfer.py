@@ -128,9 +128,14 @@ def device_get(x: Any) -> Any:
 
 def block_until_ready(x: Any) -> Any:
     """Waits until all arrays of a pytree are computed, and returns it. Raises the error of a computation that failed."""
+    divided: list[Any] = []
     for leaf in tree_leaves(x):
-        if hasattr(leaf, "block_until_ready"):
+        if isinstance(leaf, _native.Array) and isinstance(leaf._remote, _native.Parts):
+            divided.append(leaf._remote)
+        elif hasattr(leaf, "block_until_ready"):
             leaf.block_until_ready()
+    if divided:
+        divided[0].wait_for(divided)
     return x
 
 

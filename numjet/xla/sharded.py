@@ -22,11 +22,15 @@ class Sharded(_native.Parts):
 
     __slots__ = ("__weakref__",)
 
-    def block_until_ready(self) -> None:
-        """Waits; raises the error of the computation, if any."""
+    @staticmethod
+    def wait_for(all_parts: Sequence[Sharded]) -> None:
+        """Waits for the parts of several arrays; raises the error of a computation, if any."""
         plugin.check_fork()
         with buffers.failures():
-            self.buffer.block_until_ready()
+            plugin.library().batched_block_until_ready([parts.buffer for parts in all_parts])
+
+    def block_until_ready(self) -> None:
+        self.wait_for([self])
 
     def is_ready(self) -> bool:
         plugin.check_fork()

@@ -50,3 +50,21 @@ def test_what_is_divided_otherwise_is_brought_there_leaf_by_leaf():
     gone.delete()
     with pytest.raises(RuntimeError, match="deleted"):
         step([gone])
+
+
+def test_waiting_for_many_leaves_is_one_call():
+    leaves = lambda count: [nj.device_put(np.arange(8.0) + k, NS(M, P("x"))) for k in range(count)]
+    few, many = (python_calls(nj.block_until_ready, {"a": leaves(count), "b": np.ones(2)}) for count in (2, 40))
+    assert len([n for n in many if "wait" in n or "block" in n]) == len([n for n in few if "wait" in n or "block" in n]) <= 3
+
+
+def test_waiting_for_many_leaves_raises_the_error_of_one():
+    def refuse(x):
+        raise ArithmeticError("refused")
+    good = nj.device_put(np.arange(8.0), NS(M, P("x")))
+    bad = nj.jit(lambda x: nj.pure_callback(refuse, nj.ShapeDtypeStruct(x.shape, x.dtype), x))(good)
+    with pytest.raises(nj.errors.JaxRuntimeError, match="refused"):
+        nj.block_until_ready([good, bad, good])
+    good.delete()
+    with pytest.raises(RuntimeError, match="deleted"):
+        nj.block_until_ready([good])
