@@ -107,7 +107,8 @@ def test_batches():
 
 
 V = np.arange(1.0, 4)
-SPECIAL = [("toeplitz", (V,)), ("toeplitz", (V, V[:2])), ("hankel", (V,)), ("hankel", (V, V[:2])), ("circulant", (V,)),
+SPECIAL = [("toeplitz", (V,)), ("toeplitz", (V, V[:2])), ("hankel", (V,)), ("hankel", (V, V[:2])), ("hankel", (V > 1,)),
+           ("hankel", (np.array([np.nan, np.inf, 1]),)), ("circulant", (V,)),
            ("circulant", (V[0],)),
            ("companion", (V,)), ("hilbert", (4,)), ("dft", (5,)), ("dft", (3, "n")), ("block_diag", (np.eye(2), V, 5.0))]
 
@@ -116,6 +117,14 @@ SPECIAL = [("toeplitz", (V,)), ("toeplitz", (V, V[:2])), ("hankel", (V,)), ("han
 def test_special_matrices(name, args):
     with enable_x64():
         same(getattr(sl, name)(*args), getattr(sp, name)(*args))
+
+
+@pytest.mark.parametrize("shape", [(0, 0), (2, 0, 0)])
+def test_hessenberg_form_of_nothing(shape):
+    form, q = sl.hessenberg(np.zeros(shape, np.float32), calc_q=True)
+    assert form.shape == q.shape == sl.hessenberg(np.zeros(shape, np.float32)).shape == shape
+    with pytest.raises(ValueError, match="square"):
+        sl.hessenberg(np.zeros((3, 0), np.float32))
 
 
 def test_not_positive_definite_is_nan():

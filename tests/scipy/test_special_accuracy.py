@@ -11,6 +11,7 @@ import pytest
 import scipy.special
 
 import numjet as nj
+import numjet.numpy as jnp
 from numjet import nn
 from numjet.foundation.config import enable_x64
 from numjet.scipy import special
@@ -122,6 +123,19 @@ def test_logit_next_to_a_half():
     x = np.linspace(0.3, 0.7, 401, dtype=np.float32)
     want = scipy.special.logit(x.astype(np.float64))
     assert np.max(np.abs(np.asarray(special.logit(x)) - want) / np.spacing(np.abs(want).astype(np.float32))) <= 4
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_logit_of_denormals_and_halves(dtype, x64):
+    info = jnp.finfo(dtype)
+    x = jnp.array([1, 3, 0.3, 0.47, 0.71], dtype).at[:2].multiply(info.smallest_subnormal)
+    given = np.asarray(x).astype(np.float64)
+    want = scipy.special.logit(given)
+    error = np.abs(np.asarray(special.logit(x)).astype(np.float64) - want)
+    assert np.all(error <= 2 * float(info.eps) * np.abs(want))
+    ends = special.logit(jnp.array([-0.0, 0.0, 1.0, -0.1, 1.1, np.nan], dtype))
+    assert np.array_equal(ends, [-np.inf, -np.inf, np.inf, np.nan, np.nan, np.nan], equal_nan=True)
+
 
 
 def test_derivatives_of_functions_in_64_bits():

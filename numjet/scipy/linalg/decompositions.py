@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from numjet.core.trace import aval_of
 from numjet.foundation import dtypes
 from numjet.lax import linalg as lax_linalg
 from numjet.lax.elementwise.arithmetic import add_p
@@ -90,6 +91,9 @@ def hessenberg(a: Any, *, calc_q: bool = False, overwrite_a: bool = False, check
     """
     (a,) = inexact("hessenberg", a)
     n = a.shape[-1]
+    if n == 0:
+        mx.check_matrix("hessenberg", aval_of(a), square=True)
+        return (a, a) if calc_q else a
     packed, taus = lax_linalg.hessenberg(a)
     i, j = mx.indices(packed.shape)
     form = mx.where(le_p.bind(i, add_p.bind(j, mx.scalar(1, np.dtype(np.int32)))), packed, 0)

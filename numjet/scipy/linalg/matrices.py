@@ -74,7 +74,7 @@ def hankel(c: Any, r: Any = None) -> Any:
     """
     check_arraylike("scipy.linalg.hankel", c)
     (c,) = promote_args("scipy.linalg.hankel", c)
-    r = mx.scaled(c, 0) if r is None else r
+    r = create.full_like(c, 0) if r is None else r
     c, r = (atleast_1d(x) for x in promote_args("scipy.linalg.hankel", c, r))
     batch = rearrange.broadcast_shapes(c.shape[:-1], r.shape[:-1])
     c, r = (broadcast_to(x, (*batch, x.shape[-1])) for x in (c, r))

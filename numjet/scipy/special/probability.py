@@ -63,11 +63,19 @@ def expit(x: Any) -> Any:
 
 @custom_jvp
 def _logit(x: Any) -> Any:
+    """By log1p of the odds less 1, (1 - 2 r) / r with r the smaller of x and 1 - x, which is exact next to 1/2."""
     if x.dtype in dtypes.COMPLEX:
         return jnp.log(x / (1 - x))
-    near = jnp.abs(x - 0.5) < 0.25  # the logarithm of nearly 1: 2 x - 1 is exact
-    middle = jnp.where(near, x, 0.5)
-    return jnp.where(near, jnp.log1p((2 * middle - 1) / (1 - middle)), jnp.log(x / (1 - x)))
+    if x.dtype.itemsize == 2:
+        return _logit(x.astype(np.float32)).astype(x.dtype)
+    upper = x >= 0.5
+    rest = jnp.where(upper, 1 - x, x)                      # exact
+    float_info = jnp.finfo(x.dtype)
+    few = jnp.abs(rest) < float_info.smallest_normal       # its inverse might overflow
+    scale = 2.0 ** (float_info.nmant + 1)
+    scaled = jnp.where(few, jnp.where(rest == 0, 0, scale * rest), rest)    # -0.0 counts as 0.0
+    odds = jnp.log1p((1 - 2 * rest) / scaled) + jnp.where(few, math.log(scale), 0)
+    return jnp.where(upper, odds, -odds)
 
 
 _logit.defjvps(lambda t, out, x: jnp.true_divide(t, x * (1 - x)))

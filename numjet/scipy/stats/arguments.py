@@ -88,6 +88,6 @@ def log1p_square(x: Any) -> Any:
     """
     x, = promote_args_inexact("log1p_square", x)
     size = jnp.abs(x)
-    far = size > 1
-    large = jnp.where(far, size, 1.0)
-    return jnp.where(far, 2 * jnp.log(large) + jnp.log1p(jnp.square(1 / large)), jnp.log1p(jnp.square(jnp.where(far, 0.0, x))))
+    far = size > 2.0 ** (jnp.finfo(x.dtype).maxexp // 2 - 1)    # log(1 + x^2) is 2 log |x|
+    out = jnp.log1p(jnp.where(far, size - 1, jnp.square(jnp.where(far, 0, x))))
+    return jnp.where(far, 2 * out, out)

@@ -19,7 +19,7 @@ def log_density(z: Any) -> Any:
     >>> float(log_density(0.0))
     -1.0
     """
-    z, set_far = where_inside(jnp.isinf(jnp.exp(-z)), 0.0, z, -math.inf)
+    z, set_far = where_inside(-z > math.log(jnp.finfo(z.dtype).max), 0.0, z, -math.inf)
     return set_far(-z - jnp.exp(-z))
 
 
