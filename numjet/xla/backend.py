@@ -66,9 +66,13 @@ def hlo_text(text: str, *, metadata: bool) -> str:
 def wait_for_effects() -> None:
     """Waits until the Python callbacks of all started programs have returned."""
     plugin.check_fork()
-    while running:
-        with buffers.failures():
-            running.popleft().block_until_ready()
+    try:
+        while running:
+            with buffers.new_failures():
+                running.popleft().block_until_ready()
+    finally:
+        if not running:
+            buffers.raised.clear()
 
 
 class LoadedProgram:

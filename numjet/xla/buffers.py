@@ -50,6 +50,18 @@ class Remote:
 
 
 failed_calls: deque[JaxRuntimeError] = deque(maxlen=64)  # errors of Python callbacks, newest last
+raised: deque[str] = deque(maxlen=64)  # texts of those that were raised by reading results since effects were waited for
+
+
+def _as_ours(error: Any) -> tuple[JaxRuntimeError, BaseException | None] | None:
+    """numjet's error for one of XLA's runtime, and its cause: of a callback's error that of the callback."""
+    if type(error).__name__ not in ("XlaRuntimeError", "JaxRuntimeError") or isinstance(error, JaxRuntimeError):
+        return None
+    text = str(error)
+    for call in reversed(failed_calls):
+        if str(call) in text:
+            return JaxRuntimeError(str(call)), call.__cause__
+    return JaxRuntimeError(text), error
 
 
 class failures:
@@ -59,13 +71,23 @@ class failures:
         return None
 
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
-        if error is not None and type(error).__name__ in ("XlaRuntimeError", "JaxRuntimeError") \
-                and not isinstance(error, JaxRuntimeError):
-            text = str(error)
-            for call in reversed(failed_calls):
-                if str(call) in text:
-                    raise JaxRuntimeError(str(call)) from call.__cause__
-            raise JaxRuntimeError(text) from error
+        ours = _as_ours(error)
+        if ours is not None:
+            raised.append(str(ours[0]))
+            raise ours[0] from ours[1]
+
+
+class new_failures:
+    """As `failures`, without those that were raised before: a program's results and its token have the same error."""
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: Any, error: Any, traceback: Any) -> bool:
+        ours = _as_ours(error)
+        if ours is not None and str(ours[0]) not in raised:
+            raise ours[0] from ours[1]
+        return ours is not None
 
 
 @functools.cache

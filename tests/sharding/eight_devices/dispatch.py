@@ -62,9 +62,18 @@ def test_waiting_for_many_leaves_raises_the_error_of_one():
     def refuse(x):
         raise ArithmeticError("refused")
     good = nj.device_put(np.arange(8.0), NS(M, P("x")))
-    bad = nj.jit(lambda x: nj.pure_callback(refuse, nj.ShapeDtypeStruct(x.shape, x.dtype), x))(good)
+    call = nj.jit(lambda x: nj.pure_callback(refuse, nj.ShapeDtypeStruct(x.shape, x.dtype), x))
+    bad = call(good)
     with pytest.raises(nj.errors.JaxRuntimeError, match="refused"):
         nj.block_until_ready([good, bad, good])
+    nj.effects_barrier()  # raises what was not raised yet
+    call(good)
+    for _ in range(2):  # nobody has read the result
+        with pytest.raises(nj.errors.JaxRuntimeError, match="refused"):
+            nj.effects_barrier()
+        call(good)
+    with pytest.raises(nj.errors.JaxRuntimeError, match="refused"):
+        nj.effects_barrier()
     good.delete()
     with pytest.raises(RuntimeError, match="deleted"):
         nj.block_until_ready([good])
