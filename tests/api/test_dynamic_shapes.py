@@ -187,3 +187,11 @@ def test_in_other_transformations():
         nj.vmap(nj.jit(lambda x: x[x > 0], dynamic_shapes=True))(rows)
     with pytest.raises(NotImplementedError, match="checked when the program runs"):
         nj.vmap(nj.jit(lambda x: x[x > 0].max(), dynamic_shapes=True))(rows)
+
+
+def test_searches_in_what_was_selected_also_where_that_is_nothing():
+    search = nj.jit(lambda a, v: jnp.searchsorted(a[a > 0], v[v > 0], side="right"), dynamic_shapes=True)
+    for a in ([-1.0, -2.0, -3.0], [-1.0, 2.0, 3.0], [1.0, 2.0, 2.0]):
+        for v in ([-1.0, -2.0], [2.0, -2.0], [1.5, 4.0]):
+            a, v = np.array(a, np.float32), np.array(v, np.float32)
+            np.testing.assert_array_equal(search(a, v), np.searchsorted(a[a > 0], v[v > 0], "right"))

@@ -229,3 +229,13 @@ def test_damaged_text_of_a_dimension_is_refused():
     assert data.count(b"wide") > 1
     with pytest.raises(ValueError, match="damaged"):
         export.deserialize(data.replace(b"wide", b"w**e"))
+
+
+def test_searches_bisect_whatever_the_size():
+    table, wanted = np.array([0, 1, 1, 2, np.nan, np.nan], np.float32), np.array([[np.nan, 1, 0.5], [-1, 9, 0]], np.float32)
+    specs = export.symbolic_args_specs([table, wanted], ["n", "m, 3"])
+    f = exported(lambda a, v: [jnp.searchsorted(a, v, side) for side in ("left", "right")], *specs)
+    assert "sort[" not in str(f.program)
+    for n in (1, 2, 5, 6):
+        for found, side in zip(f.call(table[:n], wanted), ("left", "right"), strict=True):
+            np.testing.assert_array_equal(found, np.searchsorted(table[:n], wanted, side))

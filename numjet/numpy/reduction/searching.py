@@ -8,6 +8,7 @@ import numpy as np
 
 from numjet import lax
 from numjet.api.jit_when_eager import jit_when_eager
+from numjet.core.intervals import largest
 from numjet.core.trace import Tracer
 from numjet.foundation import dtypes
 from numjet.foundation.dimension import Dimension, may_exceed
@@ -24,6 +25,7 @@ from numjet.numpy.shaping.manipulation import ravel
 from numjet.numpy.shaping.repeating import flip
 
 _INT32 = np.dtype(np.int32)
+_LARGEST = 2 ** 31 - 1  # index of an array whose size is not known
 _SHORT = 64  # array sizes for which comparing all pairs, one operation at a time, is faster than a search
 METHODS = ("scan", "scan_unrolled", "sort", "compare_all", "default")
 
@@ -48,16 +50,19 @@ def _is_before(side: str) -> Callable[[Any, Any], Any]:
 
 def _bisect(a: Any, v: Any, side: str, unroll: bool) -> Any:
     """Binary search of all queries at once: invariant a[:low] before v, a[high:] not."""
-    before, steps = _is_before(side), int(a.shape[0]).bit_length()
-    full = lambda n: rearrange.broadcast_in_dim(np.int32(n), v.shape, ())
+    before, size = _is_before(side), a.shape[0]
+    steps = int(min(largest(size), _LARGEST)).bit_length()  # for the largest size; further steps change nothing
+    end = convert.convert_element_type(to_array(size), _INT32) if isinstance(size, Dimension) else np.int32(size)
+    mode = "one_hot" if isinstance(size, Dimension) else "clip"  # also of an empty array, which gives 0
+    full = lambda n: rearrange.broadcast_in_dim(n, v.shape, ())
 
     def step(_: Any, state: tuple[Any, Any]) -> tuple[Any, Any]:
         low, high = state
         middle = arithmetic.add(low, arithmetic.div(arithmetic.sub(high, low), np.int32(2)))
-        right = before(getitem(a, middle, mode="clip"), v)
+        right = before(getitem(a, middle, mode=mode), v)
         right = bitwise.bitwise_and(right, compare.lt(low, high))
         return compare.select(right, arithmetic.add(middle, np.int32(1)), low), compare.select(right, high, middle)
-    state = (full(0), full(a.shape[0]))
+    state = (full(np.int32(0)), full(end))
     if not unroll:
         return lax.fori_loop(0, steps, step, state)[0]
     for i in range(steps):
@@ -125,7 +130,7 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None, *, meth
     eager = not isinstance(a, Tracer) and not isinstance(v, Tracer)
     if method == "compare_all" or (eager and a.shape[0] <= _SHORT and method != "sort"):
         found = _compare_all(a, v, side)
-    elif method == "sort" or isinstance(a.shape[0], Dimension):  # whose binary search would have no known number of steps
+    elif method == "sort":
         found = _by_sorting(a, v, side)
     else:
         found = _bisect(a, v, side, eager or method == "scan_unrolled")

@@ -29,7 +29,8 @@ def _gather(trace: PaddingTrace, op: Op, xs: Sequence[Any], avals: Avals, out: S
     x, index = xs
     operand, indices = avals
     limits = [operand.shape[d] - slice_sizes[d] for d in dimension_numbers.start_index_map]
-    _check_empty(trace, operand.shape, slice_sizes, prod(indices.shape[:-1]))
+    if mode is not GatherScatterMode.ONE_HOT:  # which reads 0 wherever there is no element
+        _check_empty(trace, operand.shape, slice_sizes, prod(indices.shape[:-1]))
     if is_symbolic(operand.shape[d] for d in dimension_numbers.start_index_map):
         index = narrow(index)
         index = _outside_dropped(trace, index, limits) if drops(mode) else _moved_inside(trace, index, limits)
