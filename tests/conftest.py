@@ -59,5 +59,12 @@ def x64() -> Iterator[None]:
 
 
 @pytest.fixture
+def quick_xla() -> str:
+    """XLA_FLAGS for processes of many small programs: it neither optimizes nor starts MLIR for loops."""
+    return ("--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true "
+            "--xla_cpu_use_fusion_emitters=false")
+
+
+@pytest.fixture
 def rng() -> np.random.Generator:
     return np.random.default_rng(0)

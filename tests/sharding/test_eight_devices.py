@@ -5,7 +5,6 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-QUICKLY = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"  # XLA compiles, and does not optimize
 
 
 def _run(arguments, **environment):
@@ -13,9 +12,9 @@ def _run(arguments, **environment):
                           env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), **environment})
 
 
-def test_everything_in_the_folder_eight_devices():
+def test_everything_in_the_folder_eight_devices(quick_xla):
     done = _run(["-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-o", "python_files=*.py",
-                 str(HERE / "eight_devices")], JAX_NUM_CPU_DEVICES="8", XLA_FLAGS=QUICKLY)
+                 str(HERE / "eight_devices")], JAX_NUM_CPU_DEVICES="8", XLA_FLAGS=quick_xla)
     assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
 
 
