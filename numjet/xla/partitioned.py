@@ -76,18 +76,33 @@ class Executable(LoadedProgram):
                  committed: bool | None = None) -> list[Any]:
         """Starts the program; reading a result waits for it. Donated arrays are deleted where XLA took their memory."""
         plugin.check_fork()
-        given = [*self._constants, *_native.divided_buffers(list(arrays), self._taken, self._buffer)]
+        taken = _native.divided_buffers(list(arrays), self._taken, self._buffer)
+        if donated is not None and True in donated:
+            self._check_donated(arrays, taken, donated)
+        given = [*self._constants, *taken]
         with buffers.failures():
             results = self._execute(given)
         self.call_count += 1
         if donated is not None and True in donated:
-            for array, gives, buffer in zip(arrays, donated, given[len(self._constants):], strict=True):
+            for array, gives, buffer in zip(arrays, donated, taken, strict=True):
                 if gives and buffer.is_deleted():
                     array.delete()
         if self._orders is not None:
             results = [sharded.ordered(r, a, s, self.over.devices, order) for r, a, s, order in zip(
                 results, self._typed, self.out_shardings, self._orders, strict=True)]
         return _native.divided_arrays(sharded.Sharded, results, self._typed, self.out_shardings)
+
+    def _check_donated(self, arrays: Sequence[Any], taken: Sequence[Any], donated: Sequence[bool]) -> None:
+        """Refuses donated parts that are passed twice: XLA would notice when some devices run already, and end the process."""
+        seen: dict[int, bool] = {}
+        for k, (array, buffer, gives) in enumerate(zip(arrays, taken, donated, strict=True)):
+            reordered = self._taken[k] is None and array._remote is not None  # then `buffer` is another object for the same parts
+            holder = array._remote.buffer if reordered else buffer
+            if seen.get(id(holder), False) or (gives and id(holder) in seen):
+                raise RuntimeError("Attempt to use a buffer that was previously donated in the same call (argument "
+                                   f"{k} of the executable). A donated array may be passed once only: f(donated(x), x) has "
+                                   "to copy one of them.")
+            seen[id(holder)] = gives
 
     def _buffer(self, array: Any, k: int) -> Any:
         """jaxlib's array of input k, distributed as the program takes it."""

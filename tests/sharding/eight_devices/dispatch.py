@@ -77,3 +77,22 @@ def test_waiting_for_many_leaves_raises_the_error_of_one():
     good.delete()
     with pytest.raises(RuntimeError, match="deleted"):
         nj.block_until_ready([good])
+
+
+@pytest.mark.parametrize("donated", [0, 1, (0, 1)])
+def test_donated_parts_that_are_passed_twice_are_refused_before_anything_runs(donated):
+    x = nj.device_put(np.arange(8.0), NS(M, P("x")))
+    add = nj.jit(lambda a, b: a + b, donate_argnums=donated)
+    for other in (x, nj.device_put(x, x.sharding)):  # the same array, another array of the same parts
+        with pytest.raises(RuntimeError, match=r"previously donated in the same call \(argument 1"):
+            add(x, other)
+        assert not x.is_deleted()
+    assert add(x, x + 0).tolist() == [*range(0, 16, 2)]
+
+
+def test_donated_parts_in_another_order_of_devices_are_refused_too():
+    x, y = (nj.device_put(np.arange(8.0), NS(Mesh(devices, ("x",)), P("x"))) for devices in (M.devices, M.devices[::-1]))
+    add = nj.jit(lambda a, b, c: a + b + c, donate_argnums=1)
+    with pytest.raises(RuntimeError, match=r"previously donated in the same call \(argument 2"):
+        add(x, y, nj.device_put(y, y.sharding))
+    assert add(x, y, y + 0).tolist() == [*range(0, 24, 3)]
