@@ -96,7 +96,7 @@ class Executable(LoadedProgram):
         """Refuses donated parts that are passed twice: XLA would notice when some devices run already, and end the process."""
         seen: dict[int, bool] = {}
         for k, (array, buffer, gives) in enumerate(zip(arrays, taken, donated, strict=True)):
-            reordered = self._taken[k] is None and array._remote is not None  # then `buffer` is another object for the same parts
+            reordered = self._taken[k] is None and array._remote is not None  # so `buffer` is another object
             holder = array._remote.buffer if reordered else buffer
             if seen.get(id(holder), False) or (gives and id(holder) in seen):
                 raise RuntimeError("Attempt to use a buffer that was previously donated in the same call (argument "
