@@ -13,7 +13,7 @@ from numjet.lax.elementwise import arithmetic, convert
 from numjet.lax.indexing import slicing
 from numjet.lax.shape import create, join, rearrange
 from numjet.numpy.core.concrete import known
-from numjet.numpy.core.promotion import array_arg, as_dtype, broadcast_to, check_arraylike, promote_dtypes, to_array
+from numjet.numpy.core.promotion import array_arg, as_dtype, check_arraylike, promote_dtypes, to_array
 from numjet.numpy.indexing.subscript import getitem, scatter_update
 from numjet.numpy.reduction.quantiles import median
 from numjet.numpy.reduction.reductions import max as largest, min as smallest
@@ -122,6 +122,8 @@ def _constant(array: Any, widths: Widths, values: Any) -> Any:
 
 def _edge(array: Any, axis: int, last: bool, count: int = 1) -> Any:
     n = array.shape[axis]
+    if isinstance(n, Dimension) and count == 1:  # an element, which must be there; a slice would have up to one
+        return rearrange.expand_dims(getitem(array, (slice(None),) * axis + (-1 if last else 0,)), (axis,))
     return slicing.slice_in_dim(array, n - count if last else 0, n if last else count, axis=axis)
 
 
@@ -172,7 +174,7 @@ def _statistic(array: Any, widths: Widths, mode: str, stat_length: Any) -> Any:
         sides = []
         for count, size, last in ((width[0], length[0], False), (width[1], length[1], True)):
             some = n if size is None else min(operator.index(size), n)
-            if some < 1 and not (n == 0 and mode == "mean"):  # the mean of no elements is NaN
+            if exceeds(1, some) and not (n == 0 and mode == "mean"):  # the mean of no elements is NaN
                 raise ValueError(f"jnp.pad: stat_length of 0 yields no value for padding, in mode {mode!r}")
             value = _STATISTICS[mode](_edge(array, axis, last, some), axis=axis, keepdims=True)
             if dtypes.kind(array.dtype) in "iu" and dtypes.kind(value.dtype) == "f":
@@ -199,22 +201,19 @@ def _mirrored(array: Any, axis: int, width: tuple[int, int], mode: str, reflect_
 
 
 def _mirrored_once(array: Any, axis: int, width: tuple[int, int], mode: str) -> Any:
-    """_mirrored along an axis of symbolic size, which must be at least the widths: parts of the array beside it."""
-    n, skipped = array.shape[axis], int(mode == "reflect")
-    part = lambda start, stop, step: getitem(array, (*(slice(None),) * axis, slice(start, stop, step)))
+    """_mirrored along an axis of symbolic size, which must be at least the widths: elements counted from both ends."""
+    n, skipped, (before, after) = array.shape[axis], int(mode == "reflect"), width
     if mode == "edge":
-        sides = [broadcast_to(part(at, at + 1, 1), (*array.shape[:axis], count, *array.shape[axis + 1:]))
-                 for at, count in zip((0, n - 1), width, strict=True)]
+        sides = [_spread(_edge(array, axis, last), axis, width[last]) for last in (False, True)]
         return join.concatenate([sides[0], array, sides[1]], axis)
-    for count in width:
-        if not n >= count + skipped:
-            raise ValueError(f"jnp.pad: mode {mode!r} along an axis of symbolic size {n} takes widths up to it, got {width}")
-    before, after = width
+    if any(exceeds(count + skipped, n) for count in width):
+        raise ValueError(f"jnp.pad: mode {mode!r} along an axis of symbolic size {n} takes widths up to it, got {width}")
     if mode == "wrap":
-        return join.concatenate([part(n - before, n, 1), array, part(0, after, 1)], axis)
-    left = part(skipped, before + skipped, 1)
-    right = part(n - after - skipped, n - skipped, 1)
-    return join.concatenate([rearrange.rev(left, (axis,)), array, rearrange.rev(right, (axis,))], axis)
+        left, right = np.arange(-before, 0, dtype=np.int32), np.arange(after, dtype=np.int32)
+    else:
+        left, right = np.arange(before, dtype=np.int32)[::-1] + skipped, -1 - skipped - np.arange(after, dtype=np.int32)
+    sides = [getitem(array, (slice(None),) * axis + (positions,)) for positions in (left, right)]
+    return join.concatenate([sides[0], array, sides[1]], axis)
 
 
 def _picked(array: Any, axis: int, positions: np.ndarray) -> Any:
