@@ -115,6 +115,11 @@ def differences(fun, args, step=1e-5):
     return found
 
 
+# whole jitted functions: the eager slots would evaluate nothing but numbers around them
+ALL_IN_PROGRAMS = pytest.mark.parametrize("evaluation", ["compiled"], indirect=True)
+
+
+@ALL_IN_PROGRAMS
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_gradients_and_second_derivatives(x64, name):
     fun, args, forward = PROGRAMS[name]
@@ -152,6 +157,7 @@ def test_one_loop_for_some_arguments_of_a_batch(x64):
     np.testing.assert_allclose(shared, np.sum(want))
 
 
+@ALL_IN_PROGRAMS
 @pytest.mark.parametrize("rows", [1, 2, 3, 8, 64])
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 9, 10, 40, 200])
 def test_every_step_is_reversed_once_and_repeated_as_rarely_as_the_rows_allow(x64, rows, count):
