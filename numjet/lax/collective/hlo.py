@@ -56,6 +56,8 @@ def all_gather(b: Any, x: Any, *, all_gather_dimension: int, axis_index_groups: 
         x = b.reshape(x, (*x.shape[:d], 1, *x.shape[d:]))
     rows = participants(b, axes_of(axis_name), axis_index_groups)
     out = ShapedArray((*x.shape[:d], x.shape[d] * axis_size, *x.shape[d + 1:]), x.dtype)
+    if not out.size:  # StableHLO does not exchange nothing
+        return b.full(out.shape, 0, x.dtype)
     return b.op("stablehlo.all_gather", [x], [out], attrs={"all_gather_dim": d, **_attrs(rows)})[0]
 
 
@@ -65,7 +67,7 @@ def reduce_scatter(b: Any, x: Any, *, scatter_dimension: int, axis_index_groups:
     rows = participants(b, axes_of(axis_name), axis_index_groups)
     part = ShapedArray((*x.shape[:d], x.shape[d] // axis_size, *x.shape[d + 1:]), x.dtype)
     out = b.op("stablehlo.reduce_scatter", [x], part, attrs={"scatter_dimension": d, **_attrs(rows)},
-               regions=[b.reducer("add", x.dtype)])
+               regions=[b.reducer("add", x.dtype)]) if part.size else b.full(part.shape, 0, x.dtype)
     return out if tiled else b.reshape(out, (*x.shape[:d], *x.shape[d + 1:]))
 
 

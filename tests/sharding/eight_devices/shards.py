@@ -359,3 +359,17 @@ def test_one_argument_says_where_an_abstract_mesh_is():
         f(WHOLE, WHOLE)
     with pytest.raises(ValueError, match="does not match the mesh shape passed to shard_map"):
         f(WHOLE, nj.device_put(WHOLE, NamedSharding(nj.make_mesh((8,), ("z",)), P("z"))))
+
+
+@pytest.mark.parametrize("shape", [(0, 4), (4, 0)])
+def test_collectives_exchange_nothing(shape):
+    calls = {"all_gather": lambda v, axis: lax.all_gather(v, "x", axis=axis, tiled=True),
+             "psum_scatter": lambda v, axis: lax.psum_scatter(v, "x", scatter_dimension=axis, tiled=True),
+             "all_to_all": lambda v, axis: lax.all_to_all(v, "x", axis, axis, tiled=True)}
+    mesh = nj.make_mesh((4,), ("x",), (AxisType.Auto,), devices=nj.devices()[:4])
+
+    def every(v):
+        return [call(v, axis) for call in calls.values() for axis in (0, 1)]
+    found = nj.jit(nj.shard_map(every, mesh=mesh, in_specs=P(), out_specs=P(), check_vma=False))(np.zeros(shape, np.float32))
+    grow, shrink = [(4 * shape[0], shape[1]), (shape[0], 4 * shape[1])], [(shape[0] // 4, shape[1]), (shape[0], shape[1] // 4)]
+    assert [x.shape for x in found] == [*grow, *shrink, shape, shape]
