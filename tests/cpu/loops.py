@@ -75,13 +75,14 @@ def _table(arrays: Sequence[np.ndarray]) -> Any:
 
 
 def agree(function: Function, inputs: Sequence[np.ndarray], rtol: float = 0.0, every: bool = False,
-          **how: Any) -> Result:
+          expected: Result | None = None, **how: Any) -> Result:
     """Asserts that machine code and interpreter do the same; with rtol, floats are equal up to that relative error.
 
     every: compare the machine code for each of `targets`, not only for this machine.
+    expected: what the interpreter does, where that is known.
     """
     plan(function)
-    expected = interpret(function, [x.copy() for x in inputs])
+    expected = expected or interpret(function, [x.copy() for x in inputs])
     for target in targets().values() if every else [jit.host()]:
         got = execute(function, inputs, target=target, **how)
         assert got.status == expected.status
@@ -140,6 +141,23 @@ def map_function(name: str, inputs: Sequence[tuple[np.dtype, int]], out: np.dtyp
         store = Store(target, i, compute(exprs, i, *buffers))
         body.append(For(i, exprs.index(0), exprs.index(size), [store], mode=mode))
     return Function(name, buffers, outputs, exprs, body)
+
+
+def agree_on_map(inputs: Sequence[np.ndarray], out: np.dtype, compute: Any) -> None:
+    """Asserts that machine code and interpreter do the same for `map_function` in both modes, on all targets.
+
+    The interpreter takes all elements at once for both, as one by one takes it far longer, which it does for every 37th of
+    many: of a grid with sides of 48, elements of all rows and columns.
+    """
+    def function(arrays: Sequence[np.ndarray], *modes: str) -> Function:
+        return plan(map_function("f", [(x.dtype, x.size) for x in arrays], out, len(arrays[0]), compute, modes))
+
+    once = interpret(function(inputs, "vector"), [x.copy() for x in inputs])
+    both = Result(once.status, once.outputs * 2, once.info)
+    agree(function(inputs, "vector", "serial"), inputs, every=True, expected=both)
+    step = 37 if len(inputs[0]) > 2000 else 1
+    few = [np.ascontiguousarray(x[::step]) for x in inputs]
+    assert_same(interpret(function(few, "serial"), few).outputs[0], once.outputs[0][::step], what="one by one")
 
 
 def loads(exprs: Exprs, buffers: Sequence[Buffer], index: Expr) -> list[Expr]:

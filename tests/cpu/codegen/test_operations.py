@@ -11,7 +11,7 @@ from numjet.cpu.ir.tables import TABLES
 from numjet.cpu.ir.types import kind
 from numjet.cpu.native_code import jit
 from numjet.cpu.target import from_features
-from tests.cpu.loops import BF16, BOOL, F16, F32, F64, FLOATS, INTS, agree, loads, map_function, special
+from tests.cpu.loops import BF16, BOOL, F16, F32, F64, FLOATS, INTS, agree, agree_on_map, loads, map_function, special
 
 ALL = [BOOL, *INTS, F16, BF16, *FLOATS]
 CASES = [(op, dtype) for op in ARITHMETIC if op not in ("select", *EXPONENTS) for dtype in [BOOL, *INTS, *FLOATS]
@@ -30,11 +30,8 @@ def _grid(dtype: np.dtype, count: int) -> list[np.ndarray]:
 @pytest.mark.parametrize("op,dtype", CASES, ids=str)
 def test_operation(op, dtype):
     inputs = _grid(dtype, ARITHMETIC[op])
-    size = len(inputs[0])
     out = BOOL if op in ("eq", "ne", "lt", "le", "gt", "ge", "is_finite") else dtype
-    function = map_function("f", [(dtype, size)] * len(inputs), out, size,
-                            lambda e, i, *xs: e.prim(op, *loads(e, xs, i)))
-    agree(function, inputs, every=True)
+    agree_on_map(inputs, out, lambda e, i, *xs: e.prim(op, *loads(e, xs, i)))
 
 
 def _taken_apart(op: str, dtype: np.dtype, size: int, modes: tuple[str, ...]):
@@ -118,5 +115,4 @@ def test_double_to_half_rounds_once():
     patterns = np.arange(0x7C00, dtype=np.uint16).view(F16).astype(F64)
     middle = (patterns[:-1] + patterns[1:]) / 2
     x = np.concatenate([np.nextafter(middle, 1e9), np.nextafter(middle, -1), middle])
-    function = map_function("f", [(F64, len(x))], F16, len(x), lambda e, i, a: e.convert(e.load(a, i), F16))
-    agree(function, [x], every=True)
+    agree_on_map([x], F16, lambda e, i, a: e.convert(e.load(a, i), F16))
