@@ -69,6 +69,12 @@ PyObject* subscript(PyObject* self, PyObject* index) {
   return call_hook(hook_getitem, args, 2);
 }
 
+// An item as C code asks for it that takes sequences, NumPy's `lexsort` among it.
+PyObject* item(PyObject* self, Py_ssize_t position) {
+  PyRef index(PyLong_FromSsize_t(position));
+  return index ? subscript(self, index.get()) : nullptr;
+}
+
 int assign_subscript(PyObject* self, PyObject* index, PyObject* value) {
   if (!value) {
     PyErr_SetString(PyExc_TypeError, "arrays are immutable: their items cannot be deleted");
@@ -120,6 +126,8 @@ void add_operator_slots(std::vector<PyType_Slot>& slots) {
            slot<array_as_float>(Py_nb_float),
            slot<array_as_index>(Py_nb_index),
            slot<length>(Py_mp_length),
+           slot<length>(Py_sq_length),
+           slot<item>(Py_sq_item),
            slot<subscript>(Py_mp_subscript),
            slot<assign_subscript>(Py_mp_ass_subscript),
            slot<unary<hook_iter>>(Py_tp_iter),

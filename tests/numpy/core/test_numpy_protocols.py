@@ -108,3 +108,10 @@ def test_numpy_s_functions_take_sequences_first():
     index = jnp.array([0, 2])
     assert np.delete((10, 20, 30), index).tolist() == [20]
     assert np.take([1.5, 2.5, 3.5], index).tolist() == [1.5, 3.5]
+
+
+def test_arrays_are_sequences_for_functions_in_c():
+    with Override("numjet_numpy_dispatch", False):
+        assert np.lexsort(jnp.array([[3, 1, 2], [0, 0, 0]])).tolist() == [1, 2, 0]
+        with pytest.raises(TypeError):
+            np.lexsort(jnp.array(1))
