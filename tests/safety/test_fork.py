@@ -209,7 +209,7 @@ import ctypes
 fork = ctypes.PyDLL(None).fork
 small = nj.jit(lambda x: x * 2)
 small(ones)
-big = jnp.ones(3_000_000)
+big = jnp.ones(3_000_000)   # of fewer numbers, chain would get a second tier, which a thread of Python compiles
 for k in range(20):
     queued = [chain(big) for _ in range(3)]
     pid = fork()
