@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from numjet.foundation import dtypes
-from numjet.foundation.dimension import Dimension, as_size, exceeds
-from numjet.lax.elementwise import arithmetic, convert
+from numjet.foundation.dimension import Dimension, as_size, computed_sizes, exceeds
+from numjet.lax.elementwise import arithmetic, compare, convert
 from numjet.lax.indexing import slicing
 from numjet.lax.shape import create, join, rearrange
 from numjet.numpy.core.concrete import known
@@ -201,11 +201,14 @@ def _mirrored(array: Any, axis: int, width: tuple[int, int], mode: str, reflect_
 
 
 def _mirrored_once(array: Any, axis: int, width: tuple[int, int], mode: str) -> Any:
-    """_mirrored along an axis of symbolic size, which must be at least the widths: elements counted from both ends."""
+    """_mirrored along an axis of symbolic size, which must be at least the widths: elements counted from both ends. A computed
+    size may be smaller."""
     n, skipped, (before, after) = array.shape[axis], int(mode == "reflect"), width
     if mode == "edge":
         sides = [_spread(_edge(array, axis, last), axis, width[last]) for last in (False, True)]
         return join.concatenate([sides[0], array, sides[1]], axis)
+    if computed_sizes.maker is not None:
+        return _mirrored_by_size(array, axis, width, mode)
     if any(exceeds(count + skipped, n) for count in width):
         raise ValueError(f"jnp.pad: mode {mode!r} along an axis of symbolic size {n} takes widths up to it, got {width}")
     if mode == "wrap":
@@ -213,6 +216,29 @@ def _mirrored_once(array: Any, axis: int, width: tuple[int, int], mode: str) -> 
     else:
         left, right = np.arange(before, dtype=np.int32)[::-1] + skipped, -1 - skipped - np.arange(after, dtype=np.int32)
     sides = [getitem(array, (slice(None),) * axis + (positions,)) for positions in (left, right)]
+    return join.concatenate([sides[0], array, sides[1]], axis)
+
+
+def _mirrored_by_size(array: Any, axis: int, width: tuple[int, int], mode: str) -> Any:
+    """_mirrored along an axis whose size the program computes: positions modulo the period of what is repeated.
+
+    The k-th element before the array has the place k modulo the period, folded back in its second half; those after the array
+    are the same, counted from its other end.
+    """
+    n = as_dtype(to_array(array.shape[axis]), np.dtype(np.int32))
+    last, one = arithmetic.sub(n, np.int32(1)), np.int32(1)
+    double = arithmetic.mul(n, np.int32(2))
+    period = {"wrap": n, "symmetric": double, "reflect": compare.max(arithmetic.sub(double, np.int32(2)), one)}[mode]
+
+    def places(count: int) -> Any:
+        k = np.arange(count, dtype=np.int32) + np.int32(mode == "reflect")
+        place = arithmetic.rem(k, rearrange.broadcast_in_dim(period, k.shape, ()))
+        if mode == "wrap":
+            return arithmetic.sub(last, place)
+        return compare.min(place, arithmetic.sub(arithmetic.sub(double, np.int32(1 + (mode == "reflect"))), place))
+    before = flip(places(width[0]), 0)
+    after = arithmetic.sub(last, places(width[1]))
+    sides = [getitem(array, (slice(None),) * axis + (positions,), mode="clip") for positions in (before, after)]
     return join.concatenate([sides[0], array, sides[1]], axis)
 
 

@@ -16,7 +16,7 @@ _FLAT = 40.0      # beyond it log(1 - exp(-exp(-z))) is -z to the last place
 def log_density(z: Any) -> Any:
     """-z - exp(-z); -inf also where exp(-z) overflows.
 
-    >>> float(log_density(0.0))
+    >>> float(log_density(jnp.float32(0.0)))
     -1.0
     """
     z, set_far = where_inside(-z > math.log(jnp.finfo(z.dtype).max), 0.0, z, -math.inf)
