@@ -6,6 +6,7 @@ import itertools
 import numpy as np
 import pytest
 import scipy.special as oracle
+import scipy.stats
 
 import numjet as nj
 import numjet.numpy as jnp
@@ -161,3 +162,35 @@ def test_incomplete_beta_of_a_small_and_a_large_parameter(a, b, x, below, above,
     np.testing.assert_allclose(nj.jit(special.betainc)(a, b, x), [below], rtol=2e-12)
     if above is not None:
         np.testing.assert_allclose(nj.jit(special.betaincc)(a, b, x), [above], rtol=1e-13)
+
+
+# Student's distribution function by mpmath, with 60 digits
+T_OF_MANY = [
+    (1e5, -0.5, 0.308538088827209), (1e5, -3.0, 0.0013502304420323595), (1e5, -12.0, 1.8722529059781755e-33),
+    (1e7, -3.0, 0.0013499013555185806), (1e7, -12.0, 1.7774160254673176e-33), (1e10, -12.0, 1.7764830457548404e-33),
+    (1e15, -3.0, 0.0013498980316301278), (1e18, -12.0, 1.7764821120776883e-33), (1e21, -0.5, 0.3085375387259869),
+    (1e21, -12.0, 1.776482112077679e-33)]
+
+
+@pytest.mark.parametrize(("df", "t", "want"), T_OF_MANY)
+def test_student_s_t_of_many_degrees_of_freedom(df, t, want, x64):
+    np.testing.assert_allclose(special.stdtr(df, t), want, rtol=3e-14)
+    np.testing.assert_allclose(special.stdtrit(df, want), t, rtol=1e-13)
+    slope = nj.grad(special.stdtr, 1)(df, t)
+    np.testing.assert_allclose(slope, scipy.stats.t.pdf(t, df), rtol=1e-9)
+
+
+@pytest.mark.parametrize(("a", "b"), [(150.0, 0.5), (1500.0, 0.5), (150.0, 2.0), (300.0, 300.0)])
+@pytest.mark.parametrize("p", [1e-15, 1e-30, 1e-60])
+def test_quantiles_of_the_beta_distribution_far_out_in_its_tail(a, b, p, x64):
+    np.testing.assert_allclose(special.betainc(a, b, special.betaincinv(a, b, p)), p, rtol=1e-12)
+    rest = special.betainccinv(b, a, p)
+    np.testing.assert_allclose(special.betaincc(b, a, rest), p, rtol=1e-12)
+
+
+@pytest.mark.parametrize("df", [300.0, 3e3, 9e4, 1.1e5])
+@pytest.mark.parametrize("p", [1e-15, 1e-30, 1e-100])
+def test_quantiles_of_student_s_t_far_out_in_its_tail(df, p, x64):
+    t = special.stdtrit(df, p)
+    np.testing.assert_allclose(special.stdtr(df, t), p, rtol=1e-9)
+    np.testing.assert_allclose(special.stdtrit(df, 1 - 2.0**-40), -special.stdtrit(df, 2.0**-40), rtol=1e-12)

@@ -263,17 +263,38 @@ def fdtri(dfn: Any, dfd: Any, p: Any) -> Any:
     return (dfd / dfn * jnp.exp(beta_logit(*wide(0.5 * dfn, 0.5 * dfd, p)))).astype(p.dtype)
 
 
-def _t_value(df: Any, t: Any) -> Any:
+_MANY = 1e5            # degrees of freedom from which on the expansions in their inverse are exact to the last places
+_LIKE_NORMAL = 1e30    # beyond, the expansions' further terms vanish
+
+
+def _t_by_normal(df: Any, t: Any) -> Any:
+    """Student's distribution function for df >= _MANY (G. W. Hill, "Student's t-distribution", Communications of the ACM 13,
+    1970, algorithm 395): that of a normal deviate z, an expansion in 1 / df. The next term is below 1e-17 z."""
+    df = jnp.clip(df, _MANY, _LIKE_NORMAL)
+    a = df - 0.5
+    b = 48 * a * a
+    y = a * jnp.log1p(jnp.minimum(t * t, 1e4) / df)      # of 100 and more, the tail is 0 in 64 bits
+    z = (((((-0.4 * y - 3.3) * y - 24) * y - 85.5) / (0.8 * y * y + 100 + b) + y + 3) / b + 1) * jnp.sqrt(y)
+    return ndtr(jnp.where(t < 0, -z, z))
+
+
+def _t_of_few(df: Any, t: Any) -> Any:
     square = t * t
     tail = 0.5 * special.betainc(0.5 * df, jnp.full_like(df, 0.5), df / (df + square))
     near = square < df
     middle = 0.5 * special.betainc(jnp.full_like(df, 0.5), 0.5 * df, jnp.where(near, square / (df + square), 0.5))
     out = jnp.where(near, 0.5 + jnp.sign(t) * middle, jnp.where(t < 0, tail, 1 - tail))
-    out = jnp.where((t < 0) & near & (middle > 0.4), tail, out)
-    return jnp.where((df > 0) & ~jnp.isnan(t), jnp.where(jnp.isinf(df), ndtr(t), out), jnp.nan)
+    return jnp.where((t < 0) & near & (middle > 0.4), tail, out)
+
+
+def _t_value(df: Any, t: Any) -> Any:
+    many = df >= _MANY
+    out = jnp.where(many, _t_by_normal(df, t), _t_of_few(jnp.where(many, 1, df), t))
+    return jnp.where((df > 0) & ~jnp.isnan(t), out, jnp.nan)
 
 
 def _t_density(df: Any, t: Any) -> Any:
+    df = jnp.minimum(df, _LIKE_NORMAL)
     return jnp.exp(-0.5 * (df + 1) * jnp.log1p(t * t / df) - 0.5 * jnp.log(df) - betaln(0.5 * df, jnp.full_like(df, 0.5)))
 
 
@@ -303,9 +324,22 @@ def _t_quantile(df: Any, p: Any) -> Any:
     return jnp.where(fine, jnp.where(p < 0.5, -out, out), jnp.nan)
 
 
+def _t_quantile_by_normal(df: Any, p: Any) -> Any:
+    """Student's quantile for df >= _MANY: the normal one, z, and the Cornish-Fisher expansion in 1 / df (Abramowitz and Stegun,
+    26.7.5). The next term is below 1e-13 of the result."""
+    z, n = ndtri(jnp.clip(p, 1e-300, 1)), 4 * jnp.clip(df, _MANY, _LIKE_NORMAL)
+    y = z * z
+    terms = ((79 * y + 776) * y + 1482) * y * y - (1920 * y + 945)
+    terms = ((3 * y + 19) * y + 17) * y - 15 + terms / (60 * n)
+    terms = (5 * y + 16) * y + 3 + terms / n
+    return z + z * (y + 1 + terms / (6 * n)) / n
+
+
 def _stdtrit_value(df: Any, p: Any) -> Any:
-    out = _t_quantile(df, p)
-    out = jnp.where(df == jnp.inf, ndtri(p), out)
+    many = df >= _MANY
+    inner = jnp.where((p > 0) & (p < 1), p, 0.5)
+    found = jnp.where(p == inner, _t_quantile_by_normal(df, inner), jnp.nan)
+    out = jnp.where(many, found, _t_quantile(jnp.where(many, 1, df), p))
     return jnp.where((p == 0) & (df > 0), -jnp.inf, jnp.where((p == 1) & (df > 0), jnp.inf, out))
 
 

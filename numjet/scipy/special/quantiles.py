@@ -132,14 +132,13 @@ def _beta_solution(a: Any, b: Any, p: Any, q: Any) -> Any:
     center = jnp.log(a / b)
     left, right = (jnp.log(p) + jnp.log(a) + scale) / a, -(jnp.log(q) + jnp.log(b) + scale) / b
     s = jnp.where(lower, jnp.maximum(center + normal * spread, left), jnp.minimum(center + normal * spread, right))
-    eps = float(jnp.finfo(s.dtype).eps)
 
     def step(s: Any) -> Any:
         x, rest = expit(s), expit(-s)
         density = jnp.exp(-a * jnp.logaddexp(-s, 0) - b * jnp.logaddexp(s, 0) - scale)
         # from the side of which the argument is exact, unless the tail would be a difference of nearly equal numbers, which
-        # costs more than rounding of the argument does: eps times the parameter
-        left = jnp.where(lower, (s < 0) | (a * rest > 1) & (a * eps < p), (s < 0) & ((b * x < 1) | (b * eps > q)))
+        # costs eps / tail: more than rounding of the argument, eps times the parameter
+        left = jnp.where(lower, (s < 0) | (a * rest > 1) & (a * p < 1), (s < 0) & ((b * x < 1) | (b * q > 1)))
         part = special.betainc(jnp.where(left, a, b), jnp.where(left, b, a), jnp.where(left, x, rest))
         tail = jnp.where(left == lower, part, 1 - part)
         return _newton_step(lower, tail, density, log)
