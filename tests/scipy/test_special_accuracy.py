@@ -159,3 +159,10 @@ def test_slope_of_log_ndtr_is_finite():
     slope, bend = nj.grad(special.log_ndtr), nj.grad(nj.grad(special.log_ndtr))
     np.testing.assert_allclose(nj.vmap(slope)(x), [np.inf, 1e30, 50.01998, 0.7978846, 0, 0], rtol=1e-6)
     np.testing.assert_allclose(nj.vmap(bend)(x), [-1, -1, -0.9996009, -0.6366198, 0, 0], rtol=1e-6)
+
+
+# by mpmath, with 60 digits
+@pytest.mark.parametrize("evaluate", [nj.jit, lambda f: f], ids=["compiled", "eager"])
+def test_incomplete_gamma_below_a_large_parameter(evaluate, x64):
+    found = evaluate(special.gammainc)(np.array([1e6, 1e8, 1e8]), np.array([992000.0, 99920000.0, 99970000.0]))
+    np.testing.assert_allclose(found, [5.24012281543083e-16, 6.11569983219279e-16, 0.0013487164491615506], rtol=1e-13)

@@ -207,8 +207,21 @@ def _igamma_slope(a: Any, x: Any) -> Any:
     return exp_p.bind(_log_gamma_slope(a, x))
 
 
+_MANY = 1e5    # SciPy's gammainc far below such parameters subtracts from 1: for 1e8, a fifth of it is wrong
+_igamma_by_numpy = by_numpy(incomplete_gamma.igamma)
+
+
+def _gammainc(a: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """By SciPy; below a large a by the rule of compiled programs."""
+    wrong = (a > _MANY) & np.isfinite(a) & (x < a)
+    out = scipy_special.gammainc(a, x)
+    if not np.any(wrong):
+        return out
+    return np.where(wrong, _igamma_by_numpy(np.where(wrong, a, 1.0), np.where(wrong, x, 1.0)), out)
+
+
 igamma_p: Op = _looped_function(
-    "igamma", 2, by_scipy("gammainc"), incomplete_gamma.igamma,
+    "igamma", 2, by_scipy(_gammainc), incomplete_gamma.igamma,
     (lambda t, out, a, x: mul_p.bind(t, igamma_grad_a_p.bind(a, x)),
      lambda t, out, a, x: mul_p.bind(t, _igamma_slope(a, x))), 0.3, 6)
 
