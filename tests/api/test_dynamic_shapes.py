@@ -68,6 +68,7 @@ p.reshape(-1, 1), m.reshape(-1), (x[:, None] * p).reshape(-1), jnp.outer(p, n).r
 p[::-1], p[::2], p[1:], p[:-1], p[1:-1], p[:3], p[-2:], x[:p.shape[0]], x[n.shape[0]:]
 jnp.diff(p), p[1:] - p[:-1], jnp.tile(p, 3), jnp.tile(p, (2, 2)), jnp.repeat(p, 2), jnp.flip(m), jnp.roll(p, 0)
 jnp.pad(p, 2), jnp.pad(p, 2, mode="edge"), jnp.pad(m, ((0, 1), (2, 0)), mode="edge"), jnp.pad(p, 2, mode="linear_ramp")
+jnp.insert(p, 0, 5.0)
 jnp.pad(p, (9, 7), mode="reflect"), jnp.pad(p, 8, mode="wrap"), jnp.pad(p, (5, 9), mode="symmetric")
 jnp.pad(p, 2, mode="reflect"), jnp.pad(p, (1, 2), mode="symmetric"), jnp.pad(p, (2, 1), mode="wrap"), jnp.pad(p, 1, mode="mean")
 jnp.pad(p, 2), jnp.pad(p, (1, 3), constant_values=7.0), *jnp.split(p, [1]), jnp.expand_dims(p, 0), jnp.atleast_2d(p)

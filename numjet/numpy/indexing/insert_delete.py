@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from numjet.core.trace import Tracer
 from numjet.foundation import dtypes
 from numjet.lax import sort as lax_sort
 from numjet.lax.elementwise import arithmetic, compare, convert
+from numjet.lax.indexing import slicing
 from numjet.lax.shape import create, join, rearrange
 from numjet.numpy.core.arrays import asarray
 from numjet.numpy.core.concrete import known, value_of
@@ -20,6 +20,7 @@ from numjet.numpy.reduction.reductions import axes_of, sum as total
 from numjet.numpy.shaping.manipulation import broadcast_to, flattened, moveaxis, ravel
 
 _INT32 = np.dtype(np.int32)
+_FEW = 16   # known places of insertion between which an array is cut
 
 
 def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False) -> Any:
@@ -84,7 +85,9 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
     n = arr.shape[dim]
     if isinstance(obj, slice):
         obj = np.arange(n)[obj]
-    positions = to_array(np.asarray(obj, int) if isinstance(obj, (list, tuple)) else obj)
+    elif isinstance(obj, (list, tuple)):
+        obj = np.asarray(obj, int)
+    positions = to_array(obj)
     if dtypes.kind(positions.dtype) not in "iub":
         raise TypeError(f"jnp.insert: expected integers as indices, got {obj!r} of dtype {positions.dtype}")
     values = to_array(values)
@@ -93,12 +96,18 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
     if positions.ndim == 0:
         values = moveaxis(_ranked(values, arr.ndim), 0, dim)
     positions, values = ravel(positions), moveaxis(_ranked(values, arr.ndim), dim, 0)
-    positions = _counted_from_end(positions, n)
+    places = value_of(obj) if isinstance(n, int) else None
+    if places is not None and places.size and (places.min() < -n or places.max() > n):
+        raise IndexError(f"jnp.insert: index {places.min()} to {places.max()} is out of bounds for an axis of size {n}")
     front = moveaxis(arr, dim, 0)
     count = values.shape[0] if positions.shape[0] == 1 else positions.shape[0]
-    positions = broadcast_to(positions, (count,))
-    values = broadcast_to(values, (count, *front.shape[1:]))
-    return moveaxis(_interleaved(front, positions, convert.convert_dtype(values, front.dtype, front.weak_type)), 0, dim)
+    values = convert.convert_dtype(broadcast_to(values, (count, *front.shape[1:])), front.dtype, front.weak_type)
+    if places is not None and 0 < places.size <= _FEW:
+        places = places.astype(np.int64).reshape(-1)
+        out = _joined(front, np.where(places < 0, places + n, places), values)
+    else:
+        out = _interleaved(front, broadcast_to(_counted_from_end(positions, n), (count,)), values)
+    return moveaxis(out, 0, dim)
 
 
 def _ranked(x: Any, ndim: int) -> Any:
@@ -106,13 +115,23 @@ def _ranked(x: Any, ndim: int) -> Any:
 
 
 def _counted_from_end(positions: Any, n: int) -> Any:
-    value = value_of(positions) if not isinstance(positions, Tracer) else None
-    if value is not None and value.size and (value.min() < -n or value.max() > n):
-        raise IndexError(f"jnp.insert: index {value.min()} to {value.max()} is out of bounds for an axis of size {n}")
     positions = convert.convert_element_type(positions, _INT32)
     count = convert.size_constant(n, _INT32)
     positions = choose_by("insert", compare.lt(positions, np.int32(0)), arithmetic.add(positions, count), positions)
     return compare.clamp(np.int32(0), positions, count)
+
+
+def _joined(arr: Any, places: np.ndarray, values: Any) -> Any:
+    """The rows of arr and values in one array, for a few known places: the parts of arr between them, joined."""
+    if places.size == 1:
+        groups = [(int(places[0]), values)]
+    else:
+        groups = [(int(places[k]), slicing.slice_in_dim(values, k, k + 1)) for k in np.argsort(places, kind="stable").tolist()]
+    parts, start = [], 0
+    for place, rows in groups:
+        parts += [slicing.slice_in_dim(arr, start, place), rows]
+        start = place
+    return join.concatenate([*parts, slicing.slice_in_dim(arr, start, arr.shape[0])], 0)
 
 
 def _interleaved(arr: Any, positions: Any, values: Any) -> Any:

@@ -235,3 +235,15 @@ def test_errors(call: Any, error: type[Exception], text: str) -> None:
 def test_put_counts_negative_indices_from_the_end_unless_they_are_clipped():
     put = lambda mode: jnp.put(np.zeros(4, np.int32), np.array([-1, 9, -2]), np.array([1, 2, 3]), mode, inplace=False).tolist()
     assert put(None) == [0, 0, 3, 2] and put("clip") == [3, 0, 0, 2]
+
+
+@pytest.mark.parametrize("evaluate", [nj.jit, lambda f: f], ids=["compiled", "eager"])
+@pytest.mark.parametrize("places", [3, -1, [0, 6, 6, -2], [5, 1], slice(1, 4), np.arange(20) % 7, [7]], ids=str)
+def test_insert_at_few_and_many_known_places(evaluate, places):
+    x = np.arange(14.0, dtype=np.float32).reshape(2, 7)
+    rows = np.arange(100.0, 100 + (3 if isinstance(places, slice) else np.size(places)), dtype=np.float32)
+    insert = lambda x: jnp.insert(x, places, rows, 1)
+    np.testing.assert_array_equal(evaluate(insert)(x), np.insert(x, places, rows, 1))
+    assert ("sort" in str(nj.make_jaxpr(insert)(x))) == (rows.size > 16)   # a few parts are joined
+    with pytest.raises(IndexError, match="out of bounds for an axis of size 7"):
+        evaluate(lambda x: jnp.insert(x, [0, -8], 1, 1))(x)
