@@ -201,31 +201,33 @@ def _mirrored(array: Any, axis: int, width: tuple[int, int], mode: str, reflect_
 
 
 def _mirrored_once(array: Any, axis: int, width: tuple[int, int], mode: str) -> Any:
-    """_mirrored along an axis of symbolic size, which must be at least the widths: elements counted from both ends. A computed
-    size may be smaller."""
-    n, skipped, (before, after) = array.shape[axis], int(mode == "reflect"), width
+    """_mirrored along an axis of symbolic size, which must be at least the widths. A computed size may be smaller."""
+    n = array.shape[axis]
     if mode == "edge":
         sides = [_spread(_edge(array, axis, last), axis, width[last]) for last in (False, True)]
-        return join.concatenate([sides[0], array, sides[1]], axis)
-    if computed_sizes.maker is not None:
-        return _mirrored_by_size(array, axis, width, mode)
-    if any(exceeds(count + skipped, n) for count in width):
-        raise ValueError(f"jnp.pad: mode {mode!r} along an axis of symbolic size {n} takes widths up to it, got {width}")
-    if mode == "wrap":
-        left, right = np.arange(-before, 0, dtype=np.int32), np.arange(after, dtype=np.int32)
     else:
-        left, right = np.arange(before, dtype=np.int32)[::-1] + skipped, -1 - skipped - np.arange(after, dtype=np.int32)
-    sides = [getitem(array, (slice(None),) * axis + (positions,)) for positions in (left, right)]
+        positions = _from_ends if computed_sizes.maker is None else _by_size
+        sides = [getitem(array, (slice(None),) * axis + (places,)) for places in positions(n, width, mode)]
     return join.concatenate([sides[0], array, sides[1]], axis)
 
 
-def _mirrored_by_size(array: Any, axis: int, width: tuple[int, int], mode: str) -> Any:
-    """_mirrored along an axis whose size the program computes: positions modulo the period of what is repeated.
+def _from_ends(n: Any, width: tuple[int, int], mode: str) -> tuple[Any, Any]:
+    """The positions of the elements before and after the array, counted from its ends."""
+    skipped, (before, after) = int(mode == "reflect"), width
+    if any(exceeds(count + skipped, n) for count in width):
+        raise ValueError(f"jnp.pad: mode {mode!r} along an axis of symbolic size {n} takes widths up to it, got {width}")
+    if mode == "wrap":
+        return np.arange(-before, 0, dtype=np.int32), np.arange(after, dtype=np.int32)
+    return np.arange(before, dtype=np.int32)[::-1] + skipped, -1 - skipped - np.arange(after, dtype=np.int32)
+
+
+def _by_size(size: Any, width: tuple[int, int], mode: str) -> tuple[Any, Any]:
+    """The same for a size that the program computes: positions modulo the period of what is repeated.
 
     The k-th element before the array has the place k modulo the period, folded back in its second half; those after the array
     are the same, counted from its other end.
     """
-    n = as_dtype(to_array(array.shape[axis]), np.dtype(np.int32))
+    n = as_dtype(to_array(size), np.dtype(np.int32))
     last, one = arithmetic.sub(n, np.int32(1)), np.int32(1)
     double = arithmetic.mul(n, np.int32(2))
     period = {"wrap": n, "symmetric": double, "reflect": compare.max(arithmetic.sub(double, np.int32(2)), one)}[mode]
@@ -236,10 +238,7 @@ def _mirrored_by_size(array: Any, axis: int, width: tuple[int, int], mode: str) 
         if mode == "wrap":
             return arithmetic.sub(last, place)
         return compare.min(place, arithmetic.sub(arithmetic.sub(double, np.int32(1 + (mode == "reflect"))), place))
-    before = flip(places(width[0]), 0)
-    after = arithmetic.sub(last, places(width[1]))
-    sides = [getitem(array, (slice(None),) * axis + (positions,), mode="clip") for positions in (before, after)]
-    return join.concatenate([sides[0], array, sides[1]], axis)
+    return flip(places(width[0]), 0), arithmetic.sub(last, places(width[1]))
 
 
 def _picked(array: Any, axis: int, positions: np.ndarray) -> Any:
