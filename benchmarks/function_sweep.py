@@ -5,8 +5,8 @@
 
 The calls are those of `benchmarks.function_calls`; a TEXT chooses those that contain it. Both packages run in turn in one
 process, and the least time of each counts, so that other programs on the machine disturb it little. Lines are printed as they
-are measured, those over the bound again at the end, the worst first. Large calls are measured by the processor's time, of all
-threads, which other programs disturb less; `--wall` measures the clock's.
+are measured, those over the bound again at the end, the worst first. The clock measures, not the processor's time: that of a
+library whose threads wait by spinning counts the waiting.
 """
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ import importlib
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -69,20 +68,20 @@ def alternated(ours: Callable[[], Any], theirs: Callable[[], Any], repeat: int, 
     least, other = np.inf, np.inf
     begin = time.perf_counter()
     for _ in range(repeat):
-        start = clock()
+        start = time.perf_counter()
         for _ in range(loops):
             ours()
-        between = clock()
+        between = time.perf_counter()
         for _ in range(loops):
             theirs()
-        end = clock()
+        end = time.perf_counter()
         least, other = min(least, (between - start) / loops), min(other, (end - between) / loops)
         if time.perf_counter() - begin > _ENOUGH:
             break
     return float(least), float(other)
 
 
-def large(text: str, host: Arrays, repeat: int, clock: Callable[[], float] = time.process_time) -> Measured:
+def large(text: str, host: Arrays, repeat: int) -> Measured:
     """A jitted call beside JAX's."""
     import jax
 
@@ -96,7 +95,7 @@ def large(text: str, host: Arrays, repeat: int, clock: Callable[[], float] = tim
             calls[-1](), calls[-1]()
         except Exception as error:
             return Measured(text, np.nan, np.nan, f"{package}: {type(error).__name__}: {str(error).splitlines()[0][:90]}")
-    return Measured(text, *alternated(*calls, repeat, 1, clock))
+    return Measured(text, *alternated(*calls, repeat, 1))
 
 
 def small(text: str, host: Arrays, repeat: int) -> Measured:
@@ -122,12 +121,9 @@ def main(arguments: Sequence[str] | None = None) -> list[Measured]:
     parser.add_argument("texts", nargs="*", help="parts of the calls to measure (default: all)")
     parser.add_argument("--repeat", type=int, default=20, help="rounds")
     parser.add_argument("--over", type=float, help="list those above this ratio (default: 1.1, or 3 for small)")
-    parser.add_argument("--wall", action="store_true", help="measure large calls by the clock")
     given = parser.parse_intermixed_args(arguments)
     one, host, bound = (large, arrays(**LARGE), 1.1) if given.size == "large" else (small, arrays(**SMALL), 3.0)
     bound = given.over or bound
-    if given.wall and given.size == "large":
-        one = partial(large, clock=time.perf_counter)
     found: list[Measured] = []
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
