@@ -40,7 +40,7 @@ def _initial(method: str, dtype: np.dtype) -> Any:
 
 def _scatter(method: str, data: Any, ids: Any, count: int, is_sorted: bool, unique: bool, mode: Any) -> Any:
     """One update per segment number: data[i] joins the result's row ids[i]; one number or row joins several."""
-    target = (count, *data.shape[1:])
+    target = (count, *data.shape[ids.ndim:])
     start = create.full(target, np.asarray(_initial(method, data.dtype)).astype(data.dtype)[()])
     where = start.at[ids]
     update = {"add": where.add, "mul": where.multiply, "min": where.min, "max": where.max}[method]
@@ -55,11 +55,13 @@ def _segment(method: str, data: Any, segment_ids: Any, num_segments: Any, is_sor
     check_unsharded(f"segment_{method}", out_sharding)
     mode = GatherScatterMode.FILL_OR_DROP if mode is None else mode
     data, ids = array_arg("segment", data), array_arg("segment", segment_ids, 1)
-    if ids.ndim != 1 or data.shape[:1] not in ((), (1,), ids.shape):
-        raise ValueError(f"expected segment_ids of shape (n,) for data of shape (n, ...), got {ids.shape} and {data.shape}")
-    data = jnp.broadcast_to(data, (*ids.shape, *data.shape[1:]))
+    try:
+        data = jnp.broadcast_to(data, (*ids.shape, *data.shape[1:]))
+    except ValueError as error:
+        raise ValueError(f"expected segment_ids of shape (n,) for data of shape (n, ...), got {ids.shape} and "
+                         f"{data.shape}") from error
     count = _count(ids, num_segments)
-    if bucket_size is None:
+    if bucket_size is None or ids.ndim == 0:
         return _scatter(method, data, ids, count, is_sorted, unique, mode)
     parts = [_scatter(method, data[i:i + bucket_size], ids[i:i + bucket_size], count, is_sorted, unique, mode)
              for i in range(0, ids.shape[0], bucket_size)]
@@ -76,7 +78,8 @@ def segment_sum(data: Any, segment_ids: Any, num_segments: int | None = None, in
                 out_sharding: Any = None) -> Any:
     """The sums of the data of each segment: (num_segments, ...).
 
-    data: (n, ...); segment_ids: n integers, not necessarily sorted; those out of range are left out.
+    data: (n, ...); segment_ids: n integers, not necessarily sorted; those out of range are left out. With numbers of
+    another shape, every one adds a row of data, which is broadcast to (*segment_ids.shape, ...), as `.at[ids].add` does.
     num_segments: default the largest id + 1, which must be given under jit. indices_are_sorted, unique_indices:
     promises. bucket_size: sums in parts of that many elements, which rounds less. mode: of the scatter.
 

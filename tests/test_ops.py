@@ -1,4 +1,6 @@
 """numjet.ops and numjet.flatten_util."""
+import functools
+
 import numpy as np
 import pytest
 
@@ -87,3 +89,15 @@ def test_one_number_or_row_joins_every_segment(name, data):
         np.testing.assert_array_equal(g(data, ids, 3), want)
     with pytest.raises(ValueError, match="segment_ids of shape"):
         f(np.ones((2, 3)), ids, 3)
+
+
+@pytest.mark.parametrize("name", ["segment_sum", "segment_prod", "segment_max", "segment_min"])
+@pytest.mark.parametrize("bucket_size", [None, 1])
+def test_segment_numbers_of_other_shapes(name, bucket_size):
+    """Every number takes a row of the data, which are broadcast to the numbers' shape, as `.at` does."""
+    rows, ids = jnp.arange(1.0, 7).reshape(2, 3), jnp.array([[0, 2], [2, 1]])
+    f = functools.partial(getattr(nj.ops, name), num_segments=3, bucket_size=bucket_size)
+    want = f(rows[jnp.array([0, 1, 0, 1])], ids.ravel())
+    for g in (f, nj.jit(f)):
+        np.testing.assert_array_equal(g(rows, ids), want)
+        np.testing.assert_array_equal(g(rows[0, 2], ids[1, 1]), f(rows[:1, 2], ids[1, 1:]))
