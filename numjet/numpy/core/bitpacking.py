@@ -19,8 +19,8 @@ _BYTE = np.dtype(np.uint8)
 def _shifts(bitorder: str, like: tuple[int, ...]) -> Any:
     if bitorder not in ("big", "little"):
         raise ValueError("'order' must be either 'little' or 'big'")
-    positions = np.arange(8, dtype=np.uint8)
-    return np.broadcast_to(positions if bitorder == "little" else positions[::-1], like).copy()
+    positions = np.arange(8, dtype=_BYTE)
+    return rearrange.broadcast_in_dim(positions if bitorder == "little" else positions[::-1].copy(), like, [len(like) - 1])
 
 
 def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Any:

@@ -175,8 +175,7 @@ def matrix_power(a: Any, n: int) -> Any:
     if count < 0:
         a, count = inv(a), -count
     if count == 0:
-        one = np.broadcast_to(np.eye(a.shape[-1], dtype=a.dtype), a.shape)
-        return to_array(one.copy())
+        return rearrange.broadcast_in_dim(to_array(np.eye(a.shape[-1], dtype=a.dtype)), a.shape, (a.ndim - 2, a.ndim - 1))
     out, square = None, a
     while count:
         count, odd = divmod(count, 2)

@@ -168,3 +168,9 @@ def test_what_holds_no_numbers_has_a_shape_all_the_same(value: Any, shape: tuple
     if not isinstance(value, str):
         with pytest.warns(DeprecationWarning, match="shape requires ndarray or scalar arguments"):
             jnp.shape(value)
+
+
+@pytest.mark.parametrize("f", [jnp.packbits, jnp.unpackbits, lambda x: jnp.linalg.matrix_power(x.reshape(4, 4, 4), 0)])
+def test_programs_hold_no_constants_as_large_as_their_operands(f):
+    x = jnp.zeros(64, np.uint8)
+    assert sum(np.size(c) for c in nj.make_jaxpr(f)(x).consts) <= 16
