@@ -67,7 +67,7 @@ DECISIONS: dict[str, tuple[Callable[..., np.ndarray], str]] = {
     "spence": (lambda x: x == INF, "the limit -inf; SciPy: NaN"),
     "zeta": (lambda x, q: np.isnan(x) | np.isnan(q) | (x >= 1e30) | (q <= 0) | (q == INF),
              "NaN stays NaN, the limit 0 for infinite x; poles and q <= 0 as in JAX"),
-    "kl_div": (lambda p, q: (p == INF) & (q > 0), "the limit inf; SciPy: inf - inf"),
+    "kl_div": (lambda p, q: (np.maximum(p, q) == INF) & (np.minimum(p, q) > 0), "the limit inf; SciPy: inf - inf"),
     "gammaincc": (lambda a, x: (a < 1e-14) & (x > 0), "right to 1e-14 absolutely; for tiny a the function is tiny"),
     "gumbel_r.logpdf": (lambda x, loc, scale: x == -INF, "the limit -inf; SciPy: inf - inf"),
     "gumbel_r.pdf": (lambda x, loc, scale: x == -INF, "the limit 0; SciPy: inf - inf"),

@@ -70,8 +70,8 @@ from numjet.scipy.special.polynomials import (
 )
 from numjet.scipy.special.probability import (
     boxcox as boxcox, boxcox1p as boxcox1p, entr as entr, erf as erf, erfc as erfc, erfinv as erfinv, expit as expit,
-    kl_div as kl_div, log_ndtr as log_ndtr, log_softmax as log_softmax, logit as logit, ndtr as ndtr, ndtri as ndtri,
-    rel_entr as rel_entr, softmax as softmax, xlog1py as xlog1py, xlogy as xlogy,
+    log_ndtr as log_ndtr, log_softmax as log_softmax, logit as logit, ndtr as ndtr, ndtri as ndtri,
+    softmax as softmax, xlog1py as xlog1py, xlogy as xlogy,
 )
 from numjet.scipy.special.quadrature_nodes import (
     roots_chebyc as roots_chebyc, roots_chebys as roots_chebys, roots_chebyt as roots_chebyt, roots_chebyu as roots_chebyu,
@@ -83,6 +83,7 @@ from numjet.scipy.special.quadrature_nodes import (
 from numjet.scipy.special.quantiles import (
     betainccinv as betainccinv, betaincinv as betaincinv, gammainccinv as gammainccinv, gammaincinv as gammaincinv,
 )
+from numjet.scipy.special.relative_entropy import kl_div as kl_div, rel_entr as rel_entr
 from numjet.scipy.special.spherical import sph_harm_y as sph_harm_y
 from numjet.scipy.special.struve import modstruve as modstruve, struve as struve
 from numjet.scipy.special.trigonometric_integrals import owens_t as owens_t, sici as sici

@@ -16,7 +16,6 @@ from numjet.lax.elementwise import normal_distribution, special, transcendental
 from numjet.nn import normalization
 from numjet.numpy.core.promotion import promote_args_inexact, promote_shapes
 from numjet.scipy.special.gamma_family import floats
-from numjet.scipy.special.wide_evaluation import smooth_by_precision
 
 _HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
 
@@ -179,57 +178,6 @@ def entr(x: Any) -> Any:
     0.3466
     """
     return _entr(floats("entr", x)[0])
-
-
-def rel_entr(p: Any, q: Any) -> Any:
-    """p log(p / q) for positive p and q, 0 for p = 0 and q >= 0, else infinite.
-
-    >>> float(rel_entr(1.0, 1.0))
-    0.0
-    """
-    return _rel_entr(*floats("rel_entr", p, q))
-
-
-@smooth_by_precision
-def _rel_entr(p: Any, q: Any, precise: bool) -> Any:
-    both, none = (p > 0) & (q > 0), (p == 0) & (q >= 0)
-    safe_p, safe_q = jnp.where(both, p, 1), jnp.where(both, q, 1)
-    log = _log_of_quotient(safe_p, safe_q) if precise else jnp.log(safe_p / safe_q)
-    out = jnp.where(both, safe_p * log, jnp.where(none, 0, np.inf))
-    return jnp.where(jnp.isnan(p) | jnp.isnan(q), np.nan, out)
-
-
-def _log_of_quotient(p: Any, q: Any) -> Any:
-    """log(p / q) for positive p and q; of nearly 1 by their difference, which is exact."""
-    near = jnp.abs(p - q) < 0.5 * q
-    close_p, close_q = jnp.where(near, p, 1), jnp.where(near, q, 1)
-    return jnp.where(near, jnp.log1p((close_p - close_q) / close_q), jnp.log(p / q))
-
-
-def kl_div(p: Any, q: Any) -> Any:
-    """p log(p / q) - p + q, with the special values of rel_entr.
-
-    >>> float(kl_div(1.0, 1.0))
-    0.0
-    """
-    return _kl_div(*floats("kl_div", p, q))
-
-
-@smooth_by_precision
-def _kl_div(p: Any, q: Any, precise: bool) -> Any:
-    if precise:
-        entropy = rel_entr(p, q)
-        return jnp.where(entropy == np.inf, entropy, entropy - p + q)
-    # In float32, p and q differ by 6e-8 at least, so that the logarithm's last places matter next to 1 only.
-    both, none = (p > 0) & (q > 0), (p == 0) & (q >= 0)
-    safe_p, safe_q = jnp.where(both, p, 1), jnp.where(both, q, 1)
-    share = (safe_q - safe_p) / safe_p
-    near = jnp.abs(share) < 1e-3
-    d = jnp.where(near, share, 0)
-    series = d * d * (1 / 2 - d * (1 / 3 - d * (1 / 4 - d * (1 / 5 - d / 6))))     # of d - log(1 + d)
-    found = jnp.where(near, safe_p * series, safe_p * jnp.log(safe_p / safe_q) - safe_p + safe_q)
-    out = jnp.where(both, found, jnp.where(none, q - p, np.inf))   # with the derivatives of -p + q
-    return jnp.where(jnp.isnan(p) | jnp.isnan(q), np.nan, out)
 
 
 # -------------------------------------------------------------------------------------------- normal distribution

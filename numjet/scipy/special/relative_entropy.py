@@ -1,0 +1,124 @@
+"""Relative entropies, by the quotient of the larger argument to the smaller one."""
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import numjet.numpy as jnp
+from numjet.api.jit_when_eager import jit_when_eager
+from numjet.control.custom.custom_jvp import custom_jvp
+from numjet.scipy.special.gamma_family import floats
+from numjet.scipy.special.horner import horner
+
+# (atanh(t) / t - 1) / t**2 as polynomials of t**2 up to 1/4 by interpolation at Chebyshev's points of the series DLMF 4.38.5;
+# relative errors 3.5e-9 for floats up to 32 bits, 1.3e-18.
+_ATANH_REST = {
+    np.dtype(np.float32): (0.33333333438, 0.19999959109, 0.14288298297, 0.11050592743, 0.097539943448, 0.040835387172,
+                           0.15640988725),
+    np.dtype(np.float64): (0.333333333333333334, 0.199999999999999322, 0.142857142857344522, 0.111111111087476161,
+                           0.0909090923559129607, 0.0769230237487636626, 0.0666679375119520942, 0.0588027988306685259,
+                           0.0528690918381109516, 0.0456810751725680248, 0.0547458253308109334, -0.00600302563453435538,
+                           0.164165644640814709, -0.185168733665998208, 0.226931386836233866),
+}
+
+
+def _halves_in_float32(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    @functools.wraps(function)
+    def wide(p: Any, q: Any) -> Any:
+        if p.dtype.itemsize > 2:
+            return function(p, q)
+        return jnp.astype(function(jnp.astype(p, np.float32), jnp.astype(q, np.float32)), p.dtype)
+    return wide
+
+
+@custom_jvp
+def _log_of_quotient(p: Any, q: Any) -> Any:
+    """log(p / q) of positive numbers as that of the larger to the smaller one, log(1 + (large - small) / small).
+
+    The difference is exact up to a quotient of 2, and its rounding matters less and less beyond. A quotient that would overflow
+    is scaled by a power of two: 4**-s beyond 2**(e - 2) and 16**-s beyond 2**(e + 2s - 4), where e is the range's exponent and
+    4s what the largest quotient, by the smallest subnormal number, has too much.
+    """
+    info = jnp.finfo(p.dtype)
+    step = (info.nmant + 4 - info.minexp) // 4 + 1
+    guard = info.nmant + 3                        # keeps the compared numbers normal, so that the comparison is exact
+    large, small = jnp.maximum(p, q), jnp.minimum(p, q)
+    tiny = large * 2.0 ** (guard + 2 - info.maxexp)
+    far = tiny > small * 2.0 ** guard
+    farthest = tiny > small * 2.0 ** (2 * step - 2 + guard)
+    factor = jnp.where(farthest, 4.0 ** -step, jnp.where(far, 2.0 ** -step, 1))
+    scale = jnp.where(farthest, 4 * step * math.log(2), jnp.where(far, 2 * step * math.log(2), 0))
+    log = jnp.log1p((large * factor * factor - small) / small) + scale
+    return jnp.where(p < q, -log, log)
+
+
+_log_of_quotient.defjvps(lambda t, out, p, q: t / p, lambda t, out, p, q: -t / q)
+
+
+def _cases(p: Any, q: Any) -> tuple[Any, Any, Any, Any]:
+    """Where both are positive; where p is 0 and q no less; both, replaced by 1 elsewhere."""
+    both = (p > 0) & (q > 0)
+    return both, (p == 0) & (q >= 0), jnp.where(both, p, 1), jnp.where(both, q, 1)
+
+
+def _numbers(p: Any, q: Any, found: Any) -> Any:
+    return jnp.where(jnp.isnan(p) | jnp.isnan(q), np.nan, found)
+
+
+@custom_jvp
+def _rel_entr(p: Any, q: Any) -> Any:
+    both, none, safe_p, safe_q = _cases(p, q)
+    return _numbers(p, q, jnp.where(both, safe_p * _log_of_quotient(safe_p, safe_q), jnp.where(none, 0, np.inf)))
+
+
+@_rel_entr.defjvp
+def _rel_entr_jvp(primals: Any, tangents: Any) -> Any:
+    both, _, safe_p, safe_q = _cases(*primals)
+    (tp, tq), log = tangents, _log_of_quotient(safe_p, safe_q)
+    return _rel_entr(*primals), jnp.where(both, log + 1, 0) * tp - jnp.where(both, safe_p / safe_q, 0) * tq
+
+
+@custom_jvp
+def _kl_div(p: Any, q: Any) -> Any:
+    both, none, safe_p, safe_q = _cases(p, q)
+    gap = safe_q - safe_p
+    share = gap / safe_p
+    t = jnp.where(jnp.abs(gap) < safe_p * 2, share / (2 + share), 1)    # (q - p) / (q + p), without overflow
+    near = jnp.abs(t) <= 0.5
+    close = jnp.where(near, t, 0)
+    series = close * (gap - 2 * safe_p * (close * close * horner(_ATANH_REST[p.dtype], close * close)))
+    plain = safe_p * (_log_of_quotient(safe_p, safe_q) - 1) + safe_q
+    found = jnp.where(jnp.maximum(safe_p, safe_q) == np.inf, np.inf, jnp.where(near, series, plain))
+    return _numbers(p, q, jnp.where(both, found, jnp.where(none, q - p, np.inf)))
+
+
+@_kl_div.defjvp
+def _kl_div_jvp(primals: Any, tangents: Any) -> Any:
+    both, none, safe_p, safe_q = _cases(*primals)
+    (tp, tq), log = tangents, _log_of_quotient(safe_p, safe_q)
+    by_p = jnp.where(both, log, jnp.where(none, -1, 0))
+    return _kl_div(*primals), by_p * tp + jnp.where(both, (safe_q - safe_p) / safe_q, jnp.where(none, 1, 0)) * tq
+
+
+@jit_when_eager()
+def rel_entr(p: Any, q: Any) -> Any:
+    """p log(p / q) for positive p and q, 0 for p = 0 and q >= 0, else infinite; right to 3 units in the last place.
+
+    >>> float(rel_entr(1.0, 1.0))
+    0.0
+    """
+    return _halves_in_float32(_rel_entr)(*floats("rel_entr", p, q))
+
+
+@jit_when_eager()
+def kl_div(p: Any, q: Any) -> Any:
+    """p log(p / q) - p + q, with the special values of rel_entr; right to 6 units in the last place, next to p = q, too.
+
+    >>> float(kl_div(1.0, 1.0))
+    0.0
+    """
+    return _halves_in_float32(_kl_div)(*floats("kl_div", p, q))
