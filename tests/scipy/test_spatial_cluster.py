@@ -143,5 +143,17 @@ def test_vq(shape, codes):
 def test_vq_errors(obs, book):
     with pytest.raises(ValueError, match=r"rank|expected|ndim"):
         vq(jnp.ones(obs), jnp.ones(book))
-    with pytest.raises(TypeError, match="real"):
-        vq(jnp.ones(2, complex), jnp.ones(2))
+
+
+def test_vq_of_complex_numbers():
+    code, distance = vq(jnp.array([3 + 4j, 1j]), jnp.array([0.0, 2j]))
+    assert code.tolist() == [1, 0]
+    np.testing.assert_allclose(distance, [np.hypot(3, 2), 1])
+
+
+@pytest.mark.parametrize("times", [np.float16, np.float32, np.float64, np.int32])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_interpolated_rotations_keep_their_dtype(dtype, times):
+    with enable_x64(True):
+        turns = Slerp.init(jnp.arange(2, dtype=times), Rotation.from_rotvec(jnp.ones((2, 3), dtype)))
+        assert {part.dtype for part in (*turns[:2], turns.rotvecs, turns(jnp.float64(0.5)).as_quat())} == {np.dtype(dtype)}

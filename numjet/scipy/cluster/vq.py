@@ -5,7 +5,6 @@ from typing import Any
 
 import numjet.numpy as jnp
 from numjet.api.jit_when_eager import jit_when_eager
-from numjet.foundation import dtypes
 from numjet.numpy.core.promotion import array_arg, promote_dtypes_inexact
 
 __all__ = ["vq"]
@@ -23,7 +22,7 @@ def vq(obs: Any, code_book: Any, check_finite: bool = True) -> tuple[Any, Any]:
     """Assignment of observations to the nearest codes: indices int[M] and Euclidean distances [M].
 
     obs: (M, N); code_book: (K, N), K > 0. Vectors stand for columns of size 1. check_finite: accepted for SciPy's sake;
-    values are never checked. ValueError for shapes that do not fit, TypeError for complex numbers.
+    values are never checked. ValueError for shapes that do not fit.
 
     >>> import numjet.numpy as jnp
     >>> codes, distances = vq(jnp.array([[0.0, 1.0], [5.0, 5.0]]), jnp.array([[0.0, 0.0], [5.0, 4.0]]))
@@ -31,8 +30,6 @@ def vq(obs: Any, code_book: Any, check_finite: bool = True) -> tuple[Any, Any]:
     ([0, 1], [1.0, 1.0])
     """
     obs, code_book = promote_dtypes_inexact(*(array_arg("scipy.cluster.vq.vq", x, i) for i, x in enumerate((obs, code_book))))
-    if obs.dtype in dtypes.COMPLEX:
-        raise TypeError("vq: expected real observations and codes, got complex numbers")
     if obs.ndim != code_book.ndim:
         raise ValueError(f"Observation and code_book should have the same rank, got {obs.shape} and {code_book.shape}")
     if obs.ndim not in (1, 2):

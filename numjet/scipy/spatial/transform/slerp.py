@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numjet.numpy as jnp
-from numjet.numpy.core.promotion import array_arg, promote_dtypes_inexact
+from numjet.numpy.core.promotion import array_arg
 from numjet.scipy.spatial.transform.rotation import Rotation
 
 
@@ -24,12 +24,13 @@ class Slerp(NamedTuple):
 
     @staticmethod
     def init(times: Any, rotations: Rotation) -> Slerp:
-        """Interpolation of N >= 2 rotations at increasing times (N,). ValueError for other shapes."""
+        """Interpolation of N >= 2 rotations at increasing times (N,), which take the rotations' dtype. ValueError for other
+        shapes."""
         if not isinstance(rotations, Rotation):
             raise TypeError(f"`rotations` must be a `Rotation` instance, got {type(rotations).__name__}")
         if rotations.single or len(rotations) < 2:
             raise ValueError("`rotations` must be a sequence of at least 2 rotations.")
-        times = promote_dtypes_inexact(array_arg("Slerp.init", jnp.asarray(times)))[0]
+        times = array_arg("Slerp.init", jnp.asarray(times)).astype(rotations.quat.dtype)
         if times.shape != (len(rotations),):
             raise ValueError(f"Expected times of shape ({len(rotations)},), one for each rotation, got {times.shape}")
         starts, ends = Rotation(rotations.quat[:-1]), Rotation(rotations.quat[1:])
