@@ -29,7 +29,7 @@ from numjet.cpu.ir.nodes import (
     While,
 )
 from numjet.cpu.ir.traversal import blocks, operands, postorder, static_trips, walk
-from numjet.cpu.kernels.products import GEMM, multiply_adds
+from numjet.cpu.kernels.products import CONVOLUTION, GEMM, multiply_adds
 from numjet.cpu.target import Target
 
 UNKNOWN_TRIPS = 1000
@@ -230,8 +230,8 @@ class _Estimate:
         return weight * (_IN_FUNCTIONS if op in MATH else 1.0) * self.operation_ns * scale * size
 
     def _call(self, stmt: Call) -> float:
-        """Matrix products by their size; other kernels by what they touch."""
-        if stmt.symbol == GEMM:
+        """Products by their size; other kernels by what they touch."""
+        if stmt.symbol in (GEMM, CONVOLUTION):
             return _MULTIPLY_ADD * self.operation_ns / self.lanes * multiply_adds(stmt)
         if _calls_back(stmt):
             return self.callback_ns

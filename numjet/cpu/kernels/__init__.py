@@ -46,6 +46,21 @@ for success. Their workspace comes from the buffer pool. Its size (see `workspac
   Floats are added in runs of 32768 elements, and inside of these by a tree: the bits depend only on `length`.
   Status: 1 for an unknown kind or code. Cost: memory is read and written once; rows, and runs of long rows, are shared among
   threads.
+
+`nj_convolution`: convolutions of up to three spatial axes
+
+    int64_t nj_convolution(int64_t code, int64_t interleaved, int64_t images, int64_t groups, int64_t channels,
+                           int64_t features, in[3], out[3], window[3], stride[3], dilation[3], low[3],
+                           in_image, in_group, in_channel, in_step[3], out_image, out_group, out_feature, out_step[3],
+                           const void* in, const void* weights, void* out)
+
+  All numbers are int64_t, arrays of three are three arguments: sizes of the operand, the result and the window along each
+  spatial axis (1 for axes that are not there), and zeros in front of the operand; then, in elements, the strides of both arrays
+  by image, group, channel or feature, and spatial axis. Channels and features are those of one group.
+  weights: (groups, *window, channels, features), contiguous; with `interleaved`, (groups, window0, window2, window1, channels,
+  features), and the last dilation must be 1: for windows whose lines are short.
+  The dtypes and sums are those of `nj_gemm` (see products.py). Padding is multiplied, too: 0 * inf is NaN. The order of each
+  sum depends only on the sizes. Status: 1 out of memory.
 """
 from __future__ import annotations
 

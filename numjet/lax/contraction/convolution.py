@@ -2,10 +2,11 @@
 
 With batch n, groups g, and positions i of the result:
     out[n, g*Og + o, i] = sum over c, k of lhs[n, g*Cg + c, i * stride + k * rhs_dilation] * rhs[g*Og + o, c, k]
-where lhs is dilated and padded before. Both evaluations make the patches lhs[n, g, c, i * stride + k * dilation] and
-multiply them with the kernel as matrices (Chellapilla, Puri, Simard, "High performance convolutional neural networks
-for document processing", 2006); the compiler sums in place where the matrices would be narrow, and cuts convolutions of
-arrays with gaps into their phases (`conv_phases.py`).
+where lhs is dilated and padded before. The compiler calls a kernel that reads the rows of lhs where they lie
+(`conv_windows.py`). For the shapes and dtypes that it does not take, and in the reference, the patches lhs[n, g, c,
+i * stride + k * dilation] are made and multiplied with the kernel as matrices (Chellapilla, Puri, Simard, "High performance
+convolutional neural networks for document processing", 2006). Sums of few terms are written out in place, and convolutions
+of arrays with gaps are cut into their phases (`conv_phases.py`).
 """
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ from numjet.core.trace import aval_of
 from numjet.core.traits import SUMS_PRODUCTS
 from numjet.foundation import dtypes
 from numjet.lax.axes import Ints
-from numjet.lax.contraction import conv_phases
+from numjet.lax.contraction import conv_phases, conv_windows
 from numjet.lax.contraction.conv_direct import Span, regions, spans, write
 from numjet.lax.contraction.conv_shapes import ConvDimensionNumbers, arranged, positive, spatial_count
 from numjet.lax.contraction.dot import computed_in, result_dtype
@@ -173,11 +174,25 @@ def _cpu(b: Any, lhs: Any, rhs: Any, *, precision: CanonicalPrecision, preferred
     found = _regions(z) if narrow else None
     if found is not None:
         return converted(b, _by_regions(b, b.materialize(lhs), b.materialize(rhs), z, wide, found), out_dtype)
+    if not narrow and conv_windows.suits(z, lhs.dtype, wide):
+        return converted(b, _by_windows(b, lhs, rhs, z), out_dtype)
     padded = _padded(b, lhs, z)
     if narrow:
         return converted(b, _summed(b, padded, b.materialize(rhs), z, wide), out_dtype)
     product = _product(b, padded, rhs, z, {"precision": precision, "preferred_element_type": preferred_element_type})
     return b.reshape(product, z.out_shape)
+
+
+def _by_windows(b: Any, lhs: Any, rhs: Any, z: _Sizes) -> Any:
+    """By the kernel, which pads as it reads; gaps are made before."""
+    gaps = any(d != 1 for d in z.lhs_dilation)
+    low = tuple(0 if gaps else low for low, _ in z.padding)
+    order = [*range(len(z.kernel))]
+    if conv_windows.interleaved(z):
+        order[-2:] = order[:-3:-1]
+    read = lambda g, *r: b.read(rhs, *arranged((g * z.o + r[-1], r[-2], *(r[d] for d in order)), z.numbers.rhs_spec))
+    weights = b.compute((z.groups, *(z.kernel[d] for d in order), z.c, z.o), rhs.dtype, read, moves=True, reads=(rhs,))
+    return conv_windows.convolve(b, _padded(b, lhs, z) if gaps else b.materialize(lhs), b.materialize(weights), z, low)
 
 
 def _padded(b: Any, lhs: Any, z: _Sizes) -> Any:

@@ -5,14 +5,15 @@ import pytest
 import numjet as nj
 import numjet.numpy as jnp
 from numjet.foundation.config import Override
-from numjet.lax.contraction import convolution
+from numjet.lax.contraction import conv_windows, convolution
 
 NCHW, NHWC = ("NCHW", "OIHW", "NCHW"), ("NHWC", "HWIO", "NHWC")
 
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    """Blocks of a few rows, for small arrays."""
+    """Blocks of a few rows, for small arrays, whatever else could compute them."""
+    monkeypatch.setattr(conv_windows, "suits", lambda *args: False)
     monkeypatch.setattr(convolution, "BLOCKED", 0)
     monkeypatch.setattr(convolution, "BLOCK", 1 << 13)
     monkeypatch.setattr(convolution, "WIDE", 2)
@@ -90,7 +91,8 @@ def test_derivatives_and_batches(small_blocks, rng):
         np.testing.assert_array_equal(a, b)
 
 
-def test_memory_is_that_of_the_blocks():
+def test_memory_is_that_of_the_blocks(monkeypatch):
+    monkeypatch.setattr(conv_windows, "suits", lambda *args: False)
     x, kernel = jnp.ones((16, 32, 64, 64)), jnp.ones((32, 32, 3, 3))
     compiled = nj.jit(lambda x, k: nj.lax.conv_general_dilated(x, k, (1, 1), "SAME")).lower(x, kernel).compile()
     patches = 16 * 64 * 64 * 32 * 9 * 4
