@@ -52,6 +52,7 @@ _BOOL = np.dtype(np.bool_)
 _INTEGER = frozenset(dtypes.INTEGRAL)
 _UNSIGNED = frozenset(dtypes.UNSIGNED)
 _FLOATING = frozenset(dtypes.FLOATING)
+_FLOAT32 = np.dtype(np.float32)
 _COMPLEX = frozenset(dtypes.COMPLEX)
 _WHOLE = _INTEGER | {_BOOL}
 
@@ -179,8 +180,20 @@ def _other_sign(rest: Any, x: Any, y: Any) -> Any:
     return bitwise.and_p.bind(compare.ne_p.bind(rest, zero), compare.ne_p.bind(sign_p.bind(y), sign_p.bind(x)))
 
 
+def _in_float32(x: Any) -> Any:
+    """An array or a constant in float32."""
+    if type(x) is Literal:
+        return literal(float(np.asarray(x.val, x.aval.dtype)), _FLOAT32)
+    return convert.convert_dtype(x, _FLOAT32, x.aval.weak_type)
+
+
 def _float_divmod(x: Any, y: Any) -> tuple[Any, Any]:
-    """Quotient and remainder with the sign of y, by the exact remainder, so that the quotient is an integer."""
+    """Quotient and remainder with the sign of y, by the exact remainder, so that the quotient is an integer. Halves are divided
+    in float32 and rounded once, as NumPy does: a quotient less 1 would be rounded twice."""
+    if x.aval.dtype.itemsize < 4:
+        wide, weak = [_in_float32(v) for v in (x, y)], x.aval.weak_type and y.aval.weak_type
+        quotient, rest = (convert.convert_dtype(v, x.aval.dtype, weak) for v in _float_divmod(*wide))
+        return quotient, rest
     zero, one = literal(0.0, x.aval.dtype), literal(1.0, x.aval.dtype)
     remainder_ = rem_p.bind(x, y)
     dividend = sub_p.bind(x, remainder_)

@@ -314,3 +314,19 @@ def test_derivatives_of_powers_of_0_with_integer_exponents():
         jnp.ones(3) ** exponents
     with nj.numpy_dtype_promotion("strict"):
         assert nj.grad(nj.jit(f))(0.0, 0) == 0
+
+
+@pytest.mark.parametrize("dtype", [np.float16, jnp.bfloat16])
+def test_quotients_of_halves_are_rounded_once(dtype):
+    """A quotient rounded to 11 bits and lowered by 1 would be off by one."""
+    rng = np.random.default_rng(0)
+    x, y = (50 * rng.standard_normal(4000)).astype(dtype), rng.uniform(0.01, 2, 4000).astype(dtype)
+    x[:3], y[:3] = [-46.03, 1, -1], [0.04617, np.inf, -np.inf]
+    wide = np.floor_divide(x.astype(np.float32), y.astype(np.float32)).astype(dtype)
+    for f in (jnp.floor_divide, nj.jit(jnp.floor_divide), nj.vmap(jnp.floor_divide), lambda a, b: jnp.divmod(a, b)[0]):
+        got = f(x, y)
+        assert got.dtype == dtype
+        np.testing.assert_array_equal(got, wide)
+    scalar = jnp.asarray(x) // 0.3
+    assert scalar.dtype == dtype
+    np.testing.assert_array_equal(scalar, np.floor_divide(x.astype("f"), np.asarray(0.3, dtype).astype("f")).astype(dtype))
