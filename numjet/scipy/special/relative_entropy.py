@@ -79,7 +79,7 @@ def _rel_entr(p: Any, q: Any) -> Any:
 def _rel_entr_jvp(primals: Any, tangents: Any) -> Any:
     both, _, safe_p, safe_q = _cases(*primals)
     (tp, tq), log = tangents, _log_of_quotient(safe_p, safe_q)
-    return _rel_entr(*primals), jnp.where(both, log + 1, 0) * tp - jnp.where(both, safe_p / safe_q, 0) * tq
+    return _rel_entr(*primals), jnp.where(both, log + 1, 0) * tp + jnp.where(both, -safe_p / safe_q, 0) * tq
 
 
 @custom_jvp
