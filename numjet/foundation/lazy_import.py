@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from functools import cache
+from importlib import import_module
 from importlib.machinery import PathFinder
 from types import ModuleType
 from typing import Any
@@ -83,6 +84,10 @@ class Facade(ModuleType):
         for name in sources(_exports[self.__name__]).keys() - own.keys():
             getattr(self, name)
         return own
+
+    def __reduce__(self) -> tuple[Callable[[str], ModuleType], tuple[str]]:
+        """Pickled by its name. Libraries that pickle functions by value know modules by their type, which is another here."""
+        return import_module, (self.__name__,)
 
 
 own_names: Callable[[ModuleType], dict[str, Any]] = vars(ModuleType)["__dict__"].__get__   # those imported so far
