@@ -17,6 +17,7 @@ from numjet.lax.reduction.sort import KERNEL_DTYPES
 
 RANK = 3    # spatial axes at most
 PLACES = 6  # of a line of the result at least: rows of a tile
+LANES = 8   # of a vector of float32 where registers are of 32 bytes
 SHORT = 48  # elements of a line of a window: fewer are interleaved with those of the window's other lines
 
 
@@ -39,6 +40,13 @@ def suits(z: Any, dtype: np.dtype, wide: np.dtype) -> bool:
     return sums == wide or (wide == dtype and dtype.kind in "iu")
 
 
+def pays(z: Any, written: bool) -> bool:
+    """Whether the kernel is worth it for a narrow product, of which a vector register is filled in part. written: sums can be
+    written out instead."""
+    wide = z.o >= LANES // 2 or (z.o > 1 and not written)
+    return z.n * prod(z.out) >= LANES and (z.c >= 2 * LANES or (z.c > 1 and wide and z.c * z.kernel[-1] >= LANES))
+
+
 def interleaved(z: Any) -> bool:
     """Whether the lines of a window are side by side at each place; the last two axes of the weights are swapped then."""
     return len(z.kernel) > 1 and z.dilation[-1] == 1 and z.kernel[-2] > 1 and z.c * z.kernel[-1] < SHORT
@@ -46,7 +54,8 @@ def interleaved(z: Any) -> bool:
 
 def convolve(b: Any, lhs: Any, weights: Any, z: Any, low: Ints) -> Any:
     """The result, in the dtype of the sums. lhs: without gaps; `low` zeros are in front of each spatial axis, and as many as
-    are asked for behind it. weights: (groups, *kernel, channels, outputs), the last two of the kernel swapped if interleaved."""
+    are asked for behind it. weights: (groups, *kernel, channels, outputs), the last two of the kernel swapped if
+    interleaved."""
     front = lambda values, fill: [fill] * (RANK - len(z.kernel)) + list(values)
     in_steps, out_steps = _steps(lhs.shape), _steps(z.out_shape)
     batch, channel, *spatial = (in_steps[d] for d in z.numbers.lhs_spec)

@@ -172,10 +172,10 @@ def _cpu(b: Any, lhs: Any, rhs: Any, *, precision: CanonicalPrecision, preferred
         return conv_phases.by_phases(b, b.materialize(rhs), gaps, z, convolve, out_dtype)
     narrow = wide.kind != "b" and (z.o < NARROW or terms < NARROW or z.n * prod(z.out) < NARROW)
     found = _regions(z) if narrow else None
+    if conv_windows.suits(z, lhs.dtype, wide) and (not narrow or conv_windows.pays(z, found is not None)):
+        return converted(b, _by_windows(b, lhs, rhs, z), out_dtype)
     if found is not None:
         return converted(b, _by_regions(b, b.materialize(lhs), b.materialize(rhs), z, wide, found), out_dtype)
-    if not narrow and conv_windows.suits(z, lhs.dtype, wide):
-        return converted(b, _by_windows(b, lhs, rhs, z), out_dtype)
     padded = _padded(b, lhs, z)
     if narrow:
         return converted(b, _summed(b, padded, b.materialize(rhs), z, wide), out_dtype)

@@ -28,6 +28,8 @@ CASES = {
     "long windows": ((2, 4, 3, 400), (3, 2, 400, 17), NHWC, {"padding": ((30, 4), (40, 9))}),
     "many weights": ((2, 7, 7, 300), (3, 3, 300, 200), NHWC, {}),
     "many weights, channels first": ((2, 300, 7, 7), (200, 300, 3, 3), NCHW, {}),
+    "few features": ((2, 9, 11, 16), (3, 3, 16, 1), NHWC, {}),
+    "few features of groups": ((2, 9, 11, 8), (3, 3, 4, 4), NHWC, {"feature_group_count": 2}),
     "interleaved": ((2, 19, 23, 3), (7, 7, 3, 16), NHWC, {"window_strides": (2, 2)}),
     "interleaved, dilated": ((2, 3, 19, 33), (20, 3, 5, 3), NCHW, {"window_strides": (1, 2), "rhs_dilation": (2, 1)}),
     "interleaved, cut": ((2, 1, 29, 33), (20, 1, 5, 3), NCHW, {"padding": ((3, -2), (0, 0))}),
