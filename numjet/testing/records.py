@@ -130,12 +130,13 @@ def check_hlo(checked: Sequence[Case], device: Device) -> None:
 
 
 def check_batch(case: Case) -> None:
-    """The batch rule agrees with a loop, for every operand batched along every axis, alone and together."""
+    """The batch rule agrees with a loop, for every operand batched along every axis, alone and together; of none, too."""
     rng = np.random.default_rng(1)
     count = len(case.operands)
     subsets = [tuple(k == n for k in range(count)) for n in range(count)] + [(True,) * count]
     for flags in dict.fromkeys(subsets):
         _check_batch(case, flags, rng)
+        _check_empty_batch(case, flags)
 
 
 def _check_batch(case: Case, flags: Sequence[bool], rng: Any) -> None:
@@ -153,6 +154,17 @@ def _check_batch(case: Case, flags: Sequence[bool], rng: Any) -> None:
             assert_close(got, w, ulps=case.samples.ulps, rtol=case.samples.rtol or RTOL.get(w.dtype.name),
                          sums=case.samples.rtol is not None, atol=1e-6 if dtypes.kind(w.dtype) in "fc" else 0,
                          note=f"batch {dims} of {case}")
+
+
+def _check_empty_batch(case: Case, flags: Sequence[bool]) -> None:
+    """A batch of no elements has results, as empty, of the elements' types."""
+    fun = lambda *xs: outputs(case.op, case.op.bind(*xs, **case.params))
+    dims = [0 if f else None for f in flags]
+    empty = [np.zeros((0, *x.shape), x.dtype) if f else x for x, f in zip(case.operands, flags, strict=True)]
+    outs, out_dims = batch_flat(fun, 0, empty, dims)
+    got = [aval_of(move_to(o, d, 0, 0)) for o, d in zip(outs, out_dims, strict=True)]
+    want = outputs(case.op, case.op.abstract(*(aval_of(x) for x in case.operands), **case.params))
+    assert [(a.shape, a.dtype) for a in got] == [((0, *a.shape), a.dtype) for a in want], f"batch of none {dims} of {case}"
 
 
 def _other(case: Case, n: int, rng: Any) -> np.ndarray:

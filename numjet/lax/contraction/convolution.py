@@ -461,6 +461,10 @@ def _batch(size: int, args: Sequence[Any], dims: Sequence[int | None], *, dimens
     (lhs, rhs), (dl, dr) = args, dims
     lhs_spec, rhs_spec, out_spec = dimension_numbers
     groups = feature_group_count * batch_group_count
+    if size == 0:     # sizes that are multiples of zero tell nothing of their other factor
+        out = _abstract(_element(lhs, dl), _element(rhs, dr), dimension_numbers=dimension_numbers,
+                        feature_group_count=feature_group_count, batch_group_count=batch_group_count, **params)
+        return zeros_like_aval(out.update(shape=(0, *out.shape))), 0
     if dr is None:    # more elements of the batch, within its groups
         lhs, out_axis, outer = _merged(lhs, dl, lhs_spec[0], batch_group_count), out_spec[0], 1
     elif dl is None:  # more output features, within their groups
@@ -477,6 +481,12 @@ def _batch(size: int, args: Sequence[Any], dims: Sequence[int | None], *, dimens
         lhs, rhs, dimension_numbers=dimension_numbers, feature_group_count=feature_group_count,
         batch_group_count=batch_group_count, **params)
     return _unmerged(out, out_axis, size, outer), 0
+
+
+def _element(x: Any, dim: int | None) -> ShapedArray:
+    """The type of one element of a batch, and of what is not batched."""
+    aval = aval_of(x)
+    return aval if dim is None else aval.update(shape=(*aval.shape[:dim], *aval.shape[dim + 1:]))
 
 
 def _merged(x: Any, dim: Any, axis: int, groups: int) -> Any:
