@@ -10,6 +10,7 @@ import scipy.stats
 
 import numjet as nj
 import numjet.numpy as jnp
+from numjet.lax.elementwise import special as lax_special
 from numjet.scipy import special
 from numjet.testing.records import check_function
 
@@ -194,3 +195,52 @@ def test_quantiles_of_student_s_t_far_out_in_its_tail(df, p, x64):
     t = special.stdtrit(df, p)
     np.testing.assert_allclose(special.stdtr(df, t), p, rtol=1e-9)
     np.testing.assert_allclose(special.stdtrit(df, 1 - 2.0**-40), -special.stdtrit(df, 2.0**-40), rtol=1e-12)
+
+
+# (a, b, x, the share below, the share above) next to the mean: the continued fraction DLMF 8.17.22 by mpmath, with 50 digits
+LARGE_PARAMETERS = [
+    (1e6, 1e6, 0.5, 0.5, 0.5), (2e5, 3e5, 0.399307179677, 0.15865524043669613, 0.8413447595633039),
+    (1.3e5, 1e13, 1.3018027587e-08, 0.6917065602836203, 0.3082934397163796),
+    (1e8, 3e10, 0.00332215963414, 0.38210009194023103, 0.617899908059769),
+    (1e10, 2e8, 0.980396275334, 0.9986509141049258, 0.0013490858950742212)]
+
+
+@pytest.mark.parametrize(("a", "b", "x", "below", "above"), LARGE_PARAMETERS)
+def test_incomplete_beta_of_large_parameters(a, b, x, below, above, x64):
+    """Next to the mean the fraction would take as many levels as the root of the parameters."""
+    at = [jnp.array([v]) for v in (a, b, x)]
+    np.testing.assert_allclose(nj.jit(special.betainc)(*at), [below], rtol=3e-12)
+    np.testing.assert_allclose(nj.jit(special.betaincc)(*at), [above], rtol=1e-11)
+    np.testing.assert_allclose(np.exp(nj.jit(lax_special.log_betainc)(*at)), [below], rtol=3e-12)
+
+
+def test_incomplete_beta_of_large_parameters_in_float32():
+    for a, b, x, want in ((4e4, 2e4, 0.6665999889373779, 0.485797580151643),
+                          (1e6, 1e7, 0.0908999964594841, 0.4583311981366659)):
+        found = nj.jit(special.betainc)(jnp.float32([a]), jnp.float32([b]), jnp.float32([x]))
+        np.testing.assert_allclose(found, [want], rtol=2e-7)
+
+
+# (dfn, dfd, x, below, above), the same way
+F_OF_MANY = [(2.1e7, 4e9, 0.998143506, 9.64752410340939e-10, 0.9999999990352476),
+             (2e8, 2e8, 0.997171573, 1.5596143942195355e-89, 1.0),
+             (1e10, 3e8, 1.00016573, 0.9772362453773591, 0.02276375462264088),
+             (2e8, 1e12, 0.999974998, 0.4013076863627275, 0.5986923136372725)]
+
+
+@pytest.mark.parametrize(("dfn", "dfd", "x", "below", "above"), F_OF_MANY)
+def test_f_distribution_of_many_degrees_of_freedom(dfn, dfd, x, below, above, x64):
+    for f, want in ((special.fdtr, below), (nj.jit(special.fdtr), below), (special.fdtrc, above)):
+        np.testing.assert_allclose(f(dfn, dfd, x), want, rtol=2e-13)
+    slope, step = nj.grad(special.fdtr, 2)(dfn, dfd, x), 1e-4 * np.sqrt(2 / dfn + 2 / dfd)
+    change = special.fdtr(dfn, dfd, x + step) - special.fdtr(dfn, dfd, x - step)
+    np.testing.assert_allclose(slope, change / ((x + step) - (x - step)), rtol=3e-6)
+    np.testing.assert_allclose(nj.grad(special.fdtrc, 2)(dfn, dfd, x), -slope, rtol=1e-9)
+
+
+def test_ends_of_the_f_distribution_of_many_degrees_of_freedom():
+    x = np.float32([0, 1e-30, 0.5, 4, 1e30, np.inf, -1, np.nan])
+    want = np.float32([0, 0, 0, 1, 1, 1, np.nan, np.nan])
+    for count in (1e8, 1e30):
+        np.testing.assert_array_equal(special.fdtr(np.float32(count), np.float32(2e8), x), want)
+        np.testing.assert_array_equal(special.fdtrc(np.float32(count), np.float32(2e8), x), 1 - want)

@@ -1,4 +1,5 @@
-"""The regularized incomplete beta function, its complement and their logarithms, by a continued fraction.
+"""The regularized incomplete beta function, its complement and their logarithms, by a continued fraction, and for large
+parameters next to the mean by an expansion.
 
 Source: DLMF (dlmf.nist.gov) 8.17.22; A. DiDonato and A. Morris, "Algorithm 708", ACM TOMS 18 (1992), for the scaling of the
 beta distribution's density.
@@ -9,6 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from numjet.lax.elementwise.beta_expansion import normal_correction
 from numjet.lax.elementwise.gamma_pieces import log_gamma_star, log_gamma_star_1, phi
 from numjet.lax.elementwise.special_loops import Number, S, Step, equals, numbers
 
@@ -16,6 +18,8 @@ _PAIRS = {True: 256, False: 128}     # of levels of the fraction, for parameters
 _UNROLLED = 4                        # pairs in one step of a loop
 _LEAST = 0.005                       # of 1 - x, for which the fraction converges for parameters below 1
 _POWERS_TO = 60.0                    # from here on the density is an exponential, below a product of powers
+_MANY = {True: 1e5, False: 1e4}      # p q / (p + q) from which on the fraction does not converge next to the mean
+_NEAR = 8.0                          # half the square of the deviate up to which the expansion is used instead
 _HALF_LOG_2_PI = 0.5 * math.log(2 * math.pi)
 
 
@@ -64,13 +68,23 @@ def _step(pairs: int) -> Step:
 
 # ------------------------------------------------------------------------------------------------ x^p (1 - x)^q / (p B(p, q))
 
+def _excess(s: _Sides) -> Number:
+    """(p + q) (x - mean)."""
+    return s.x * s.q - s.p * s.y
+
+
+def _exponent(s: _Sides) -> Number:
+    """p phi(u) + q phi(v) with the distances from the mean in units of p and q."""
+    total, excess = s.p + s.q, _excess(s)
+    u, v = excess / s.p, -(excess / s.q)
+    return s.p * phi(u, s.x * (total / s.p)) + s.q * phi(v, s.y * (total / s.q))
+
+
 def _log_scaled(s: _Sides) -> Number:
-    """Its logarithm, by -p phi(u) - q phi(v) with the distances from the mean in units of p and q, and by Stirling's rests."""
-    p, q, x, y = s.p, s.q, s.x, s.y
+    """Its logarithm, by minus the exponent and by Stirling's rests."""
+    p, q = s.p, s.q
     total = p + q
-    excess = x * q - p * y
-    u, v = excess / p, -(excess / q)
-    exponent = p * phi(u, x * (total / p)) + q * phi(v, y * (total / q))
+    exponent = _exponent(s)
     stars = log_gamma_star(total) - (log_gamma_star(p) + log_gamma_star(q))
     return stars - exponent + 0.5 * ((q / total) / p).math("log") - _HALF_LOG_2_PI
 
@@ -140,15 +154,29 @@ def _edges(p: Number, q: Number, x: Number, value: Number, zero: float, one: flo
     return value.where(b.prim("and", inside, positive), math.nan)
 
 
+def _by_expansion(s: _Sides, precise: bool) -> tuple[S, Number]:
+    """Where the parameters are large and x next to the mean, and the share up to x there."""
+    b, inverse, exponent = s.p.b, 1.0 / s.p + 1.0 / s.q, _exponent(s)
+    here = b.prim("and", inverse <= 1.0 / _MANY[precise], exponent <= _NEAR)
+    half = exponent.where(here, 0.0).at_least(0.0)
+    half_root = half.sqrt()
+    half_root = half_root.where(_excess(s) > 0.0, -half_root)
+    p, q = s.p.where(here, 1.0), s.q.where(here, 1.0)
+    correction = normal_correction(half_root * math.sqrt(2.0), p, q, inverse.sqrt())
+    return here, 0.5 * (-half_root).math("erfc") - (-half).math("exp") * correction * (1 / math.sqrt(2 * math.pi))
+
+
 def _share(s: _Sides, fraction: Number, precise: bool, upper: bool) -> Number:
-    value = _scaled(s, precise) * fraction
+    here, near = _by_expansion(s, precise)
+    value = near.where(here, _scaled(s, precise) * fraction)
     own = s.swap if upper else s.x.b.prim("not", s.swap)
     return value.where(own, 1.0 - value)
 
 
 def _log_share(s: _Sides, fraction: Number, precise: bool, upper: bool) -> Number:
     """The logarithm; of the larger share by the smaller one."""
-    log = _log_scaled(s) + fraction.math("log")
+    here, near = _by_expansion(s, precise)
+    log = near.where(here, 1.0).math("log").where(here, _log_scaled(s) + fraction.math("log"))
     own = s.swap if upper else s.x.b.prim("not", s.swap)
     return log.where(own, (-(log.at_most(0.0).math("exp"))).math("log1p"))
 

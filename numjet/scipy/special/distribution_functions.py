@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numjet.numpy as jnp
@@ -9,8 +10,10 @@ from numjet.api.jit_when_eager import jit_when_eager
 from numjet.control.custom.custom_jvp import custom_jvp
 from numjet.control.loops.while_loop import fori_loop
 from numjet.lax.elementwise import special
+from numjet.lax.elementwise.beta_expansion import normal_correction
 from numjet.scipy.special.fixed_orders import fixed_orders, wide
 from numjet.scipy.special.gamma_family import betaln, floats
+from numjet.scipy.special.horner import horner
 from numjet.scipy.special.probability import log_ndtr, ndtr, ndtri
 from numjet.scipy.special.quantiles import (
     beta_logit,
@@ -225,18 +228,57 @@ def gdtria(p: Any, b: Any, x: Any) -> Any:
 
 # ------------------------------------------------------------------------------------------- F and Student's t
 
+_MANY_OF_F = {4: 3e4, 8: 1e7}      # size of the float: least half of dfn dfd / (dfn + dfd) for the expansion
+_NOTHING_BEYOND = 40.0              # the normal deviate from which on a tail is 0 in 64 bits
+_PHI = [(-1) ** k / (k + 2) for k in range(9)]      # of (u - log(1 + u)) / u**2
+
+
+def _f_by_normal(dfn: Any, dfd: Any, x: Any, side: int) -> Any:
+    """The share of F below x (side 1) or above (-1) by the expansion of the incomplete beta function around the normal
+    distribution. The deviate z comes from x - 1, which is exact next to 1, where the share dfn x / (dfd + dfn x) has been
+    rounded: z is right to some units in the last place, a tail to z² of them. The deviate is an analytic function of x - 1, and
+    so are the derivatives."""
+    swapped, least = dfn > dfd, jnp.minimum(dfn, dfd)
+    ratio = least / jnp.maximum(dfn, dfd)
+    limit = _NOTHING_BEYOND * jnp.sqrt(2 / least / (1 + ratio))
+    held = jnp.minimum(x, 4)                                  # above, beyond the limit in any case
+    u = jnp.clip((x - 1) / jnp.where(swapped, -ratio - held, 1 + held * ratio), -limit, limit)
+    size = u * jnp.sqrt(least * (horner(_PHI, u) + ratio * horner(_PHI, -u * ratio)))
+    z = jnp.where(swapped, -size, size)
+    correction = normal_correction(z, 0.5 * dfn, 0.5 * dfd, jnp.sqrt(2 / dfn + 2 / dfd))
+    return ndtr(side * z) - side * correction * jnp.exp(-0.5 * z * z) * (1 / math.sqrt(2 * math.pi))
+
+
+def _f_share(dfn: Any, dfd: Any, x: Any, side: int, of_few: Callable[[Any, Any, Any], Any]) -> Any:
+    """By the expansion for many degrees of freedom, else by `of_few`; NaN outside of the domain."""
+    inside = (dfn > 0) & (dfd > 0) & jnp.isfinite(dfn + dfd) & (x >= 0)
+    few_n, few_d, x = jnp.where(inside, dfn, 1), jnp.where(inside, dfd, 1), jnp.where(inside, x, 1)
+    many = few_d >= 2 * _MANY_OF_F.get(x.dtype.itemsize, math.inf) * (1 + few_d / few_n)
+    found = jnp.where(many, _f_by_normal(jnp.where(many, few_n, 1e8), jnp.where(many, few_d, 1e8), x, side),
+                      of_few(jnp.where(many, 1, few_n), jnp.where(many, 1, few_d), x))
+    return jnp.where(inside, found, jnp.nan)
+
+
+def _f_below(dfn: Any, dfd: Any, x: Any) -> Any:
+    share = dfn * x
+    finite = jnp.where(jnp.isinf(share), 1, share)
+    return special.betainc(0.5 * dfn, 0.5 * dfd, jnp.where(jnp.isinf(share), 1, finite / (dfd + finite)))
+
+
+def _f_above(dfn: Any, dfd: Any, x: Any) -> Any:
+    share = dfn * x
+    finite = jnp.where(jnp.isinf(share), 1, share)
+    found = _complement(0.5 * dfn, 0.5 * dfd, finite / (dfd + finite), dfd / (dfd + finite))
+    return jnp.where(jnp.isinf(share), 0, found)
+
+
 def fdtr(dfn: Any, dfd: Any, x: Any) -> Any:
     """The F distribution function with dfn and dfd degrees of freedom; NaN for negative x and infinite degrees.
 
     >>> round(float(fdtr(2.0, 3.0, 1.0)), 4)
     0.5352
     """
-    dfn, dfd, x = floats("fdtr", dfn, dfd, x)
-    inside = (dfn > 0) & (dfd > 0) & jnp.isfinite(dfn + dfd) & (x >= 0)
-    share = dfn * jnp.where(inside, x, 1)
-    finite = jnp.where(jnp.isinf(share), 1, share)
-    part = jnp.where(jnp.isinf(share), 1, finite / (dfd + finite))
-    return _beta(0.5 * dfn, 0.5 * dfd, part, inside)
+    return _f_share(*floats("fdtr", dfn, dfd, x), 1, _f_below)
 
 
 def fdtrc(dfn: Any, dfd: Any, x: Any) -> Any:
@@ -245,12 +287,7 @@ def fdtrc(dfn: Any, dfd: Any, x: Any) -> Any:
     >>> round(float(fdtrc(2.0, 3.0, 1.0)), 4)
     0.4648
     """
-    dfn, dfd, x = floats("fdtrc", dfn, dfd, x)
-    inside = (dfn > 0) & (dfd > 0) & jnp.isfinite(dfn + dfd) & (x >= 0)
-    a, b, share = jnp.where(inside, 0.5 * dfn, 1), jnp.where(inside, 0.5 * dfd, 1), dfn * jnp.where(inside, x, 1)
-    finite = jnp.where(jnp.isinf(share), 1, share)
-    found = _complement(a, b, finite / (dfd + finite), dfd / (dfd + finite))
-    return jnp.where(inside, jnp.where(jnp.isinf(share), 0, found), jnp.nan)
+    return _f_share(*floats("fdtrc", dfn, dfd, x), -1, _f_above)
 
 
 def fdtri(dfn: Any, dfd: Any, p: Any) -> Any:
