@@ -430,6 +430,10 @@ def kernel_types() -> dict[str, str]: ...
 class KernelTypes(TypedDict):
     nj_ashlti3: Literal["u(ui)"]
     nj_ashrti3: Literal["n(ni)"]
+    nj_convolution: Literal["l(llllllllllllllllllllllllllllllllllllppp)"]
+    nj_convolution_bytes: Literal["l(lllllllllllllllllllllllllllllllllllllppp)"]
+    nj_convolution_long: Literal["l(llllllllllllllllllllllllllllllllllllllllllppp)"]
+    nj_convolution_long_bytes: Literal["l(lllllllllllllllllllllllllllllllllllllllllllppp)"]
     nj_divti3: Literal["n(nn)"]
     nj_extendbfsf2: Literal["f(f)"]
     nj_extendhfdf2: Literal["d(f)"]

@@ -29,7 +29,7 @@ from numjet.cpu.ir.nodes import (
     While,
 )
 from numjet.cpu.ir.traversal import blocks, operands, postorder, static_trips, walk
-from numjet.cpu.kernels.products import CONVOLUTION, GEMM, multiply_adds
+from numjet.cpu.kernels.products import CONVOLUTIONS, GEMM, multiply_adds
 from numjet.cpu.target import Target
 
 UNKNOWN_TRIPS = 1000
@@ -231,7 +231,7 @@ class _Estimate:
 
     def _call(self, stmt: Call) -> float:
         """Products by their size; other kernels by what they touch."""
-        if stmt.symbol in (GEMM, CONVOLUTION):
+        if stmt.symbol in (GEMM, *CONVOLUTIONS):
             return _MULTIPLY_ADD * self.operation_ns / self.lanes * multiply_adds(stmt)
         if _calls_back(stmt):
             return self.callback_ns

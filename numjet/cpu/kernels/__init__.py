@@ -61,6 +61,12 @@ for success. Their workspace comes from the buffer pool. Its size (see `workspac
   features), and the last dilation must be 1: for windows whose lines are short.
   The dtypes and sums are those of `nj_gemm` (see products.py). Padding is multiplied, too: 0 * inf is NaN. The order of each
   sum depends only on the sizes. Status: 1 out of memory.
+
+    int64_t nj_convolution_long(... the same up to out_step ..., w_group, w_channel, w_feature, w_step[3],
+                                const void* in, const void* weights, void* out)
+
+  The same for long windows and few places, of floats and complex numbers: `interleaved` is not looked at, and the weights have
+  any strides. It takes up to 16 times the memory of the result.
 """
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ CODES = {name: DTYPE_CODES[name] for name in (
     "complex64", "complex128")}
 """Codes of the dtypes that `nj_gemm` knows; complex numbers come last."""
 NARROW = ("int8", "uint8", "int16", "uint16")
-CONVOLUTION = "nj_convolution"   # see kernels/__init__.py
+CONVOLUTIONS = ("nj_convolution", "nj_convolution_long")  # see kernels/__init__.py
 CONVOLVED = [2, 3, 4, 5, *range(9, 15)]  # among its arguments: images, groups, channels, features, sizes of result and window
 POINTERS = (5, 9, 13)     # A, B and C among the arguments
 SIZES = slice(1, 5)       # batch, m, n, k among the arguments
@@ -74,7 +74,7 @@ def result_words(stmt: Call) -> int:
 
 def multiply_adds(stmt: Stmt) -> int:
     """The size of a product or a convolution; 0 for other statements."""
-    if isinstance(stmt, Call) and stmt.symbol == CONVOLUTION:
+    if isinstance(stmt, Call) and stmt.symbol in CONVOLUTIONS:
         sizes = [stmt.args[k] for k in CONVOLVED]
         return prod(int(a.attr) if a.op == "const" else 1 for a in sizes)
     return prod(gemm_sizes(stmt) or (0,))

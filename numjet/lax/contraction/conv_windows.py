@@ -18,6 +18,8 @@ from numjet.lax.reduction.sort import KERNEL_DTYPES
 RANK = 3    # spatial axes at most
 PLACES = 6  # of a line of the result at least: rows of a tile
 LANES = 8   # of a vector of float32 where registers are of 32 bytes
+LONG = 12   # places of a line of a long window at least
+SUMS = 1 << 20  # bytes of sums at most
 SHORT = 48  # elements of a line of a window: fewer are interleaved with those of the window's other lines
 
 
@@ -35,9 +37,17 @@ def suits(z: Any, dtype: np.dtype, wide: np.dtype) -> bool:
     sums = sums_of(dtype)
     if sums is None or not 1 <= len(z.kernel) <= RANK or z.out[-1] < PLACES:
         return False
-    if prod(z.kernel) > prod(z.out):  # as in derivatives by kernels: few long sums
+    if prod(z.kernel) > prod(z.out):  # few long sums
         return False
     return sums == wide or (wide == dtype and dtype.kind in "iu")
+
+
+def suits_long(z: Any, dtype: np.dtype, wide: np.dtype) -> bool:
+    """Whether the kernel for long windows takes a convolution, as derivatives by kernels are: few places, whose sums fit into a
+    core's second cache, and long lines of the window."""
+    if sums_of(dtype) != wide or wide.kind not in "fc" or not 1 <= len(z.kernel) <= RANK or prod(z.kernel) <= prod(z.out):
+        return False
+    return z.kernel[-1] >= LONG and prod(z.out) * z.n * z.o * wide.itemsize <= SUMS
 
 
 def pays(z: Any, written: bool) -> bool:
@@ -56,16 +66,32 @@ def convolve(b: Any, lhs: Any, weights: Any, z: Any, low: Ints) -> Any:
     """The result, in the dtype of the sums. lhs: without gaps; `low` zeros are in front of each spatial axis, and as many as
     are asked for behind it. weights: (groups, *kernel, channels, outputs), the last two of the kernel swapped if
     interleaved."""
-    front = lambda values, fill: [fill] * (RANK - len(z.kernel)) + list(values)
-    in_steps, out_steps = _steps(lhs.shape), _steps(z.out_shape)
-    batch, channel, *spatial = (in_steps[d] for d in z.numbers.lhs_spec)
-    out_batch, feature, *out_spatial = (out_steps[d] for d in z.numbers.out_spec)
-    numbers = [KERNEL_DTYPES.index(lhs.dtype.name), int(interleaved(z)), z.n, z.groups, z.c, z.o,
-               *front([lhs.shape[d] for d in z.numbers.lhs_spec[2:]], 1), *front(z.out, 1), *front(z.kernel, 1),
-               *front(z.strides, 1), *front(z.dilation, 1), *front(low, 0),
-               batch, z.n * batch if z.batch_groups > 1 else z.c * channel, channel, *front(spatial, 0),
-               out_batch, z.o * feature, feature, *front(out_spatial, 0)]
+    numbers = [KERNEL_DTYPES.index(lhs.dtype.name), int(interleaved(z)), *_numbers(z, lhs.shape, low)]
     return b.kernel("nj_convolution", [*numbers, lhs, weights], [ShapedArray(z.out_shape, sums_of(lhs.dtype))], checked=True)[0]
+
+
+def convolve_long(b: Any, lhs: Any, rhs: Any, z: Any, low: Ints) -> Any:
+    """As `convolve`, for long windows. rhs: the weights as they are."""
+    feature, channel, *window = (_steps(rhs.shape)[d] for d in z.numbers.rhs_spec)
+    numbers = [KERNEL_DTYPES.index(lhs.dtype.name), 0, *_numbers(z, lhs.shape, low), z.o * feature, channel, feature,
+               *_front(window, 0)]
+    aval = ShapedArray(z.out_shape, sums_of(lhs.dtype))
+    return b.kernel("nj_convolution_long", [*numbers, lhs, rhs], [aval], checked=True)[0]
+
+
+def _numbers(z: Any, shape: Ints, low: Ints) -> list[int]:
+    """Sizes and strides of an operand of a shape and of the result, as both kernels take them."""
+    batch, channel, *spatial = (_steps(shape)[d] for d in z.numbers.lhs_spec)
+    out_batch, feature, *out_spatial = (_steps(z.out_shape)[d] for d in z.numbers.out_spec)
+    group = z.n * batch if z.batch_groups > 1 else z.c * channel
+    return [z.n, z.groups, z.c, z.o, *_front([shape[d] for d in z.numbers.lhs_spec[2:]], 1), *_front(z.out, 1),
+            *_front(z.kernel, 1), *_front(z.strides, 1), *_front(z.dilation, 1), *_front(low, 0),
+            batch, group, channel, *_front(spatial, 0), out_batch, z.o * feature, feature, *_front(out_spatial, 0)]
+
+
+def _front(values: Sequence[int], fill: int) -> list[int]:
+    """Of three spatial axes, of which the first ones may not be there."""
+    return [fill] * (RANK - len(values)) + list(values)
 
 
 def _steps(shape: Sequence[int]) -> Ints:

@@ -2,7 +2,7 @@
 
 With batch n, groups g, and positions i of the result:
     out[n, g*Og + o, i] = sum over c, k of lhs[n, g*Cg + c, i * stride + k * rhs_dilation] * rhs[g*Og + o, c, k]
-where lhs is dilated and padded before. The compiler calls a kernel that reads the rows of lhs where they lie
+where lhs is dilated and padded before. The compiler calls kernels that read the rows of lhs where they lie
 (`conv_windows.py`). For the shapes and dtypes that it does not take, and in the reference, the patches lhs[n, g, c,
 i * stride + k * dilation] are made and multiplied with the kernel as matrices (Chellapilla, Puri, Simard, "High performance
 convolutional neural networks for document processing", 2006). Sums of few terms are written out in place, and convolutions
@@ -174,6 +174,9 @@ def _cpu(b: Any, lhs: Any, rhs: Any, *, precision: CanonicalPrecision, preferred
     found = _regions(z) if narrow else None
     if conv_windows.suits(z, lhs.dtype, wide) and (not narrow or conv_windows.pays(z, found is not None)):
         return converted(b, _by_windows(b, lhs, rhs, z), out_dtype)
+    if conv_windows.suits_long(z, lhs.dtype, wide) and not narrow:
+        operand, low = _ungapped(b, lhs, z)
+        return converted(b, conv_windows.convolve_long(b, operand, b.materialize(rhs), z, low), out_dtype)
     if found is not None:
         return converted(b, _by_regions(b, b.materialize(lhs), b.materialize(rhs), z, wide, found), out_dtype)
     padded = _padded(b, lhs, z)
@@ -184,15 +187,21 @@ def _cpu(b: Any, lhs: Any, rhs: Any, *, precision: CanonicalPrecision, preferred
 
 
 def _by_windows(b: Any, lhs: Any, rhs: Any, z: _Sizes) -> Any:
-    """By the kernel, which pads as it reads; gaps are made before."""
-    gaps = any(d != 1 for d in z.lhs_dilation)
-    low = tuple(0 if gaps else low for low, _ in z.padding)
+    """By the kernel for windows that are read where they lie."""
     order = [*range(len(z.kernel))]
     if conv_windows.interleaved(z):
         order[-2:] = order[:-3:-1]
     read = lambda g, *r: b.read(rhs, *arranged((g * z.o + r[-1], r[-2], *(r[d] for d in order)), z.numbers.rhs_spec))
     weights = b.compute((z.groups, *(z.kernel[d] for d in order), z.c, z.o), rhs.dtype, read, moves=True, reads=(rhs,))
-    return conv_windows.convolve(b, _padded(b, lhs, z) if gaps else b.materialize(lhs), b.materialize(weights), z, low)
+    operand, low = _ungapped(b, lhs, z)
+    return conv_windows.convolve(b, operand, b.materialize(weights), z, low)
+
+
+def _ungapped(b: Any, lhs: Any, z: _Sizes) -> tuple[Any, Ints]:
+    """lhs in memory, and the zeros that are still missing in front of it: kernels pad as they read, but make no gaps."""
+    if any(d != 1 for d in z.lhs_dilation):
+        return _padded(b, lhs, z), (0,) * len(z.kernel)
+    return b.materialize(lhs), tuple(low for low, _ in z.padding)
 
 
 def _padded(b: Any, lhs: Any, z: _Sizes) -> Any:

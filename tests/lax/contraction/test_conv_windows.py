@@ -111,3 +111,64 @@ def test_memory_is_that_of_a_few_lines():
     x, kernel = jnp.ones((16, 32, 64, 64)), jnp.ones((32, 32, 3, 3))
     compiled = nj.jit(lambda x, k: nj.lax.conv_general_dilated(x, k, (1, 1), "SAME")).lower(x, kernel).compile()
     assert compiled.memory_analysis().temp_size_in_bytes < x.nbytes / 2
+
+
+# Convolutions whose derivatives by the kernel have long windows: x, kernel, layout, other parameters
+LONG = {
+    "plain": ((3, 13, 31, 8), (3, 3, 8, 16), NHWC, {}),
+    "odd sizes": ((3, 9, 31, 9), (3, 5, 9, 19), NHWC, {"window_strides": (2, 2), "padding": ((2, 1), (3, -1))}),
+    "dilated": ((3, 9, 14, 61), (19, 9, 3, 5), NCHW, {"window_strides": (1, 2), "rhs_dilation": (2, 3)}),
+    "groups": ((3, 8, 13, 31), (16, 4, 3, 3), NCHW, {"feature_group_count": 2}),
+    "groups of the batch": ((4, 8, 13, 31), (16, 8, 3, 3), NCHW, {"batch_group_count": 2}),
+    "sequence": ((3, 600, 9), (7, 9, 20), NWC, {}),
+    "sequence, channels first": ((3, 9, 600), (7, 9, 20), NCW, {"window_strides": (2,)}),
+    "volume": ((2, 5, 12, 20, 8), (3, 2, 3, 8, 10), NDHWC, {"window_strides": (2, 1, 1), "rhs_dilation": (1, 2, 1)}),
+    "long lines": ((2, 9, 300, 10), (3, 3, 10, 9), NHWC, {"padding": ((-1, 3), (-2, 5))}),
+    "joined lines": ((2, 16, 20, 10), (1, 1, 10, 9), NHWC, {}),
+}
+
+
+def derivatives(x, kernel, layout, options, rng):
+    """Those by both operands, by the kernels and by the reference implementation."""
+    options = {"window_strides": (1,) * (x.ndim - 2), "padding": "SAME"} | options
+    convolve = lambda x, kernel: nj.lax.conv_general_dilated(x, kernel, dimension_numbers=layout, **options)
+    ct = jnp.asarray(rng.integers(-1, 2, nj.eval_shape(convolve, x, kernel).shape)).astype(x.dtype)
+    with nj.disable_jit():
+        expected = nj.vjp(convolve, x, kernel)[1](ct)
+    with Override("numjet_verify", True):
+        return nj.jit(lambda *args: nj.vjp(convolve, *args)[1](ct))(x, kernel), expected
+
+
+@pytest.fixture
+def long_calls(monkeypatch):
+    """How many convolutions of long windows went to their kernel."""
+    made, convolve = [], conv_windows.convolve_long
+    monkeypatch.setattr(conv_windows, "convolve_long", lambda *args: made.append(args) or convolve(*args))
+    return made
+
+
+@pytest.mark.parametrize("case", LONG)
+def test_derivatives(case, rng, long_calls):
+    shape, taps, layout, options = LONG[case]
+    x, kernel = (jnp.asarray(rng.integers(-2, 3, s), jnp.float32) for s in (shape, taps))
+    for found, expected in zip(*derivatives(x, kernel, layout, options, rng), strict=True):
+        np.testing.assert_array_equal(found, expected)
+    assert long_calls
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float64", "complex64", "complex128"])
+def test_derivatives_of_dtypes(dtype, rng, x64, long_calls):
+    shape, taps, layout, options = LONG["odd sizes"]
+    x, kernel = (jnp.asarray(rng.integers(-1, 2, s)).astype(dtype) for s in (shape, taps))
+    for found, expected in zip(*derivatives(x, kernel, layout, options, rng), strict=True):
+        np.testing.assert_array_equal(found, expected)
+    assert long_calls
+
+
+def test_derivatives_by_instruction_sets(rng, instructions):
+    shape, taps, layout, options = LONG["odd sizes"]
+    x, kernel = (jnp.asarray(rng.integers(-2, 3, s), jnp.float32) for s in (shape, taps))
+    for level in range(4):
+        instructions(level)
+        for found, expected in zip(*derivatives(x, kernel, layout, options, rng), strict=True):
+            np.testing.assert_array_equal(found, expected)
