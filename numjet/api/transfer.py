@@ -52,8 +52,10 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
     >>> nj.device_put({"a": np.ones(2)})["a"].shape
     (2,)
     """
-    if type(x) is np.ndarray and device is None:   # NumPy arrays are copied in any case
+    if device is None and type(x) is np.ndarray:   # NumPy arrays are copied in any case
         return _put_host_array(x)
+    if device is None and type(x) is _native.Array and may_alias is None:
+        return x
     if may_alias is True and donate is True:
         raise ValueError("may_alias and donate cannot be True at the same time.")
     leaves, tree = tree_flatten(x)
