@@ -30,12 +30,13 @@ from numjet.core.trace import EVAL, current_trace
 from numjet.foundation import disk_cache, dtypes, source
 from numjet.foundation.lazy_import import Facade, own_names
 from numjet.foundation.tree import Partial
+from numjet.foundation.util import OF_JITTED
 
 _MOST_ITEMS = 5000         # functions, values and constants: more would take longer to read than to trace
 _MOST_BYTES = 1 << 22      # of arrays
 _SINGLE = frozenset((type(None), bool, type(Ellipsis), type(NotImplemented)))   # of each value there is one object
 _NUMBERS = frozenset((type(None), bool, int, float, complex, str, bytes, type(Ellipsis), type(NotImplemented)))
-_OWN_ATTRIBUTES = frozenset(("__wrapped__", "__signature__", "_jit_options", "_jit_state", "_jit_stages"))
+_OWN_ATTRIBUTES = frozenset(("__wrapped__", "__signature__")) | OF_JITTED - {"_dynamic_axes"}
 _BUILTINS = sys.modules["builtins"]
 
 

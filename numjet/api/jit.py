@@ -43,7 +43,7 @@ from numjet.foundation.flags import parse_switch_or_count
 from numjet.foundation.memo import Memo
 from numjet.foundation.record import Fields
 from numjet.foundation.tree import PyTreeDef, tree_flatten, tree_leaves, tree_unflatten
-from numjet.foundation.util import function_name
+from numjet.foundation.util import function_name, wraps
 from numjet.runtime import dispatch, one_device
 from numjet.runtime.device import CPU, Device, choose, devices, elsewhere, labels_in_use
 
@@ -717,7 +717,7 @@ def _jitted(fun: Callable[..., Any], options: dict[str, Any]) -> Any:
     kind = JittedByMesh if options.get("by_mesh") else Jitted
     state = kind(autograph.autograph(fun) if options["control_flow"] else fun, options)
     jitted = _native.JitFunction(state.call, state.static_nums, state.static_names, state.name)
-    functools.update_wrapper(jitted, fun)
+    wraps(fun)(jitted)
     known = signature(fun)
     if known is not None:
         jitted.__signature__ = known
@@ -743,7 +743,7 @@ def _size_generic(fun: Callable[..., Any], spec: Any, options: dict[str, Any]) -
     parameters = [] if known is None else [p.name for p in known.parameters.values() if p.kind in kinds]
     state = axes.Generic(named, spec, parameters, lambda f: Jitted(f, inner), plain)
     jitted: Any = _native.JitFunction(state.call, nums, names, function_name(fun))
-    functools.update_wrapper(jitted, fun)
+    wraps(fun)(jitted)
     if known is not None:
         jitted.__signature__ = known
     jitted._jit_options, jitted._dynamic_axes = options, spec

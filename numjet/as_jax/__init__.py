@@ -14,6 +14,7 @@ NumPy's functions give NumPy arrays, as with JAX: the flag numjet_numpy_dispatch
 """
 from __future__ import annotations
 
+import importlib
 import sys
 from types import ModuleType
 
@@ -54,6 +55,7 @@ def _installed() -> InstalledPackages:
     if config.index_checks == "eager":
         config.update("numjet_index_checks", "off")  # programs for JAX may rely on indices being clipped
     sys.meta_path.insert(0, finder)
+    importlib.import_module("jaxlib._jax")  # where what pickles classes looks for the one of arrays, without importing it
     return packages
 
 

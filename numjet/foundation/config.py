@@ -164,6 +164,10 @@ class Config(threading.local):
     def __getattr__(self, name: str) -> Any:
         raise unknown(name, (*BY_NAME, *SHORT))
 
+    def __reduce__(self) -> str:
+        """Pickled by its name in this module: functions pickled by value mean the flags of the process that loads them."""
+        return "config"
+
     def __setattr__(self, name: str, value: Any) -> None:
         full = SHORT.get(name, name)
         if full not in BY_NAME:

@@ -82,14 +82,22 @@ def function_name(fun: Callable[..., Any]) -> str:
     return name if name and isinstance(name, str) else type(fun).__name__
 
 
+OF_JITTED = frozenset(("_jit_options", "_jit_state", "_jit_stages", "_dynamic_axes"))   # attributes of jitted functions alone
 _TYPES = {"__name__": str, "__qualname__": str, "__annotations__": dict}
 
 
 def wraps(fun: Callable[..., Any], assigned: Sequence[str] = functools.WRAPPER_ASSIGNMENTS,
           updated: Sequence[str] = functools.WRAPPER_UPDATES) -> Callable[[F], F]:
-    """functools.wraps for callables of any kind: what no function can have, as a `__name__` that is an array, is left out."""
+    """functools.wraps for callables of any kind: what no function can have, as a `__name__` that is an array, is left out, and
+    so is what belongs to a jitted function alone: its wrapper has other options and programs."""
     fit = [name for name in assigned if name not in _TYPES or isinstance(getattr(fun, name, None), _TYPES[name])]
-    return functools.wraps(fun, assigned=fit, updated=updated)  # type: ignore[return-value]
+
+    def update(wrapper: F) -> F:
+        for name in updated:
+            theirs = getattr(fun, name, {})
+            getattr(wrapper, name).update({key: value for key, value in theirs.items() if key not in OF_JITTED})
+        return functools.update_wrapper(wrapper, fun, assigned=fit, updated=())  # type: ignore[return-value]
+    return update
 
 
 def canonicalize_axis(axis: Any, ndim: int, what: str = "axis") -> int:

@@ -1,5 +1,6 @@
 """Pickling of jitted and exported functions and of arrays, and compiled functions as bytes."""
 import copy
+import copyreg
 import operator
 import pickle
 import random
@@ -11,6 +12,7 @@ import numjet as nj
 import numjet.numpy as jnp
 from numjet import export
 from numjet.experimental import serialize_executable
+from numjet.foundation.util import OF_JITTED
 
 
 @nj.jit
@@ -46,6 +48,29 @@ def test_jitted_functions():
     assert x.is_deleted()
     pair = copy.deepcopy({"f": PAIR, "g": decorated})
     assert pair["g"] is decorated and pair["f"](1.0, 2) == 2
+
+
+@pytest.mark.parametrize("wrap", [nj.vmap, nj.grad, nj.value_and_grad, nj.checkpoint, nj.jacfwd, nj.named_call, nj.custom_jvp,
+                                  nj.custom_vjp, lambda f: nj.shard_map(f, mesh=nj.make_mesh((1,), "x"),
+                                                                                in_specs=(), out_specs=nj.P())])
+def test_wrappers_of_jitted_functions_have_nothing_of_theirs(wrap):
+    """Options and programs belong to the function itself; a wrapper that had them could not be pickled by value."""
+    jitted = nj.jit(lambda x: x * x)
+    jitted.note = "kept"
+    wrapper = wrap(jitted)
+    assert wrapper.note == "kept" and not vars(wrapper).keys() & OF_JITTED
+
+
+def test_a_jitted_function_of_a_size_generic_one_is_pickled_with_its_own_options():
+    outer = nj.jit(nj.jit(plain, dynamic_axes={"x": {0: "n"}}), static_argnums=1)
+    kind, (_, options) = copyreg.dispatch_table[type(outer)](outer)
+    assert kind is copyreg.dispatch_table[type(outer)](nj.jit(plain))[0] and options["static_argnums"] == 1
+
+
+def test_objects_that_stand_for_the_process():
+    """Programs pickled by value have these among their globals."""
+    assert copied(nj.config) is nj.config and copy.deepcopy(nj.config) is nj.config
+    assert copied(type(jnp.ones(2))) is type(jnp.ones(2))
 
 
 def test_exported_functions():

@@ -14,6 +14,8 @@ def test_modules_and_classes_are_numjets_own(run_as_jax):
     run_as_jax("""
         import sys, pickle, typing
         import numjet
+        kind = type(numjet.numpy.ones(2))   # libraries that pickle classes look for it among the imported modules
+        assert getattr(sys.modules[kind.__module__], kind.__qualname__) is kind
         import jax, jax.numpy as jnp, jax.scipy.special, jax.numpy.linalg
         from jax import lax, numpy, random, tree_util
         from jax.experimental import pallas

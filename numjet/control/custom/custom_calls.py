@@ -25,7 +25,7 @@ from numjet.core.traits import CALLS
 from numjet.core.walk import eval_closed
 from numjet.foundation import dtypes, errors, tree
 from numjet.foundation.linear_util import WrappedFun
-from numjet.foundation.util import function_name
+from numjet.foundation.util import function_name, wraps
 from numjet.lax.axes import insert, without
 from numjet.lax.elementwise.convert import constant
 from numjet.lax.indexing.slicing import index_in_dim
@@ -76,7 +76,7 @@ class FunctionWithRules:
     rules: tuple[str, ...]
 
     def __init__(self, fun: Callable[..., Any], nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()):
-        functools.update_wrapper(self, fun)
+        wraps(fun)(self)
         self.fun = fun
         self.nondiff_argnums = nondiff_positions(fun, nondiff_argnums, nondiff_argnames)
         self.symbolic_zeros = False

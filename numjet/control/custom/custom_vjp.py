@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -253,7 +252,7 @@ def custom_gradient(fun: Callable[..., tuple[Any, Callable[..., Any]]]) -> Calla
         return fun(*args, **kwargs)[0]
 
     wrapped = custom_vjp(lambda *args, **kwargs: value(*args, **kwargs))
-    functools.update_wrapper(wrapped, fun)
+    wraps(fun)(wrapped)
 
     def fwd(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
         result, rule = fun(*args, **kwargs)

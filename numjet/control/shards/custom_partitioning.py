@@ -6,7 +6,6 @@ back with the shardings that it chose, and gets the program of one device.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -22,7 +21,7 @@ from numjet.core.walk import eval_closed
 from numjet.foundation.dtypes import long_name
 from numjet.foundation.record import Fields
 from numjet.foundation.tree import PyTreeDef, tree_flatten, tree_leaves, tree_unflatten
-from numjet.foundation.util import function_name
+from numjet.foundation.util import function_name, wraps
 
 _CLOSED = "custom_partitioning of a function that closes over traced values: pass these as arguments"
 
@@ -171,7 +170,7 @@ class custom_partitioning:
     def __init__(self, fun: Callable[..., Any], static_argnums: Sequence[int] = ()):
         self.fun, self.static_argnums = fun, tuple(static_argnums)
         self.partition: Callable[..., Any] | None = None
-        functools.update_wrapper(self, fun)
+        wraps(fun)(self)
 
     def def_partition(
         self,
