@@ -219,7 +219,19 @@ class Op(Fields, Primitive):
         _registry[self.name] = self
 
     def __setattr__(self, field: str, value: Any) -> None:
-        raise AttributeError(f"op {self.name!r} does not change: give it {field!r} when it is made")
+        if _registry.get(self.name) is self:
+            raise AttributeError(f"op {self.name!r} does not change: give it {field!r} when it is made, or set it in a copy "
+                                 "of the operation, which copy.copy makes")
+        self.__dict__[field] = value
+
+    def __copy__(self) -> Op:
+        """A user's operation with the same rules, by the same markers: it may be renamed, and is in no table of ours."""
+        copied = object.__new__(type(self))
+        copied.__dict__.update(self.__dict__)
+        return copied
+
+    def __deepcopy__(self, memo: Any) -> Op:
+        return self.__copy__()
 
     def __call__(self, *args: Any, **params: Any) -> Any:
         """Canonicalises the operands (when the record has `prepare`), then applies the operation."""

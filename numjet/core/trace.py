@@ -183,8 +183,12 @@ class Tracer:
         return self
 
     def to_concrete_value(self) -> Any:
-        """The value, where it can be known while tracing; else None."""
-        return self.concrete()
+        """The value, where operations are evaluated, as in derivatives outside of `jit`; else None.
+
+        In a program that is being written no value counts as known, not even a constant's, which `concrete` has: libraries ask
+        this to find out whether they are inside of `jit`.
+        """
+        return None
 
     def __bool__(self) -> bool:
         if self.aval.shape != ():

@@ -132,6 +132,20 @@ def nonempty_axis_env_DO_NOT_USE() -> bool:
 
 # ------------------------------------------------------------------------------------------------ values and types
 
+def to_concrete_value(x: Any) -> Any:
+    """The value that a tracer has now, if operations are evaluated; else None. What is no tracer is its own value."""
+    return x.to_concrete_value() if isinstance(x, Tracer) else x
+
+
+def is_concrete(x: Any) -> bool:
+    """Whether operations on x are evaluated now: not in a program that is being written.
+
+    >>> is_concrete(3.5)
+    True
+    """
+    return to_concrete_value(x) is not None
+
+
 def concrete_or_error(force: Callable[[Any], Any] | None, val: Any, context: str = "") -> Any:
     """force(val) of a value that is known now; ConcretizationTypeError, with `context`, for a traced one.
 

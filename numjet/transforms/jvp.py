@@ -50,6 +50,9 @@ class JVPTracer(Tracer):
     def concrete(self) -> Any:
         return self.primal.concrete() if isinstance(self.primal, Tracer) else self.primal
 
+    def to_concrete_value(self) -> Any:
+        return self.primal.to_concrete_value() if isinstance(self.primal, Tracer) else self.primal
+
     def origin_text(self) -> str:
         return self.primal.origin_text() if isinstance(self.primal, Tracer) else ""
 

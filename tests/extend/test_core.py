@@ -11,6 +11,7 @@ import numjet as nj
 import numjet.extend.core as jex
 import numjet.numpy as jnp
 from numjet import lax
+from numjet.core import trace_state
 from numjet.core.aval import ShapedArray
 from numjet.core.trace import Trace, Tracer, aval_of
 from numjet.core.walk import eval_jaxpr
@@ -291,6 +292,21 @@ def test_blocks_that_evaluate() -> None:
         assert jex.find_top_trace(x) is trace
         return x
     assert nj.jit(fun)(1.0) == 1
+
+
+def test_which_values_are_there() -> None:
+    seen = []
+    def look(x: Any) -> Any:
+        seen.append(tuple(map(trace_state.is_concrete, (x, x * 2, jnp.ones(1)))))
+        return x * 1.0
+    nj.grad(look)(1.0), nj.grad(nj.grad(look))(1.0), nj.jvp(look, (1.0,), (1.0,))
+    assert set(seen) == {(True, True, True)} and trace_state.to_concrete_value(2) == 2
+    seen.clear()
+    nj.jit(look)(1.0), nj.jit(nj.grad(look))(1.0), nj.grad(nj.jit(look))(1.0), nj.make_jaxpr(look)(1.0)
+    assert set(seen) == {(False, False, False)}
+    seen.clear()
+    nj.vmap(look)(jnp.ones(2))
+    assert seen == [(False, False, True)]
 
 
 def test_values_and_types() -> None:

@@ -7,7 +7,7 @@ from numjet.api.diagnostics import ensure_compile_time_eval as ensure_compile_ti
 from numjet.core.aval import AbstractValue as AbstractValue, ShapedArray as ShapedArray
 from numjet.core.ir import Atom as Atom
 from numjet.core.trace import Trace as Trace, Tracer as Tracer
-from numjet.core.trace_state import eval_context as eval_context
+from numjet.core.trace_state import eval_context as eval_context, is_concrete as is_concrete
 from numjet.core.walk import eval_jaxpr as eval_jaxpr
 from numjet.extend.core import (
     CallPrimitive as CallPrimitive, DebugInfo as DebugInfo, DropVar as DropVar, Effect as Effect, Effects as Effects,

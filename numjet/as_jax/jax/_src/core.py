@@ -8,6 +8,9 @@ from numjet.core.ir import (
     ClosedJaxpr as ClosedJaxpr, DropVar as DropVar, Jaxpr as Jaxpr, JaxprEqn as JaxprEqn, Literal as Literal, Var as Var,
 )
 from numjet.core.trace import EVAL, aval_of as get_aval, current_trace  # noqa: F401
+from numjet.core.trace_state import (
+    concrete_or_error as concrete_or_error, is_concrete as is_concrete, to_concrete_value as to_concrete_value,
+)
 
 
 def trace_state_clean() -> bool:
