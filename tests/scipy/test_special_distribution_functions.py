@@ -201,13 +201,15 @@ def test_quantiles_of_student_s_t_far_out_in_its_tail(df, p, x64):
 LARGE_PARAMETERS = [
     (1e6, 1e6, 0.5, 0.5, 0.5), (2e5, 3e5, 0.399307179677, 0.15865524043669613, 0.8413447595633039),
     (1.3e5, 1e13, 1.3018027587e-08, 0.6917065602836203, 0.3082934397163796),
+    (30.0, 1e13, 3.27386127874e-12, 0.7074687405774639, 0.29253125942253616),
+    (1e4, 1e10, 1.0049989925e-06, 0.69234243934422, 0.30765756065578),
     (1e8, 3e10, 0.00332215963414, 0.38210009194023103, 0.617899908059769),
     (1e10, 2e8, 0.980396275334, 0.9986509141049258, 0.0013490858950742212)]
 
 
 @pytest.mark.parametrize(("a", "b", "x", "below", "above"), LARGE_PARAMETERS)
 def test_incomplete_beta_of_large_parameters(a, b, x, below, above, x64):
-    """Next to the mean the fraction would take as many levels as the root of the parameters."""
+    """Next to the mean the fraction takes as many levels as the root of the parameters, and cancels where one is larger."""
     at = [jnp.array([v]) for v in (a, b, x)]
     np.testing.assert_allclose(nj.jit(special.betainc)(*at), [below], rtol=3e-12)
     np.testing.assert_allclose(nj.jit(special.betaincc)(*at), [above], rtol=1e-11)

@@ -16,6 +16,7 @@ from numjet.lax.elementwise.special_loops import Number, S, Step, equals, number
 
 _PAIRS = {True: 256, False: 128}     # of levels of the fraction, for parameters up to about 1e5; True: of float64 results
 _UNROLLED = 4                        # pairs in one step of a loop
+_LARGE = 64.0                        # p from which on differences of the fraction are rewritten
 _LEAST = 0.005                       # of 1 - x, for which the fraction converges for parameters below 1
 _POWERS_TO = 60.0                    # from here on the density is an exponential, below a product of powers
 _MANY = {True: 1e5, False: 1e4}      # p q / (p + q) from which on the fraction does not converge next to the mean
@@ -46,36 +47,38 @@ class _Sides:
         self.p, self.q = q.where(self.swap, p), p.where(self.swap, q)
         self.x, self.y = other.where(self.swap, x), x.where(self.swap, other)
         self.x_rest, self.y_rest = rest.where(self.swap, 0.0), x.constant(0.0).where(self.swap, rest)
+        self.below = (self.p * self.y - self.q * self.x) + (self.p * self.y_rest - self.q * self.x_rest)
 
 
 def _step(pairs: int) -> Step:
-    """f = N / (p + j + f) for the levels j of the fraction from the innermost one on: quotients top / bottom, divided
-    once per step."""
+    """h = 1 / g of the fraction's even part, as a quotient bottom / top that is divided once per step, from the innermost pair
+    of levels on: g(m) = p + 2m - (p + m)(p + q + m) x / (p + 2m + 1 + e / g(m + 1)) with e = (m + 1)(q - m - 1) x.
+
+    For large p the difference is rewritten with `below` = p y - q x, the distance from the mean: it would lose all digits next
+    to the mean of parameters of very different sizes. For small p it is taken as it stands, which rounds less for x next to 1.
+    """
     def step(n: Number, carry: Sequence[Number], *operands: Number) -> Sequence[Number]:
-        p, q, x = operands[3:]
-        top, bottom = carry[0], p.constant(1.0)
-        last = pairs - _UNROLLED * n
+        p, q, x, y, below = operands[3:]
+        top, bottom = p.constant(1.0), carry[0]
+        last, large = pairs - _UNROLLED * n, p > _LARGE
         for i in range(_UNROLLED):
             k = last - float(i)
-            even = (k * (q - k)) * x
-            top, bottom = even * bottom, (p + 2.0 * k).fma(bottom, top)
             m = k - 1.0
+            even = (k * (q - k)) * x * bottom
+            bottom = (p + (2.0 * m + 1.0)).fma(top, even)
+            most = p * (m.fma(y + 2.0, below) + 1.0) + m * (m.fma(y + 3.0, below) + 2.0)
+            outer = p + 2.0 * m
             odd = ((p + m) * (p + q + m)) * x
-            top, bottom = -(odd * bottom), (p + (2.0 * k - 1.0)).fma(bottom, top)
-        return (top / bottom,)
+            top = outer.fma(even.where(large, bottom), most.where(large, -odd) * top)
+        return (bottom / top,)
     return numbers(step)
 
 
 # ------------------------------------------------------------------------------------------------ x^p (1 - x)^q / (p B(p, q))
 
-def _excess(s: _Sides) -> Number:
-    """(p + q) (x - mean)."""
-    return s.x * s.q - s.p * s.y
-
-
 def _exponent(s: _Sides) -> Number:
     """p phi(u) + q phi(v) with the distances from the mean in units of p and q."""
-    total, excess = s.p + s.q, _excess(s)
+    total, excess = s.p + s.q, -s.below
     u, v = excess / s.p, -(excess / s.q)
     return s.p * phi(u, s.x * (total / s.p)) + s.q * phi(v, s.y * (total / s.q))
 
@@ -160,7 +163,7 @@ def _by_expansion(s: _Sides, precise: bool) -> tuple[S, Number]:
     here = b.prim("and", inverse <= 1.0 / _MANY[precise], exponent <= _NEAR)
     half = exponent.where(here, 0.0).at_least(0.0)
     half_root = half.sqrt()
-    half_root = half_root.where(_excess(s) > 0.0, -half_root)
+    half_root = half_root.where(s.below < 0.0, -half_root)
     p, q = s.p.where(here, 1.0), s.q.where(here, 1.0)
     correction = normal_correction(half_root * math.sqrt(2.0), p, q, inverse.sqrt())
     return here, 0.5 * (-half_root).math("erfc") - (-half).math("exp") * correction * (1 / math.sqrt(2 * math.pi))
@@ -185,12 +188,12 @@ def _rule(value: Callable[[_Sides, Number, bool, bool], Number], upper: bool, ze
     def rule(m: Any) -> Any:
         pairs = _PAIRS[m.precise]
         operand = lambda name: m.prepare(numbers(lambda p, q, x: getattr(_Sides(p, q, x), name)))
-        (f,) = m.iterate(pairs // _UNROLLED, (0.0,), _step(pairs), *map(operand, "pqx"))
+        (h,) = m.iterate(pairs // _UNROLLED, (0.0,), _step(pairs), *map(operand, ("p", "q", "x", "y", "below")))
 
-        def element(p: Number, q: Number, x: Number, f: Number) -> Number:
+        def element(p: Number, q: Number, x: Number, h: Number) -> Number:
             s = _Sides(p, q, x)
-            return _edges(p, q, x, value(s, s.p / (s.p + f), m.precise, upper), zero, one)
-        return m.combine(numbers(element), f)
+            return _edges(p, q, x, value(s, s.p * h, m.precise, upper), zero, one)
+        return m.combine(numbers(element), h)
     return rule
 
 
