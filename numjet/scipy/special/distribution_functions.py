@@ -249,7 +249,7 @@ def _f_by_normal(dfn: Any, dfd: Any, x: Any, side: int) -> Any:
     return ndtr(side * z) - side * correction * jnp.exp(-0.5 * z * z) * (1 / math.sqrt(2 * math.pi))
 
 
-def _f_share(dfn: Any, dfd: Any, x: Any, side: int, of_few: Callable[[Any, Any, Any], Any]) -> Any:
+def _f_share(side: int, of_few: Callable[[Any, Any, Any], Any], dfn: Any, dfd: Any, x: Any) -> Any:
     """By the expansion for many degrees of freedom, else by `of_few`; NaN outside of the domain."""
     inside = (dfn > 0) & (dfd > 0) & jnp.isfinite(dfn + dfd) & (x >= 0)
     few_n, few_d, x = jnp.where(inside, dfn, 1), jnp.where(inside, dfd, 1), jnp.where(inside, x, 1)
@@ -278,7 +278,7 @@ def fdtr(dfn: Any, dfd: Any, x: Any) -> Any:
     >>> round(float(fdtr(2.0, 3.0, 1.0)), 4)
     0.5352
     """
-    return _f_share(*floats("fdtr", dfn, dfd, x), 1, _f_below)
+    return _f_share(1, _f_below, *floats("fdtr", dfn, dfd, x))
 
 
 def fdtrc(dfn: Any, dfd: Any, x: Any) -> Any:
@@ -287,7 +287,7 @@ def fdtrc(dfn: Any, dfd: Any, x: Any) -> Any:
     >>> round(float(fdtrc(2.0, 3.0, 1.0)), 4)
     0.4648
     """
-    return _f_share(*floats("fdtrc", dfn, dfd, x), -1, _f_above)
+    return _f_share(-1, _f_above, *floats("fdtrc", dfn, dfd, x))
 
 
 def fdtri(dfn: Any, dfd: Any, p: Any) -> Any:
