@@ -242,7 +242,7 @@ def celu(x: Any, alpha: Any = 1.0) -> Any:
     2.0
     """
     x = _weakly_inexact("celu", x)
-    return jnp.maximum(x, 0.0) + alpha * jnp.expm1(jnp.minimum(x, 0.0) / alpha)
+    return jnp.where(x > 0.0, x, alpha * jnp.expm1(jnp.where(x > 0.0, 0.0, x) / alpha))
 
 
 @jit_when_eager()
@@ -264,7 +264,7 @@ def gelu(x: Any, approximate: bool = True) -> Any:
     """
     x = strong_array(_inexact("gelu", x))
     if approximate:
-        near = jnp.clip(x, -_CERTAIN, _CERTAIN)
+        near = x if jnp.iscomplexobj(x) else jnp.clip(x, -_CERTAIN, _CERTAIN)
         inner = math.sqrt(2 / math.pi) * (near + 0.044715 * (near * near * near))
         return x * (0.5 * (1.0 + transcendental.tanh(inner)))
     return x * normal_distribution.ndtr(jnp.clip(x, -_CERTAIN, _CERTAIN))
@@ -289,6 +289,8 @@ def squareplus(x: Any, b: Any = 4) -> Any:
     1.0
     """
     x = _inexact("squareplus", x)
+    if jnp.iscomplexobj(x):
+        return (x + jnp.sqrt(jnp.square(x) + b)) / 2
     limit = math.sqrt(float(dtypes.finfo(x.dtype).max)) / 2  # squares overflow; b is far below the last digit there
     near = jnp.clip(x, -limit, limit)
     return jnp.where(abs(x) > limit, jnp.maximum(x, 0), (near + jnp.sqrt(jnp.square(near) + b)) / 2)

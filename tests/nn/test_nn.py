@@ -379,3 +379,11 @@ def test_integers_become_weakly_typed(name):
 def test_attention_of_empty_vectors():
     none = np.zeros((1, 3, 1, 0), np.float32)
     assert nn.dot_product_attention(none, none, none).shape == none.shape
+
+
+def test_activations_of_complex_numbers_and_of_no_slope():
+    z = np.array([1 + 2j, -0.5j], np.complex64)
+    np.testing.assert_allclose(nn.gelu(z), [1.5206308 + 3.7001545j, -0.10407616 - 0.25j], rtol=1e-6)
+    np.testing.assert_allclose(nn.squareplus(z), (z + np.sqrt(z * z + 4)) / 2, rtol=1e-6)
+    np.testing.assert_array_equal(nn.celu(np.float32([-2, 0.5, 2]), 0.0), [0, 0.5, 2])
+    np.testing.assert_allclose([nj.grad(nn.celu)(x) for x in (-0.5, 0.0, 2.0)], [np.exp(-0.5), 1, 1], rtol=1e-6)
