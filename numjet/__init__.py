@@ -14,6 +14,7 @@ from numjet.foundation import lazy_import as _lazy_import
 from numjet.runtime import eager as _eager, settings as _settings
 
 from numjet import numpy as numpy  # gives arrays their methods
+from numjet.core.trace import Array as ArrayImpl  # the type of arrays, which pickles find by this name
 from numjet.core.trace import ArrayBase as Array
 
 __version__ = "0.1.0"

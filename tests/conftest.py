@@ -5,6 +5,7 @@ import gc
 import os
 from collections.abc import Iterator
 
+import hypothesis
 import numpy as np
 import pytest
 
@@ -15,6 +16,9 @@ from numjet.runtime import device
 # Neither this process nor those that tests start keep programs in the cache of the user who runs the tests.
 os.environ["NUMJET_CACHE"] = "0"
 config.update("numjet_cache", "0")
+# No example fails because the machine is slow.
+hypothesis.settings.register_profile("patient", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.load_profile("patient")
 
 
 def pytest_collection_finish() -> None:

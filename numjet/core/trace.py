@@ -18,8 +18,7 @@ from numjet.core.aval import ShapedArray
 from numjet.core.ir import Literal
 from numjet.foundation import dtypes, errors, source, types
 
-ArrayImpl = Array = _native.Array   # the type's own name, and the one used here
-Array.__module__ = __name__         # where pickles find it
+Array = _native.Array
 
 
 class Trace:

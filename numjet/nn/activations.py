@@ -242,7 +242,8 @@ def celu(x: Any, alpha: Any = 1.0) -> Any:
     2.0
     """
     x = _weakly_inexact("celu", x)
-    return jnp.where(x > 0.0, x, alpha * jnp.expm1(jnp.where(x > 0.0, 0.0, x) / alpha))
+    below = alpha * jnp.expm1(jnp.minimum(x, 0.0) / alpha)
+    return jnp.maximum(x, 0.0) + jnp.where(x > 0.0, 0.0, below)  # a slope of 0 makes 0 / 0 there
 
 
 @jit_when_eager()

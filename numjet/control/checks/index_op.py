@@ -54,9 +54,10 @@ def _abstract(code: ShapedArray, index: ShapedArray, axis: ShapedArray, indices:
 
 def _eager(code: np.ndarray, index: np.ndarray, axis: np.ndarray, indices: np.ndarray, *, number: int, limits: Ints,
            axes: Ints) -> list[np.ndarray]:
-    bad = ((indices < 0) | (indices > np.asarray(limits))).reshape(*code.shape, -1)
+    bad = (indices < 0) | (indices > np.asarray(limits))
     if not bad.any():
         return [code, index, axis, indices]
+    bad = bad.reshape(*code.shape, -1)
     where = bad.argmax(-1)[..., None]
     found = np.take_along_axis(indices.reshape(bad.shape), where, -1)[..., 0].astype(_INT32)
     first = bad.any(-1) & (code < 0)
