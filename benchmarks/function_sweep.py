@@ -62,8 +62,7 @@ def function_of(text: str, names: dict[str, Any]) -> Callable[..., Any]:
     return eval(f"lambda {', '.join(Arrays._fields)}: {text}", dict(names))
 
 
-def alternated(ours: Callable[[], Any], theirs: Callable[[], Any], repeat: int, loops: int,
-               clock: Callable[[], float] = time.perf_counter) -> tuple[float, float]:
+def alternated(ours: Callable[[], Any], theirs: Callable[[], Any], repeat: int, loops: int) -> tuple[float, float]:
     """The least seconds of each, measured in turn."""
     least, other = np.inf, np.inf
     begin = time.perf_counter()

@@ -179,8 +179,11 @@ class Block {
 
   void clear(char* to, int64_t count) const {
     const int64_t bytes = x_.channels * kernel_.item, step = cut_.place_step() * kernel_.item;
-    if (bytes == step) count > 0 ? std::memset(to, 0, count * bytes) : nullptr;
-    else for (int64_t i = 0; i < count; ++i) std::memset(to + i * step, 0, bytes);
+    if (bytes == step) {
+      std::memset(to, 0, count * bytes);
+    } else {
+      for (int64_t i = 0; i < count; ++i) std::memset(to + i * step, 0, bytes);
+    }
   }
 
   // Places of one line, channels side by side.

@@ -8,8 +8,6 @@ namespace nj::gemm {
 
 constexpr int64_t kRank = 3;  // spatial axes; the last one is that of places, the one before that of lines
 
-inline int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 // out[n, i, g*o + f] = sum over k, c of in[n, i * stride + k * dilation - low, g*channels + c] * w[g, k, c, f]. Strides of
 // arrays count elements. Interleaved: the slab has the lines of a window side by side at each place, as their parts alone would
 // be short; the last two axes of k in w are swapped, and the last dilation is 1.

@@ -47,8 +47,6 @@ int64_t tile_bytes() { return caches().l2 / 4; }  // of a tile of C
 int64_t block_bytes() { return std::min(kBlockBytes, caches().l2 / 16 * 3); }  // of a packed block of A
 int64_t passing_bytes() { return std::min(kPassingBytes, caches().l2 / 8); }  // of rows of a C that is null
 
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 // body(part) for each, shared among threads; by this thread alone where it must not wait for others (see Lent).
 template <class Body>
 void in_parts(int64_t parts, Body body, bool alone = false) {

@@ -11,6 +11,8 @@
 
 namespace nj::gemm {
 
+inline int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
 // What is done with parts of C as soon as they are there, in any order and any thread: rows row ... row_end of columns
 // column ... column_end. Rows are counted through all products of a batch; element (i, j) is at c + (i * n + j) * bytes.
 struct Epilogue {

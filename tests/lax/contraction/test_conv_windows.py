@@ -38,12 +38,17 @@ CASES = {
 }
 
 
+def noted(monkeypatch, name):
+    """A list of the calls of a function of conv_windows from now on."""
+    made, fun = [], getattr(conv_windows, name)
+    monkeypatch.setattr(conv_windows, name, lambda *args: made.append(args) or fun(*args))
+    return made
+
+
 @pytest.fixture
 def calls(monkeypatch):
-    """How many convolutions went to the kernel."""
-    made, convolve = [], conv_windows.convolve
-    monkeypatch.setattr(conv_windows, "convolve", lambda *args: made.append(args) or convolve(*args))
-    return made
+    """The convolutions that went to the kernel."""
+    return noted(monkeypatch, "convolve")
 
 
 def both(x, kernel, layout, options):
@@ -141,10 +146,8 @@ def derivatives(x, kernel, layout, options, rng):
 
 @pytest.fixture
 def long_calls(monkeypatch):
-    """How many convolutions of long windows went to their kernel."""
-    made, convolve = [], conv_windows.convolve_long
-    monkeypatch.setattr(conv_windows, "convolve_long", lambda *args: made.append(args) or convolve(*args))
-    return made
+    """The convolutions of long windows that went to their kernel."""
+    return noted(monkeypatch, "convolve_long")
 
 
 @pytest.mark.parametrize("case", LONG)
