@@ -67,7 +67,7 @@ class EarlyStores:
             return f"it takes {operations(a.content.finds)} to find an element, and none to store it piece by piece"
         if _is_read_one_by_one(eqn, a):
             return f"{eqn.primitive.name} reads one element after the other, and it costs {operations(a.cost)} per element"
-        if a.cost > LONG and not READS_ONCE <= eqn.primitive.traits and a.work() > LONG:
+        if a.cost > LONG and not READS_ONCE <= eqn.primitive.traits and a.works_more_than(LONG):
             return f"costs {operations(a.cost)} per element, enough for one loop"
         return None
 

@@ -20,6 +20,7 @@ from numjet.lax.elementwise.convert import size_constant
 from numjet.lax.shape import rearrange
 from numjet.lax.sharding_later import sharding as lax_sharding
 from numjet.numpy.fastpath import index as fast_index
+from numjet.numpy.indexing import static_reads
 from numjet.numpy.indexing.plan import Advanced, Basic, Plan, check_mask, consumed, entries_of, is_mask, plan_index
 
 large = lazy_import.Module("numjet.numpy.indexing.large")
@@ -57,6 +58,8 @@ def getitem(x: Any, idx: Any, *, mode: Any = None, fill_value: Any = None, indic
         return rearrange.divided("gather", lambda x: read(x, _undivided(idx)), out_sharding, x)
     if mode is None and wrap_negative_indices:
         found = fast_index.read(x, idx)
+        if found is None:
+            found = static_reads.read(x, idx)
         if found is not None:
             return found
     found = large.read(getitem, x, idx, mode=mode, fill_value=fill_value, indices_are_sorted=indices_are_sorted,
@@ -75,8 +78,8 @@ def getitem(x: Any, idx: Any, *, mode: Any = None, fill_value: Any = None, indic
             x, plan = _taken(x, plan, e, mode, fill_value)
     fills = how in (GatherScatterMode.FILL_OR_DROP, GatherScatterMode.ONE_HOT)
     known = not is_symbolic(plan.shape[e.axis] for e in plan.advanced)
-    if plan.static and known and (_in_bounds(plan, wrap_negative_indices) or not (fills or isinstance(x, Tracer))):
-        return _read_static(x, plan, wrap_negative_indices)
+    if plan.static and known and (static_reads.in_bounds(plan, wrap_negative_indices) or not (fills or isinstance(x, Tracer))):
+        return static_reads.steps_of(plan, wrap_negative_indices).apply(x)
     if plan.scalar and not fills:
         return _read_dynamic(x, plan, wrap_negative_indices, how is GatherScatterMode.CLIP)
     sure = plan.scalar
@@ -104,36 +107,12 @@ def _low(e: Basic, plan: Plan) -> Any:
     return _wrapped(e.low, plan.shape[e.axis], True, _index_dtype(plan)) if e.dynamic else e.low
 
 
-def _in_bounds(plan: Plan, wrap: bool) -> bool:
-    return all((-plan.shape[e.axis] if wrap else 0) <= e.index < plan.shape[e.axis] for e in plan.advanced)
-
-
 def _check_axes(plan: Plan) -> None:
     """IndexError for single integers along axes without elements, in any mode."""
     for e in plan.advanced:
         if e.shape == () and is_empty(plan.shape[e.axis]):
             which = f"index {e.index}" if type(e.index) is int else "index"
             raise IndexError(f"{which} is out of bounds for axis {e.axis} with size 0")
-
-
-def _clip(e: Advanced, size: int, wrap: bool) -> int:
-    """A known integer, clipped into bounds."""
-    index = e.index + size if e.index < 0 and wrap else e.index
-    return smallest(largest(index, 0), size - 1)
-
-
-def _read_static(x: Any, plan: Plan, wrap: bool) -> Any:
-    starts, limits, strides = [0] * len(plan.shape), list(plan.shape), [1] * len(plan.shape)
-    for e in plan.entries:
-        if isinstance(e, Basic):
-            starts[e.axis], limits[e.axis], strides[e.axis] = e.low, e.low + e.span, abs(e.step)
-        elif isinstance(e, Advanced):
-            starts[e.axis] = _clip(e, plan.shape[e.axis], wrap)
-            limits[e.axis] = starts[e.axis] + 1
-    if any(s != 0 for s in starts) or tuple(limits) != plan.shape or any(s != 1 for s in strides):
-        x = lax.slice(x, starts, limits, None if all(s == 1 for s in strides) else strides)
-    x = _reversed(x, [e.axis for e in plan.basic if e.step < 0])
-    return _with_new_axes(_squeezed(x, [e.axis for e in plan.advanced]), plan)
 
 
 def _read_dynamic(x: Any, plan: Plan, wrap: bool, clip: bool) -> Any:

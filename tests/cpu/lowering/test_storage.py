@@ -11,6 +11,7 @@ from numjet.api.stages import trace_call
 from numjet.cpu import compiler
 from numjet.cpu.ir.nodes import Call, Copy, For, Store
 from numjet.cpu.ir.traversal import expressions, walk
+from numjet.cpu.lowering.arrays.values import LoweredArray
 from numjet.cpu.lowering.lower import lower
 from numjet.foundation.tree import tree_leaves
 from numjet.transforms.simplify import simplify
@@ -160,3 +161,16 @@ def test_powers_of_what_has_no_sign(exponent):
         np.testing.assert_allclose(np.asarray(nj.jit(lambda x: (x * x) ** exponent)(x)), (x * x) ** F32(exponent), rtol=1e-6)
         want = np.power(x.astype(np.longdouble), np.longdouble(exponent)).astype(F32)  # C99: positive for -inf
         np.testing.assert_allclose(np.asarray(nj.jit(lambda x: x ** exponent)(x)), want, rtol=1e-6)
+
+
+def test_a_chain_of_shared_arrays_is_seldom_gone_through(monkeypatch):
+    calls = []
+    work = LoweredArray.work
+    monkeypatch.setattr(LoweredArray, "work", lambda self: calls.append(0) or work(self))
+
+    def f(x):
+        for _ in range(300):
+            x = x + 0.5 * x
+        return x
+    function_of(f, values(1000))
+    assert 0 < len(calls) < 150

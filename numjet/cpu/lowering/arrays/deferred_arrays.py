@@ -42,6 +42,7 @@ class DeferredArrays:
         content: Any = x.content
         content.parents = tuple(reads or self.liveness.operands)
         content.cost = max(content.cost, sum(a.cost for a in content.parents))
+        content.most_work += sum(a.content.most_work for a in content.parents)
         content.finds += sum(a.content.finds for a in content.parents)
 
     def elementwise(self, fn: Callable[..., Any], *arrays: LoweredArray, dtype: Any = None, cost: float = 1.0) -> LoweredArray:

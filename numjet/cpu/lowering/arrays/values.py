@@ -37,6 +37,7 @@ class Content:
 
     cost: float = 0.0
     own_cost: float = 0.0
+    most_work: float = 0.0
     finds: float = 0.0
     parents: tuple[LoweredArray, ...] = ()
     source: LoweredArray | None = None
@@ -52,7 +53,7 @@ class Deferred(Content):
     """A function from an index to a scalar, written out wherever an element is read.
 
     fn: by index; flat: by row-major position, where that is known.
-    cost: operations per element, with those of the parents; own_cost: without them.
+    cost: operations per element, with those of the parents; own_cost: without them. most_work: a bound of what `work` gives.
     finds: operations that it takes to find the memory of an element, as a joined array compares its index; with those of the
     parents. parents: the arrays that fn reads. source: the array of which this one is a reshape.
     pointwise: element i of the result reads element i of parents of its shape only.
@@ -61,7 +62,7 @@ class Deferred(Content):
     memo: elements evaluated so far, by index and conditions.
     """
 
-    __slots__ = ("cost", "depth", "finds", "flat", "fn", "keeps", "memo", "own_cost", "parents", "pieces", "pointwise",
+    __slots__ = ("cost", "depth", "finds", "flat", "fn", "keeps", "memo", "most_work", "own_cost", "parents", "pieces", "pointwise",
                  "source", "view")
 
     def __init__(self, fn: Callable[..., Any], *, flat: Callable[[Any], Any] | None = None, cost: float = 0.0,
@@ -73,6 +74,7 @@ class Deferred(Content):
         self.pointwise, self.view, self.pieces = pointwise, view, pieces
         self.finds = finds + sum(p.content.finds for p in parents)
         self.own_cost = max(0.0, cost - sum(p.content.cost for p in parents))
+        self.most_work = self.own_cost + sum(p.content.most_work for p in (parents if source is None else (*parents, source)))
         self.depth = max((p.content.depth for p in parents), default=0) + (not pointwise)
         self.keeps = ()
         self.memo: dict[Any, Any] = {}
@@ -159,6 +161,15 @@ class LoweredArray:
                     found.add(id(p))
                     stack.append(p)
         return total
+
+    def works_more_than(self, limit: float) -> bool:
+        """Whether `work` gives more. That is asked along a chain of arrays, each of which reads the one before: they are gone
+        through only where the sum over the parents, in which a shared one counts again, says too little."""
+        content = self.content
+        if type(content) is not Deferred or content.most_work <= limit:
+            return False
+        content.most_work = self.work()
+        return content.most_work > limit
 
     def __repr__(self) -> str:
         storage = self.storage

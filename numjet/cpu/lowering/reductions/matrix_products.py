@@ -89,7 +89,7 @@ class MatrixProducts:
         """An operand whose elements are read so many times each: stored if it is expensive, and with its last free axis last in
         memory if lanes go along it."""
         materialize, transpose = self.materialization.materialize, self.deferred.transpose
-        if x.lazy and x.work() > READ_AGAIN and (reads > 1 or x.cost > LONG_SUM):
+        if x.works_more_than(READ_AGAIN) and (reads > 1 or x.cost > LONG_SUM):
             materialize(x)
         if not lanes or x.storage is None or not free or free[-1] == x.ndim - 1 or reads <= SHORT_ROW \
                 or x.shape[free[-1]] <= SHORT_ROW:
