@@ -1,9 +1,11 @@
 """Times numjet, beside JAX where its Python is given; prints a table and draws it.
 
-    python -m benchmarks [--jax-python PATH] [--no-numpy] [--only NAME ...] [--picture FILE] [--json FILE] [--page FILE]
+    python -m benchmarks [--jax-python PATH] [--no-numpy] [--only NAME ...] [--picture FILE] [--json FILE]
+                         [--page FILE] [--front-page FILE]
 
 All of it takes about two minutes with JAX. `--json` keeps the numbers, `--from` shows kept ones again.
-`python -m benchmarks --jax-python PATH --page docs/benchmarks.md` renews the page of the documentation with its picture.
+`python -m benchmarks --jax-python PATH --page docs/benchmarks.md --front-page README.md` renews the page of the documentation
+with its picture, and the rows of the first page.
 """
 from __future__ import annotations
 
@@ -45,6 +47,7 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--json", type=Path, help="where the numbers go, too")
     parser.add_argument("--from", dest="kept", type=Path, help="numbers kept by --json, instead of measuring")
     parser.add_argument("--page", type=Path, help="the page of the documentation that is renewed, with its picture")
+    parser.add_argument("--front-page", type=Path, help="the page whose rows of numjet's and JAX's times are renewed")
     return parser.parse_args(argv)
 
 
@@ -61,6 +64,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         options.json.write_text(json.dumps({"machine": machine, "times": times}, indent=1), encoding="utf8")
     if options.page:
         page.renew(options.page, times, machine)
+    if options.front_page:
+        page.renew_rows(options.front_page, times)
     if options.picture or not options.page:
         plot.save(times, options.picture or Path("benchmarks.png"))
     ours, jax = times["numjet"], times.get("jax", {})

@@ -32,6 +32,19 @@ def _shown(seconds: float | None) -> str:
     return "" if seconds is None else show(seconds)
 
 
+def renew_rows(path: Path, times: Times) -> None:
+    """Writes numjet's and JAX's times into the rows `| measurement | numjet | JAX |` of a page that shows some of them."""
+    ours, jax = times["numjet"], times.get("jax", {})
+    rows = {GOALS[name].title: f"| {GOALS[name].title} | {show(seconds)} | {_shown(jax.get(name))} |"
+            for name, seconds in ours.items()}
+    lines = path.read_text(encoding="utf8").split("\n")
+    path.write_text("\n".join(rows.get(_first_cell(line), line) for line in lines), encoding="utf8")
+
+
+def _first_cell(line: str) -> str:
+    return line.split("|")[1].strip() if line.startswith("|") else ""
+
+
 def renew(path: Path, times: Times, machine: str) -> None:
     """Writes the table and where it was measured between the marks of a page, and the picture to images/ beside it.
 

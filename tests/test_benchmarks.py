@@ -62,6 +62,14 @@ def test_a_page_is_renewed(tmp_path):
         page.renew(path, TIMES, "a machine")
 
 
+def test_the_rows_of_a_front_page_are_renewed(tmp_path):
+    path = tmp_path / "README.md"
+    title = goals.GOALS["eager_add"].title
+    path.write_text(f"# name\n| {title} | 9 ms | 8 ms |\n| another | 1 ms | 2 ms |\n")
+    page.renew_rows(path, TIMES)
+    assert path.read_text() == f"# name\n| {title} | 1 us | 4 us |\n| another | 1 ms | 2 ms |\n"
+
+
 def test_the_page_of_the_documentation_has_its_marks():
     text = (run.ROOT / "docs" / "benchmarks.md").read_text(encoding="utf8")
     assert page.BEGIN in text and page.END in text

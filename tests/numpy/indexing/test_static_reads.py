@@ -23,7 +23,7 @@ def numpy_reads(x, idx):
 def test_reads_are_those_of_numpy(x):
     known = [(idx, found) for idx in INDICES if (found := numpy_reads(x, idx)) is not None]
     assert known
-    for got, (_, expected) in zip(nj.jit(lambda x: [x[idx] for idx, _ in known])(x), known, strict=True):
+    for got, (_, expected) in zip(nj.jit(lambda x: [x[idx] for idx, _expected in known])(x), known, strict=True):
         np.testing.assert_array_equal(got, expected)
         assert got.shape == expected.shape
 

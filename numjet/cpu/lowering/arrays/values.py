@@ -62,8 +62,8 @@ class Deferred(Content):
     memo: elements evaluated so far, by index and conditions.
     """
 
-    __slots__ = ("cost", "depth", "finds", "flat", "fn", "keeps", "memo", "most_work", "own_cost", "parents", "pieces", "pointwise",
-                 "source", "view")
+    __slots__ = ("cost", "depth", "finds", "flat", "fn", "keeps", "memo", "most_work", "own_cost", "parents", "pieces",
+                 "pointwise", "source", "view")
 
     def __init__(self, fn: Callable[..., Any], *, flat: Callable[[Any], Any] | None = None, cost: float = 0.0,
                  finds: float = 0.0, parents: tuple[LoweredArray, ...] = (),
