@@ -18,7 +18,7 @@ from numjet.lax.elementwise.bits import stop_gradient
 from numjet.lax.elementwise.bitwise import and_p, or_p
 from numjet.lax.elementwise.compare import eq_p, gt_p, lt_p, select_n_p
 from numjet.lax.elementwise.convert import cast, size_constant
-from numjet.lax.indexing.dimension_numbers import GatherScatterMode, drops
+from numjet.lax.indexing.dimension_numbers import GatherScatterMode, fills
 from numjet.lax.indexing.slicing import slice_in_dim
 from numjet.lax.reduction.cumulative import cumsum
 from numjet.lax.reduction.reduce import reduce_or_p, reduce_sum
@@ -105,7 +105,7 @@ def _on_purpose(name: str, mode: GatherScatterMode, numbers: Any) -> bool:
 def with_indices(eqn: JaxprEqn, ins: list[Any], inside: Any) -> list[Any]:
     """The operands with indices that were moved into bounds, if that is what the operation does with them."""
     name, first = eqn.primitive.name, _operands(eqn).start
-    moves = "slice" in name or name == "gather" and not drops(eqn.params["mode"])
+    moves = "slice" in name or name == "gather" and not fills(eqn.params["mode"])
     if not moves or any(v.aval.dtype.kind == "u" and v.aval.dtype.itemsize >= 4 for v in eqn.invars[first:]):
         return ins
     if name == "gather":

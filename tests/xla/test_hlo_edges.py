@@ -139,7 +139,7 @@ def test_gathers_at_indices_out_of_bounds(mode):
     check([case("gather", operand, i, **params) for i in INDICES for operand in (x, x.astype(np.int8), KEYS, x > 2)])
 
 
-@pytest.mark.parametrize("mode", MODES[:2])
+@pytest.mark.parametrize("mode", MODES)
 def test_scatters_at_indices_out_of_bounds(mode):
     params = {"dimension_numbers": ScatterDimensionNumbers((), (0,), (0,)), "mode": mode, "indices_are_sorted": False,
               "unique_indices": False, "update_jaxpr": None, "update_consts": ()}

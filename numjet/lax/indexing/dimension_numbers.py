@@ -61,7 +61,8 @@ class GatherScatterMode(enum.Enum):
     """The treatment of windows that are not within the operand.
 
     CLIP: they are moved until they are. FILL_OR_DROP: a gather gives fill values, a scatter drops them.
-    PROMISE_IN_BOUNDS: there are none (they would be clipped). ONE_HOT: as FILL_OR_DROP with fill value 0.
+    PROMISE_IN_BOUNDS: there are none; of a broken promise comes what comes in JAX: a gather moves them, a scatter drops them, and
+    so the derivative of a gather is without them. ONE_HOT: as FILL_OR_DROP with fill value 0.
     """
     CLIP = 1
     FILL_OR_DROP = 2
@@ -87,9 +88,14 @@ _MODES = {"clip": GatherScatterMode.CLIP, "fill": GatherScatterMode.FILL_OR_DROP
           "one_hot": GatherScatterMode.ONE_HOT}
 
 
-def drops(mode: GatherScatterMode) -> bool:
-    """Whether windows out of bounds are left out rather than moved inside."""
+def fills(mode: GatherScatterMode) -> bool:
+    """Whether a gather gives fill values for windows out of bounds, rather than moving them inside."""
     return mode in (GatherScatterMode.FILL_OR_DROP, GatherScatterMode.ONE_HOT)
+
+
+def drops(mode: GatherScatterMode) -> bool:
+    """Whether a scatter leaves windows out of bounds out, rather than moving them inside."""
+    return mode is not GatherScatterMode.CLIP
 
 
 def as_gather(numbers: ScatterDimensionNumbers) -> GatherDimensionNumbers:

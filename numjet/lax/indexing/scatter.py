@@ -202,7 +202,7 @@ _CASES: list[tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], ScatterDim
 
 
 def _samples(dtypes_: Sequence[str], unique: bool, order: int, program: str | None) -> Samples:
-    modes = (GatherScatterMode.FILL_OR_DROP, GatherScatterMode.CLIP)
+    modes = (GatherScatterMode.FILL_OR_DROP, GatherScatterMode.CLIP, GatherScatterMode.PROMISE_IN_BOUNDS)
 
     def make(rng: np.random.Generator, shapes: Any, dtype: Any, params: dict[str, Any]) -> list[np.ndarray]:
         operand, indices, updates = shapes
@@ -275,7 +275,7 @@ def scatter(operand: Any, scatter_indices: Any, updates: Any, dimension_numbers:
       dimension_numbers: which axes correspond, a ScatterDimensionNumbers.
       indices_are_sorted, unique_indices: promises about the indices, for faster code (and simpler derivatives).
       mode: what happens out of bounds: "drop" (default) leaves windows out that are not wholly inside, "clip" moves
-        them inside, "promise_in_bounds" says that it does not happen.
+        them inside, "promise_in_bounds" says that there are none (and drops them).
 
     Raises:
       TypeError: shapes, dtypes and dimension numbers do not fit together. ValueError: indices are no integers.

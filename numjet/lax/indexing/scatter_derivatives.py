@@ -10,7 +10,13 @@ from numjet.core.op import Undefined, Zero
 from numjet.core.trace import aval_of
 from numjet.lax.elementwise.arithmetic import add_p, div_p, mul_p, neg_p, sub_p
 from numjet.lax.elementwise.compare import eq_p, max_p, select_n_p
-from numjet.lax.indexing.dimension_numbers import GatherScatterMode, ScatterDimensionNumbers, as_gather, window_sizes
+from numjet.lax.indexing.dimension_numbers import (
+    GatherScatterMode,
+    ScatterDimensionNumbers,
+    as_gather,
+    drops,
+    window_sizes,
+)
 from numjet.lax.indexing.gather import gather_p
 from numjet.lax.scalar_programs import update_program
 from numjet.lax.shape.create import iota_p
@@ -18,14 +24,15 @@ from numjet.lax.shape.rearrange import broadcast_in_dim_p, filled, reshaped
 from numjet.lax.tangent import instantiate, no_tangent, zeros_like_aval
 from numjet.lax.templates import call
 
-_PROMISE = GatherScatterMode.PROMISE_IN_BOUNDS
+_CLIP, _FILL = GatherScatterMode.CLIP, GatherScatterMode.FILL_OR_DROP
 
 
 def read_back(x: Any, indices: Any, updates_shape: Sequence[int], numbers: ScatterDimensionNumbers,
-              mode: GatherScatterMode = _PROMISE) -> Any:
-    """The windows of x that a scatter with these indices writes; zeros where mode drops them."""
-    fill = 0 if mode is GatherScatterMode.FILL_OR_DROP else None
-    return gather_p.bind(x, indices, dimension_numbers=as_gather(numbers), mode=mode, fill_value=fill,
+              mode: GatherScatterMode = _CLIP) -> Any:
+    """The windows of x that a scatter with these indices writes; zeros where `mode` drops them, others in their place if it is
+    CLIP."""
+    how, fill = (_FILL, 0) if drops(mode) else (mode, None)
+    return gather_p.bind(x, indices, dimension_numbers=as_gather(numbers), mode=how, fill_value=fill,
                          slice_sizes=window_sizes(aval_of(x).shape, updates_shape, numbers), indices_are_sorted=False,
                          unique_indices=False)
 

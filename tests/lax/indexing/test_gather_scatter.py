@@ -29,7 +29,7 @@ FLAT = GatherDimensionNumbers((), (0,), (0,))
 FLAT_S = ScatterDimensionNumbers((), (0,), (0,))
 ROWS = GatherDimensionNumbers((1,), (0,), (0,))
 ROWS_S = ScatterDimensionNumbers((1,), (0,), (0,))
-DROPS = (GatherScatterMode.FILL_OR_DROP, GatherScatterMode.ONE_HOT)
+FILLS = (GatherScatterMode.FILL_OR_DROP, GatherScatterMode.ONE_HOT)
 
 
 def places(operand, sizes, numbers, indices, shape):
@@ -74,7 +74,7 @@ def test_gather(dtype, rng, x64):
         for element, inside, place in places(
             x.shape, params["slice_sizes"], params["dimension_numbers"], indices, got.shape
         ):
-            fill = params["mode"] in DROPS and not inside
+            fill = params["mode"] in FILLS and not inside
             assert got[element].tobytes() == (one if fill else x[place]).tobytes(), (shapes, params, element)
 
 
@@ -90,7 +90,7 @@ def test_scatter(op, rng, x64):
                 for element, inside, place in places(
                     x.shape, sizes, params["dimension_numbers"], indices, updates.shape
                 ):
-                    if inside or params["mode"] not in DROPS:
+                    if inside or params["mode"] is GatherScatterMode.CLIP:
                         want[place] = SCATTERS[op.name](want[place], updates[element])
             np.testing.assert_allclose(got.astype(np.complex128), want.astype(np.complex128), rtol=2e-6, atol=0)
 
@@ -149,8 +149,22 @@ def test_modes_out_of_bounds():
     assert np.isnan(read("fill")[:2]).all() and read("fill", fill_value=7) == [7, 7, 2] and read("one_hot") == [0, 0, 2]
     write = lambda mode: np.asarray(lax.scatter(x, where, x[:3] + 10, FLAT_S, mode=mode)).tolist()
     assert write(None) == write("drop") == write("one_hot") == [0, 1, 12, 3] and write("clip") == [10, 1, 12, 11]
+    assert write("promise_in_bounds") == [0, 1, 12, 3]
     window = lax.scatter(np.arange(5), np.array([3]), np.array([7, 8, 9]), ScatterDimensionNumbers((0,), (), (0,)))
     assert np.asarray(window).tolist() == [0, 1, 2, 3, 4]  # a window that is not wholly inside is dropped
+
+
+@pytest.mark.parametrize("mode, slopes", [("clip", [2, 4, 6]), ("fill", [0, 4, 0]), ("promise_in_bounds", [0, 4, 0])])
+@pytest.mark.parametrize("transform", [lambda f: f, nj.jit, lambda f: lambda x: nj.vmap(f)(x[None])[0]])
+def test_the_derivative_of_a_gather_is_a_scatter_of_its_mode(mode, slopes, transform):
+    read = lambda x: lax.gather(x, np.array([[5], [-1], [1]]), FLAT, (1,), mode=mode)
+    assert transform(nj.grad(lambda x: (read(x) ** 2).sum()))(np.float32([1, 2, 3])).tolist() == slopes
+
+
+def test_padding_of_index_arrays_gets_no_gradient():
+    x, pairs = np.float32([1, 2, 3]), np.array([[0, 1], [2, 3], [3, 3]])  # 3: no element
+    lengths = lambda x: ((x[pairs[:, 0]] - x[pairs[:, 1]]) ** 2).sum()
+    assert nj.grad(lengths)(x).tolist() == nj.jit(nj.grad(lengths))(x).tolist() == [-2, 2, 0]
 
 
 @pytest.mark.parametrize("dtype, fill", [("int32", -(2**31)), ("uint8", 255), ("bool", True)])

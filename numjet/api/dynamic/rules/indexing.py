@@ -15,7 +15,7 @@ from numjet.core.trace import aval_of
 from numjet.foundation.dimension import Dimension, is_symbolic
 from numjet.lax.elementwise.bitwise import and_p, or_p
 from numjet.lax.elementwise.compare import eq_p, ge_p, le_p, max_p, min_p
-from numjet.lax.indexing.dimension_numbers import GatherScatterMode, drops, window_sizes
+from numjet.lax.indexing.dimension_numbers import GatherScatterMode, drops, fills, window_sizes
 from numjet.lax.shape.join import concatenate_p
 from numjet.lax.shape.rearrange import broadcast_in_dim_p, reshape_p
 
@@ -33,8 +33,8 @@ def _gather(trace: PaddingTrace, op: Op, xs: Sequence[Any], avals: Avals, out: S
         _check_empty(trace, operand.shape, slice_sizes, prod(indices.shape[:-1]))
     if is_symbolic(operand.shape[d] for d in dimension_numbers.start_index_map):
         index = narrow(index)
-        index = _outside_dropped(trace, index, limits) if drops(mode) else _moved_inside(trace, index, limits)
-    if not drops(mode):
+        index = _outside_dropped(trace, index, limits) if fills(mode) else _moved_inside(trace, index, limits)
+    if not fills(mode):
         mode = _CLIP  # what padding asks for is anywhere
     known = not is_symbolic(indices.shape)
     return op.bind(x, index, dimension_numbers=dimension_numbers, slice_sizes=trace.shape(slice_sizes), mode=mode,
