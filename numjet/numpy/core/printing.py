@@ -39,10 +39,9 @@ def repr_array(x: Any) -> str:
     tail = f"dtype={dtypes.long_name(x.dtype)}{', weak_type=True' if x.weak_type else ''})"
     if x.size == 0 and not x.is_deleted():
         return f"Array([], shape={x.shape}, {tail}"
-    body = np.array2string(np.asarray(x._value), separator=", ", prefix="Array(")
-    lines = body.rsplit("\n", 1)
-    room = np.get_printoptions()["linewidth"] - len(lines[-1]) - (len("Array(") if len(lines) == 1 else 0)
-    return f"Array({body},{' ' if len(tail) + 2 <= room else chr(10) + ' ' * 6}{tail}"
+    body = np.array2string(np.asarray(x._value), separator=", ", prefix="Array(", suffix=",")
+    fits = len(body.rsplit("\n", 1)[-1]) + len(", ") + len(tail) < np.get_printoptions()["linewidth"]
+    return f"Array({body},{' ' if fits else ' ' * len('Array(')}{tail}"
 
 
 def str_array(x: Any) -> str:

@@ -157,6 +157,13 @@ def test_repr(value, text):
     assert repr(value) == text
 
 
+@pytest.mark.parametrize("count, text", [
+    (20, f"[{'0, ' * 19}0], dtype=int16"), (21, f"[{'0, ' * 20}0],      dtype=int16"), (22, f"[{'0, ' * 21}0],      dtype=int16"),
+    (23, f"[{'0, ' * 21}0,\n       0], dtype=int16")])
+def test_repr_breaks_lines_where_jax_does(count, text):
+    assert repr(jnp.zeros(count, "int16")) == f"Array({text})"
+
+
 def test_repr_of_keys():
     key = jnp.asarray(np.full(2, 7, np.uint32).view(dtypes.key_dtype))
     assert repr(key) == "Array((1,), dtype=key<fry>) overlaying:\n[[7 7]]"
