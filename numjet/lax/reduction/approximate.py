@@ -18,7 +18,7 @@ from numjet.lax.reduction.sort import take_along, top_k
 from numjet.lax.templates import kind_of
 
 
-def _approx_k(name: str, operand: Any, k: int, dimension: int, recall_target: float, maximum: bool) -> tuple[Any, Any]:
+def _approx_k(name: str, operand: Any, k: int, dimension: int, recall_target: float, maximum: bool) -> list[Any]:
     aval = aval_of(operand)
     if kind_of(aval.dtype) != "f":
         raise ValueError(f"{name}: operand must be a floating type, got {dtypes.long_name(aval.dtype)}")
@@ -30,11 +30,11 @@ def _approx_k(name: str, operand: Any, k: int, dimension: int, recall_target: fl
     # 0 - x and not -x: then zeros of either sign are equal, and come in the order of their positions.
     keys = operand if maximum else sub_p.bind(np.zeros((), aval.dtype)[()], operand)
     values, indices = top_k(keys, k, axis=axis)
-    return (values if maximum else take_along(operand, indices, axis)), indices
+    return [values if maximum else take_along(operand, indices, axis), indices]
 
 
 def approx_max_k(operand: Any, k: int, reduction_dimension: int = -1, recall_target: float = 0.95,
-                 reduction_input_size_override: int = -1, aggregate_to_topk: bool = True) -> tuple[Any, Any]:
+                 reduction_input_size_override: int = -1, aggregate_to_topk: bool = True) -> list[Any]:
     """The k greatest elements along an axis in descending order, and their positions (int32).
 
     The result is exact, so recall_target and reduction_input_size_override make no difference, and with
@@ -49,7 +49,7 @@ def approx_max_k(operand: Any, k: int, reduction_dimension: int = -1, recall_tar
 
 
 def approx_min_k(operand: Any, k: int, reduction_dimension: int = -1, recall_target: float = 0.95,
-                 reduction_input_size_override: int = -1, aggregate_to_topk: bool = True) -> tuple[Any, Any]:
+                 reduction_input_size_override: int = -1, aggregate_to_topk: bool = True) -> list[Any]:
     """The k least elements along an axis in ascending order, and their positions (int32). See approx_max_k.
 
     >>> [x.tolist() for x in approx_min_k(np.float32([3, 1, 2]), 2)]

@@ -73,6 +73,10 @@ def test_errors(call, error, message):
         call()
 
 
+def test_approximate_top_k_gives_a_list():
+    assert type(lax.approx_max_k(X, 2)) is type(lax.approx_min_k(X, 2)) is list
+
+
 def test_approximate_top_k_is_exact():
     x = np.random.default_rng(0).normal(size=(4, 30)).astype(np.float32)
     for f, order in ((lax.approx_max_k, -x), (lax.approx_min_k, x)):
