@@ -19,13 +19,6 @@ from numjet.foundation.util import function_name
 from numjet.runtime.dispatch import as_array
 
 
-def as_tuple(x: int | str | Iterable[Any] | None) -> tuple[Any, ...]:
-    """A tuple of one or several argument numbers or names."""
-    if x is None:
-        return ()
-    return (x,) if isinstance(x, (int, str)) else tuple(x)
-
-
 def argument_numbers(argnums: int | Iterable[int]) -> tuple[int | tuple[int, ...], tuple[int, ...]]:
     """The numbers of positional arguments as ints, one or a tuple as they are given; and as a tuple. TypeError for others.
 
@@ -38,6 +31,24 @@ def argument_numbers(argnums: int | Iterable[int]) -> tuple[int | tuple[int, ...
         several = tuple(map(operator.index, argnums))  # type: ignore[arg-type]
         return several, several
     return one, (one,)
+
+
+def numbers_tuple(argnums: int | Iterable[int] | None) -> tuple[int, ...]:
+    """None, one or several argument numbers as a tuple of ints. TypeError for what does not stand for an integer.
+
+    >>> numbers_tuple(1), numbers_tuple(None)
+    ((1,), ())
+    """
+    return () if argnums is None else argument_numbers(argnums)[1]
+
+
+def names_tuple(argnames: str | Iterable[str] | None) -> tuple[str, ...]:
+    """None, one or several argument names as a tuple. TypeError for what is no name."""
+    names = () if argnames is None else (argnames,) if isinstance(argnames, str) else tuple(argnames)
+    for name in names:
+        if not isinstance(name, str):
+            raise TypeError(f"Argument names must be strings, got {name!r}")
+    return names
 
 
 def signature(fun: Callable[..., Any]) -> inspect.Signature | None:
@@ -55,7 +66,7 @@ def resolve_static(fun: Callable[..., Any], argnums: Any, argnames: Any, what: s
     Raises ValueError for numbers or names that the function does not have.
     """
     sig = signature(fun)
-    nums, names = as_tuple(argnums), as_tuple(argnames)
+    nums, names = numbers_tuple(argnums), names_tuple(argnames)
     if sig is None:
         if names and not nums:
             raise ValueError(f"Getting the signature of function {fun} failed. Pass {what}_argnums instead of {what}_argnames.")
@@ -81,8 +92,6 @@ def resolve_static(fun: Callable[..., Any], argnums: Any, argnames: Any, what: s
 
 
 def _check_argnum(n: int, count: int, variadic: bool, what: str, fun: Callable[..., Any]) -> int:
-    if not isinstance(n, int):
-        raise TypeError(f"{what}_argnums must be ints, got {n!r}")
     if variadic and n < 0:
         return n  # counts from the end of each call's arguments: see placed
     if variadic or -count <= n < count:

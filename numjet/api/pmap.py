@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from numjet.api.arguments import as_tuple, check_callable, path_names, resolve_static
+from numjet.api.arguments import check_callable, numbers_tuple, path_names, resolve_static
 from numjet.api.jit import jit
 from numjet.api.sharding.shard_map import shard_map
 from numjet.api.vmap import with_one_participant
@@ -53,8 +53,8 @@ def pmap(fun: Callable[..., Any], axis_name: Any = None, *, in_axes: Any = 0, ou
         if any(type(entry) is not int for entry in tree_leaves(axes)):
             raise TypeError(f"pmap {name} must be an int, None, or (nested) container with those types as leaves, "
                             f"but got {axes}.")
-    static = as_tuple(static_broadcasted_argnums)
-    overlap = sorted(set(static) & set(as_tuple(donate_argnums)))
+    static = numbers_tuple(static_broadcasted_argnums)
+    overlap = sorted(set(static) & set(numbers_tuple(donate_argnums)))
     if overlap:
         raise ValueError(f"static_broadcasted_argnums={static} and donate_argnums cannot intersect: both have {overlap}")
     static_positions = resolve_static(fun, static, None)[0]
@@ -83,7 +83,7 @@ def pmap(fun: Callable[..., Any], axis_name: Any = None, *, in_axes: Any = 0, ou
             return _with_axis(with_one_participant(part, axis_name)(*leaves), out_axes)
         return _on_several(part, leaves, axes, there[:count], _AXIS if axis_name is None else axis_name, out_axes)
     one = there[0] if devices is not None and len(there) == 1 else None
-    return jit(on_devices, static_argnums=static, donate_argnums=as_tuple(donate_argnums), device=one,
+    return jit(on_devices, static_argnums=static, donate_argnums=numbers_tuple(donate_argnums), device=one,
                backend=None if one is not None else backend)
 
 

@@ -407,6 +407,9 @@ def test_inline_writes_the_equations_into_the_caller():
     (lambda: nj.jit(lambda x: x, static_argnames="x", donate_argnames="x"), "static_argnames and donate_argnames cannot inter"),
     (lambda: nj.jit(lambda x: x, static_argnums=0, donate_argnums=0), "static_argnums and donate_argnums cannot intersect"),
     (lambda: nj.jit(lambda *args, b: b, donate_argnames="args"), "invalid argnames {'args'}"),
+    (lambda: nj.jit(lambda x: x, static_argnames=["x", 3]), "Argument names must be strings, got 3"),
+    (lambda: nj.jit(lambda x: x, donate_argnames=3), "not iterable"),
+    (lambda: nj.jit(lambda x: x, static_argnums="x"), "'str' object cannot be interpreted as an integer"),
 ])
 def test_functions_that_cannot_be_jitted(make, message):
     with pytest.raises((TypeError, ValueError), match=message):
@@ -415,6 +418,11 @@ def test_functions_that_cannot_be_jitted(make, message):
 
 def generator(x):
     yield x
+
+
+def test_numbers_of_arguments_are_what_python_can_index_with():
+    assert nj.jit(lambda n, x: x + len("a" * n), static_argnums=np.int64(0))(2, 1) == 3
+    assert nj.jit(lambda n, x: x + len("a" * n), static_argnums=(np.uint8(0),), donate_argnums=np.array([1]))(2, 1) == 3
 
 
 def test_static_arguments_that_do_not_compare():

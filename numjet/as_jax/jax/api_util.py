@@ -5,7 +5,7 @@ import inspect
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from numjet.api.arguments import as_tuple, debug_info as _debug_info
+from numjet.api.arguments import debug_info as _debug_info, numbers_tuple
 from numjet.api.stages import abstract as shaped_abstractify  # noqa: F401
 from numjet.as_jax.jax._src.util import safe_map as safe_map
 from numjet.core.stage import DebugInfo
@@ -56,7 +56,7 @@ def _with_fixed(f: Callable[..., Any], positions: tuple[int, ...], fixed: tuple[
 def argnums_partial(f: WrappedFun, dyn_argnums: int | Sequence[int], args: Sequence[Any],
                     require_static_args_hashable: bool = True) -> tuple[WrappedFun, tuple[Any, ...]]:
     """The function of some of its positional arguments, and these. Raises ValueError if one of the others is not hashable."""
-    positions = tuple(n % len(args) for n in as_tuple(dyn_argnums))
+    positions = tuple(n % len(args) for n in numbers_tuple(dyn_argnums))
     fixed = tuple(a for n, a in enumerate(args) if n not in positions)
     for value in fixed if require_static_args_hashable else ():
         try:
