@@ -16,6 +16,7 @@ from numjet.core.sharding.memory import kind_of
 from numjet.core.sharding.mesh import Mesh
 from numjet.core.sharding.partition_spec import PartitionSpec
 from numjet.core.sharding.shardings import NamedSharding
+from numjet.foundation.errors import JaxRuntimeError
 from numjet.xla import buffers, layouts, libraries, partitioners, plugin, sharded
 from numjet.xla.backend import LoadedProgram, host_function
 from numjet.xla.lower import Module, lower
@@ -99,7 +100,7 @@ class Executable(LoadedProgram):
             reordered = self._taken[k] is None and array._remote is not None  # so `buffer` is another object
             holder = array._remote.buffer if reordered else buffer
             if seen.get(id(holder), False) or (gives and id(holder) in seen):
-                raise RuntimeError("Attempt to use a buffer that was previously donated in the same call (argument "
+                raise JaxRuntimeError("Attempt to use a buffer that was previously donated in the same call (argument "
                                    f"{k} of the executable). A donated array may be passed once only: f(donated(x), x) has "
                                    "to copy one of them.")
             seen[id(holder)] = gives

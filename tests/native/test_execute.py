@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from numjet import _native
+from numjet.foundation.errors import JaxRuntimeError
 
 
 def test_inline_execution(executable, array, device):
@@ -188,7 +189,7 @@ def test_queued_donation_behind_a_queued_reader_is_in_place_and_right(gate, exec
 def test_donating_an_array_that_is_used_twice_raises(mask, executable, array):
     x = array([1, 2, 3, 4], "float32")
     for _ in range(2):
-        with pytest.raises(RuntimeError, match=r"previously donated.*f\(donated\(x\), x\)"):
+        with pytest.raises(JaxRuntimeError, match=r"previously donated.*f\(donated\(x\), x\)"):
             executable("add")([x, x], mask)
         assert x.tolist() == [1, 2, 3, 4]
     assert executable("add")([x, x], [False, False])[0].tolist() == [2, 4, 6, 8]

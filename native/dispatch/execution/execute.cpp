@@ -37,8 +37,12 @@ struct Call {
   SmallVector<BufferRef, 8> outs;
 };
 
+// A JaxRuntimeError, as what XLA's runtime refuses is.
 int raise_donated_twice(size_t input) {
-  PyErr_Format(PyExc_RuntimeError,
+  PyRef errors(PyImport_ImportModule("numjet.foundation.errors"));
+  PyRef error(errors ? PyObject_GetAttrString(errors.get(), "JaxRuntimeError") : nullptr);
+  if (!error) return -1;
+  PyErr_Format(error.get(),
                "Attempt to use a buffer that was previously donated in the same call (argument %zu of the "
                "executable). A donated array may be passed once only: f(donated(x), x) has to copy one of them.",
                input);

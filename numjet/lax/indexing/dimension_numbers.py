@@ -61,8 +61,8 @@ class GatherScatterMode(enum.Enum):
     """The treatment of windows that are not within the operand.
 
     CLIP: they are moved until they are. FILL_OR_DROP: a gather gives fill values, a scatter drops them.
-    PROMISE_IN_BOUNDS: there are none; of a broken promise comes what comes in JAX: a gather moves them, a scatter drops them, and
-    so the derivative of a gather is without them. ONE_HOT: as FILL_OR_DROP with fill value 0.
+    PROMISE_IN_BOUNDS: there are none; of a broken promise comes what comes in JAX: a gather moves them, a scatter drops them,
+    and so the derivative of a gather is without them. ONE_HOT: as FILL_OR_DROP with fill value 0.
     """
     CLIP = 1
     FILL_OR_DROP = 2

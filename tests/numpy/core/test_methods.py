@@ -158,7 +158,8 @@ def test_repr(value, text):
 
 
 @pytest.mark.parametrize("count, text", [
-    (20, f"[{'0, ' * 19}0], dtype=int16"), (21, f"[{'0, ' * 20}0],      dtype=int16"), (22, f"[{'0, ' * 21}0],      dtype=int16"),
+    (20, f"[{'0, ' * 19}0], dtype=int16"), (21, f"[{'0, ' * 20}0],      dtype=int16"),
+    (22, f"[{'0, ' * 21}0],      dtype=int16"),
     (23, f"[{'0, ' * 21}0,\n       0], dtype=int16")])
 def test_repr_breaks_lines_where_jax_does(count, text):
     assert repr(jnp.zeros(count, "int16")) == f"Array({text})"
