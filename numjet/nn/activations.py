@@ -33,6 +33,11 @@ def _weakly_inexact(name: str, x: Any) -> Any:
     return promote_args_inexact(name, x, 1.0)[0]
 
 
+def _with_weak_booleans(name: str, x: Any) -> Any:
+    """As _inexact; Booleans are weakly typed floats, as next to Python numbers."""
+    return (_weakly_inexact if dtypes.result_type(x) == dtypes.bool_ else _inexact)(name, x)
+
+
 # -------------------------------------------------------------------------------------------- rectifiers
 
 @custom_jvp
@@ -179,7 +184,7 @@ def softplus(x: Any) -> Any:
     >>> float(softplus(1000.0))
     1000.0
     """
-    return _softplus(_inexact("softplus", x))
+    return _softplus(_with_weak_booleans("softplus", x))
 
 
 @jit_when_eager()
@@ -199,7 +204,7 @@ def soft_sign(x: Any) -> Any:
     >>> float(soft_sign(1.0))
     0.5
     """
-    x = _inexact("soft_sign", x)
+    x = _with_weak_booleans("soft_sign", x)
     return x / (abs(x) + 1)
 
 
@@ -278,7 +283,7 @@ def mish(x: Any) -> Any:
     >>> float(mish(0.0))
     0.0
     """
-    x = _inexact("mish", x)
+    x = _with_weak_booleans("mish", x)
     return x * transcendental.tanh(_softplus(x))
 
 

@@ -21,6 +21,16 @@ def _inexact(name: str, x: Any) -> Any:
     return promote_args_inexact(name, x)[0]
 
 
+def _beside_infinity(name: str, x: Any, where: Any) -> Any:
+    """x as floats. With a mask integers are those beside the number -inf: with 64 bits float64, as in where(mask, x, -inf)."""
+    return _inexact(name, x) if where is None else promote_args_inexact(name, x, -np.inf)[0]
+
+
+def _booleans_beside_infinity(name: str, x: Any, where: Any) -> Any:
+    """As _beside_infinity for Booleans; integers are floats before the mask is applied."""
+    return _beside_infinity(name, x, where if dtypes.result_type(x) == dtypes.bool_ else None)
+
+
 # -------------------------------------------------------------------------------------------- logsumexp
 
 def _finite_top(a: Any, axis: Axis, where: Any) -> Any:
@@ -58,7 +68,7 @@ def logsumexp(a: Any, axis: Axis = None, b: Any = None, keepdims: bool = False, 
     if b is not None:
         a, b = promote_args_inexact("logsumexp", a, b)
     else:
-        a = _inexact("logsumexp", a)
+        a = _booleans_beside_infinity("logsumexp", a, where)
     total, top = _scaled_sum(a, axis, b, where)
     sign = None
     if return_sign:
@@ -92,7 +102,7 @@ def logmeanexp(x: Any, axis: Axis = None, where: Any = None, keepdims: bool = Fa
     >>> float(logmeanexp(jnp.array([1000.0, 1000.0])))
     1000.0
     """
-    x = _inexact("logmeanexp", x)
+    x = _booleans_beside_infinity("logmeanexp", x, where)
     ones = jnp.ones_like(x)
     count = jnp.sum(ones, axis=axis, keepdims=keepdims, where=where)
     return logsumexp(x, axis=axis, where=where, keepdims=keepdims) - jnp.log(count)
@@ -137,7 +147,7 @@ def softmax(x: Any, axis: Axis = -1, where: Any = None) -> Any:
     >>> softmax(jnp.array([1000.0, 1000.0])).tolist()
     [0.5, 0.5]
     """
-    x = _inexact("softmax", x)
+    x = _beside_infinity("softmax", x, where)
     if config.softmax_custom_jvp:
         return _softmax(x, where, axis)
     return _plain_softmax(x, axis, where)
@@ -151,7 +161,7 @@ def log_softmax(x: Any, axis: Axis = -1, where: Any = None) -> Any:
     >>> log_softmax(jnp.array([0.0, -1000.0])).tolist()
     [0.0, -1000.0]
     """
-    x = _inexact("log_softmax", x)
+    x = _beside_infinity("log_softmax", x, where)
     top = jnp.max(x, axis=axis, keepdims=True, where=where, initial=-np.inf)
     if where is not None:
         # Elements that do not count are zeros in all that follows, so that no derivative is infinite there: exp of them

@@ -13,7 +13,7 @@ from numjet.lax.elementwise import arithmetic, compare, convert, special, transc
 from numjet.lax.indexing.gather import index_take
 from numjet.lax.reduction.cumulative import cumsum
 from numjet.lax.shape import create, rearrange as shapes
-from numjet.numpy.core.promotion import broadcast_to
+from numjet.numpy.core.promotion import broadcast_to, promote_args_inexact
 from numjet.random import samplers
 from numjet.random.arguments import as_float, draw_floats, fit, float_dtype, int_dtype, placed, shape_of
 from numjet.random.compiled import compiled
@@ -189,16 +189,20 @@ def binomial_counts(pair: Words, n: Any, p: Any) -> Any:
 
 @compiled
 def _binomial(key: Any, n: Any, p: Any, *, shape: Shape, dtype: np.dtype) -> Any:
-    wide = np.dtype(np.float32) if dtype.itemsize == 2 else dtype  # parameters of halves are not rounded
-    n, p = (broadcast_to(as_float(x, wide), shape) for x in (n, p))
+    n, p = (broadcast_to(x, shape) for x in promote_args_inexact("binomial", n, p))
+    if n.dtype.itemsize == 2:  # uniform numbers of halves are too coarse
+        n, p = (as_float(x, np.dtype(np.float32)) for x in (n, p))
     return as_float(binomial_counts(words(key), n, p), dtype)
 
 
 def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> Any:
     """Binomial counts of n trials of probability p, as floats; n and p broadcast to `shape` (the default).
 
-    NaN for negative or NaN parameters. For n * min(p, 1 - p) > 10 a sample in some thousands differs from JAX's for the
-    same key: the acceptance bound here uses Stirling's series at its true arguments.
+    They are drawn in the dtype that n and p promote to, and returned in `dtype`. Those of halves are drawn in float32, unlike
+    JAX's: a uniform half is too coarse for waiting times. NaN for negative or NaN parameters.
+
+    For n * min(p, 1 - p) > 10 a sample in some thousands differs from JAX's for the same key: the acceptance bound here uses
+    Stirling's series at its true arguments.
 
     >>> from numjet import random
     >>> x = binomial(random.key(0), 10.0, 0.3, (100,))

@@ -13,7 +13,7 @@ from numjet.lax.indexing.dynamic_slicing import dynamic_index_in_dim, dynamic_up
 from numjet.lax.linalg.eigen import eigh, svd
 from numjet.lax.reduction.reduce import reduce_or, reduce_sum
 from numjet.lax.shape import create, rearrange as shapes
-from numjet.numpy.core.promotion import broadcast_to
+from numjet.numpy.core.promotion import broadcast_to, promote_args_inexact
 from numjet.random import basic
 from numjet.random.arguments import as_float, float_dtype, inexact_dtype, placed, shape_of
 from numjet.random.compiled import compiled
@@ -92,21 +92,30 @@ _FACTORS = {"cholesky": cholesky, "eigh": _by_eigenvectors, "svd": _by_singular_
 
 @compiled
 def _multivariate_normal(key: Any, mean: Any, cov: Any, *, shape: Shape, dtype: np.dtype, method: str) -> Any:
-    mean, cov = as_float(mean, dtype), as_float(cov, dtype)
+    wide = _width(dtypes.result_type(mean, cov), dtype)
+    mean, cov = as_float(mean, wide), as_float(cov, wide)
     factor = _FACTORS[method]((cov + _adjoint(cov)) / 2)
     size = mean.shape[-1]
-    noise = basic.normal(key, (*shape, size), dtype)
+    noise = as_float(basic.normal(key, (*shape, size), dtype), wide)
     factor = broadcast_to(factor, (*shape, size, size)) if factor.ndim > 2 else factor
     if factor.ndim == 2:
         spread = dot_general(noise, factor, (((noise.ndim - 1,), (1,)), ((), ())))
     else:
         spread = _matvec(factor, noise)
-    return broadcast_to(mean, (*shape, size)) + spread
+    vectors = broadcast_to(mean, (*shape, size)) + spread
+    return vectors if wide in dtypes.COMPLEX else as_float(vectors, dtype)
+
+
+def _width(given: np.dtype, dtype: np.dtype) -> np.dtype:
+    """The dtype to compute in: `dtype`, but no half, which has no factorizations; complex for complex parameters."""
+    wide = np.dtype(np.float32) if dtype.itemsize == 2 else dtype
+    return dtypes.result_type(wide, np.complex64) if given in dtypes.COMPLEX else wide
 
 
 def multivariate_normal(key: Any, mean: Any, cov: Any, shape: Any = None, dtype: Any = None, method: str = "cholesky", *,
                         out_sharding: Any = None) -> Any:
-    """Normal vectors of mean[..., n] and covariance cov[..., n, n]; shape: of the batch, default theirs.
+    """Normal vectors of mean[..., n] and covariance cov[..., n, n]; shape: of the batch, default theirs;
+    dtype: that of the noise, default the float that mean and cov promote to. Vectors of a complex mean or cov are complex.
 
     method: the factorization of cov: 'cholesky' (fast; NaN where cov is not positive definite), 'eigh' or 'svd', which take
     singular ones. ValueError for other methods and for shapes that do not fit.
@@ -116,7 +125,7 @@ def multivariate_normal(key: Any, mean: Any, cov: Any, shape: Any = None, dtype:
     >>> multivariate_normal(random.key(0), jnp.zeros(2), jnp.array([[2.0, 0.5], [0.5, 1.0]]), (3,)).shape
     (3, 2)
     """
-    found = float_dtype("multivariate_normal", dtype)
+    found = float_dtype("multivariate_normal", dtype or promote_args_inexact("multivariate_normal", mean, cov)[0].dtype)
     if method not in _FACTORS:
         raise ValueError(f"method must be one of {tuple(_FACTORS)}, got {method!r}")
     first, second = np.shape(mean), np.shape(cov)

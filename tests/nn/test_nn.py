@@ -117,6 +117,23 @@ def test_logsumexp_of_complex_numbers_under_strict_promotion():
     np.testing.assert_allclose(sign * np.exp(value), total, rtol=1e-6)
 
 
+def test_masked_integers_are_as_wide_as_beside_an_infinity():
+    mask, expected = np.array([True, False]), {"int32": (8, 8, 4), "uint8": (8, 8, 4), "bool": (8, 8, 8), "float16": (2, 2, 2)}
+    with nj.enable_x64(True):
+        for dtype, sizes in expected.items():
+            x = jnp.ones(2, dtype)
+            assert tuple(f(x, where=mask).dtype.itemsize for f in (nn.softmax, nn.log_softmax, nn.logsumexp)) == sizes
+            assert nn.logsumexp(x).dtype.itemsize == (2 if dtype == "float16" else 4)
+        assert all(f(np.array([True])).aval.weak_type for f in (nn.softplus, nn.soft_sign, nn.mish))
+
+
+def test_sigmoid_of_complex_numbers_far_left_is_zero():
+    z = np.array([-INF, complex(-INF, 1), complex(-INF, INF), -200 + 1j, -1 - 2j, 200 + 1j, complex(INF, 1)], np.complex64)
+    want = [0, 0, 0, 0, 1 / (1 + np.exp(1 + 2j)), 1, 1]
+    for sigmoid in (nn.sigmoid, nj.jit(nn.sigmoid)):
+        np.testing.assert_allclose(sigmoid(z), want, rtol=1e-6)
+    np.testing.assert_array_equal(nj.vmap(nj.grad(nn.sigmoid, holomorphic=True))(z[:4]), [0] * 4)
+
 
 def test_logsumexp_derivatives_are_softmax():
     x = jnp.array([0.3, -INF, 2.0])

@@ -2,7 +2,7 @@
 import numpy as np
 import pytest
 
-from numjet import random
+from numjet import enable_x64, random
 
 
 def test_singular_covariances_have_no_cholesky_factor():
@@ -18,6 +18,23 @@ def test_empty_orthogonal_matrices_and_axes_of_permutations():
         assert random.orthogonal(key, n, (2,), m=m).shape == (2, n, m)
     with pytest.raises(ValueError, match="axis 3 is out of bounds"):
         random.permutation(key, 10, axis=3)
+
+
+def test_parameters_say_in_which_dtype_counts_and_vectors_are_drawn():
+    key = random.key(0)
+    p = np.array([0.5, 0.2, 0.9], np.float32)
+    with enable_x64(True):
+        counts = random.binomial(key, 10, p)
+        assert counts.dtype == np.float64 and counts.tolist() == [6, 1, 10]                # JAX's of float32
+        assert random.binomial(key, 10, p.astype(np.float64)).tolist() == [4, 1, 8]        # of float64
+        for dtype in (np.float16, np.float32, np.float64):
+            for method in ("cholesky", "eigh", "svd"):
+                assert random.multivariate_normal(key, np.zeros(2, dtype), np.eye(2, dtype=dtype), method=method).dtype == dtype
+        vectors = random.multivariate_normal(key, np.array([0, 1], np.int32), np.eye(2, dtype=np.int32))
+        assert vectors.dtype == np.float32
+        np.testing.assert_allclose(vectors, [1.622642159, 3.02526474], rtol=1e-6)
+    shift = random.multivariate_normal(key, np.array([1j, 1], np.complex64), np.eye(2, dtype=np.float32), dtype=np.float32)
+    np.testing.assert_allclose(shift, vectors + np.array([1j, 0]), rtol=1e-6)
 
 
 def test_dtypes_of_draws():

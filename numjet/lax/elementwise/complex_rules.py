@@ -331,9 +331,11 @@ def atan2(b: Any, y: S, x: S) -> S:
 
 
 def logistic(b: Any, z: S) -> S:
-    """1 / (1 + e^-z)."""
+    """1 / (1 + w) right of the imaginary axis, w / (1 + w) left of it: w = e^-z or e^z does not overflow."""
     one = b.const(1, z.dtype)
-    return b.div(one, b.add(one, exp(b, b.neg(z))))
+    left = b.compare("lt", b.real(z), b.const(0, b.real(z).dtype))
+    w = exp(b, b.select(left, z, b.neg(z)))
+    return b.div(b.select(left, w, one), b.add(one, w))
 
 
 def exp2(b: Any, z: S) -> S:

@@ -120,6 +120,10 @@ def log1p(x: Any, *, accuracy: Any = None) -> Any:
 
 def _logistic_eager(x: np.ndarray) -> np.ndarray:
     one = np.asarray(1, x.dtype)
+    if x.dtype.kind == "c":
+        left = x.real < 0
+        w = np.exp(np.where(left, x, -x))  # does not overflow
+        return np.asarray(np.where(left, w, one) / (one + w)).astype(x.dtype, copy=False)
     return np.asarray(one / (one + np.exp(-x))).astype(x.dtype, copy=False)
 
 

@@ -169,6 +169,8 @@ def _along(vector: Any, rank: int, dim: int) -> Any:
 def convolve(a: Any, v: Any, mode: str = "full", *, precision: Any = None, preferred_element_type: Any = None) -> Any:
     """The convolution of two vectors. mode: "full" (N + M - 1 values), "same" (max(N, M)), "valid" (where both overlap).
 
+    The longer vector is padded with zeros: where an infinity of the shorter one meets them the sum is NaN, as in JAX.
+
     >>> import numjet.numpy as jnp
     >>> convolve(jnp.array([1, 2, 3]), jnp.array([1, 1])).tolist()
     [1.0, 3.0, 5.0, 3.0]
