@@ -101,10 +101,10 @@ class LoopBuilder(ScalarBuilder, Protocol):
         """Element of an array. The index must be in bounds wherever it is evaluated."""
         ...
     def compute(self, shape: Sequence[int], dtype: Any, fn: Callable[..., Scalar], *, moves: bool = False, finds: float = 0.0,
-                pieces: tuple[Sequence[Any], int] | None = None) -> Any:
+                pieces: tuple[Sequence[Any], int] | None = None, row: Any = None) -> Any:
         """The array out[i, j, ...] = fn(i, j, ...). `moves=True`: fn only moves data (no arithmetic worth saving), which it
         finds in about `finds` operations.
-        pieces=(arrays, axis): it is these arrays, joined along an axis."""
+        pieces=(arrays, axis): it is these arrays, joined along an axis. row: it repeats this array of its last axes."""
         ...
     def pieces(self, x: Any) -> tuple[Sequence[Any], int] | None:
         """The arrays that were joined to x, and along which axis, while it is not stored; None for any other array."""

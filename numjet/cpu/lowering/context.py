@@ -48,7 +48,7 @@ class LoweringContext:
         deferred = self.deferred = DeferredArrays(self.materialization, self.liveness)
         updates = self.updates = ArrayUpdates(self.materialization, self.liveness)
         calls = self.calls = LibraryCalls(updates)
-        reductions = self.reductions = Reductions(deferred, updates, RowReductions(reads, self.nests))
+        reductions = self.reductions = Reductions(deferred, updates, RowReductions(self.materialization.row_tiles))
         products = self.products = MatrixProducts(deferred, updates)
         self.rings = RingBuffers(updates)
         stores = EarlyStores(self.materialization, self.liveness)

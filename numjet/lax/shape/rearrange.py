@@ -96,7 +96,14 @@ def _broadcast_cpu(b: Any, x: Any, *, shape: Ints, broadcast_dimensions: Ints) -
         return b.reshape(x, shape)
     axes = [d if n == shape[d] else None for d, n in zip(broadcast_dimensions, x.shape, strict=True)]
     return b.compute(shape, x.dtype, lambda *i: b.read(x, *[0 if d is None else i[d] for d in axes]), moves=True,
-                     reads=(x,))
+                     reads=(x,), row=x if _repeats_rows(x.shape, shape, broadcast_dimensions) else None)
+
+
+def _repeats_rows(shape: Ints, out: Ints, dimensions: Ints) -> bool:
+    """Whether a broadcast array, in the order in which it lies, is the operand again and again."""
+    longer = [(d, n) for d, n in zip(dimensions, shape, strict=True) if n != 1]
+    first = min((d for d, _ in longer), default=len(out))
+    return prod(out[first:]) == prod(shape) > 1
 
 
 def _broadcast_hlo(b: Any, x: Any, *, shape: Ints, broadcast_dimensions: Ints) -> Any:

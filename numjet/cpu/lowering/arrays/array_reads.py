@@ -24,6 +24,7 @@ class ArrayReads:
     def __init__(self, ir: FunctionBuilder, scalars: Scalars, memory: MemoryAccess):
         self.ir, self.scalars, self.memory = ir, scalars, memory
         self.checker, self._index = ir.checker, scalars.index
+        self.tiles: dict[int, LoweredArray] = {}   # by id of a row: a tile of it, see row_tiles.py
 
     def read(self, x: LoweredArray, *index: Any) -> Any:
         """Element of an array by index."""
@@ -35,7 +36,7 @@ class ArrayReads:
             return self.memory.load(content, x.dtype, linear(x.shape, index))
         if type(content) is Registers:
             return self.read_register(x, content, linear(x.shape, index))
-        return self._evaluate(x, self._key(index), index, False)
+        return self._evaluate(x, self._key(index), index, "fn")
 
     def read_flat(self, x: LoweredArray, position: Any) -> Any:
         """Element by row-major position of an array that `has_positions`."""
@@ -46,7 +47,19 @@ class ArrayReads:
             return self.memory.load(content, x.dtype, position)
         if type(content) is Registers:
             return self.read_register(x, content, position)
-        return self._evaluate(x, ("flat", *self._key((position,))), (position,), True)
+        return self._evaluate(x, ("flat", *self._key((position,))), (position,), "flat")
+
+    def read_tile(self, x: LoweredArray, position: Any, place: Any) -> Any:
+        """Element by row-major position, and its place in a tile, of an array that repeats."""
+        if x.content.period == 1:
+            return self.read_flat(x, position)
+        if self.checker is not None:
+            self.checker.read(x)
+        return self._evaluate(x, ("tile", *self._key((position, place))), (position, place), "tile")
+
+    def read_row(self, row: LoweredArray, place: Any) -> Any:
+        """Element of a row, of which a tile is in memory, by its place in the tile."""
+        return self.read_flat(self.tiles[id(row)], place)
 
     def has_positions(self, x: LoweredArray) -> bool:
         """Whether elements can be read by row-major position."""
@@ -58,15 +71,17 @@ class ArrayReads:
             return x
         flat = (lambda k: self.read_flat(x, k)) if x.content.flat is not None else None
         return LoweredArray(x.aval, Deferred(lambda *i: self.read(x, *i), flat=flat, cost=x.cost, parents=(x,),
-                                             pieces=x.content.pieces))
+                                             pieces=x.content.pieces, period=x.content.period,
+                                             tile=lambda k, place: self.read_tile(x, k, place)))
 
     # ------------------------------------------------------------------------------------------ deferred arrays
     def _key(self, index: tuple[Any, ...]) -> tuple[Any, ...]:
         """What an element depends on: the index, and the conditions under which it is read."""
         return (*[i if isinstance(i, int) else (i.expr.id,) for i in index], *[-1 - g.expr.id for g in self.ir.guards])
 
-    def _evaluate(self, x: LoweredArray, key: Any, index: tuple[Any, ...], flat: bool) -> Any:
-        """An element of a deferred array, memoized. Chains of pointwise arrays are evaluated without recursion."""
+    def _evaluate(self, x: LoweredArray, key: Any, index: tuple[Any, ...], how: str) -> Any:
+        """An element of a deferred array, memoized, by its function of that name. Chains of pointwise arrays are evaluated
+        without recursion."""
         content: Any = x.content
         memo = content.memo
         found = memo.get(key)
@@ -76,13 +91,13 @@ class ArrayReads:
         while stack:
             a = stack[-1]
             content = a.content
-            waiting = [p for p in content.parents if p.content.pointwise and p.shape == x.shape and key not in p.content.memo] \
-                if content.pointwise else ()
+            waiting = [p for p in content.parents if p.content.pointwise and p.shape == x.shape and key not in p.content.memo
+                       and getattr(p.content, how) is not None] if content.pointwise else ()
             if waiting:
                 stack.extend(waiting)
                 continue
             if key not in content.memo:
-                rule = content.flat if flat else content.fn
+                rule = getattr(content, how)
                 content.memo[key] = self.scalars.scalar(
                     rule(*index) if self.checker is None else self.checker.define(a, partial(rule, *index)))
                 if self.ir.recorder is not None:

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import prod
+from math import lcm, prod
 from typing import Any
 
 import numpy as np
@@ -27,12 +27,15 @@ class DeferredArrays:
     def compute(self, shape: Sequence[int], dtype: Any, fn: Callable[..., Any], *, moves: bool = False, finds: float = 0.0,
                 parents: Sequence[LoweredArray] = (), reads: Sequence[LoweredArray] = (),
                 pieces: tuple[Sequence[LoweredArray], int] | None = None,
-                view: tuple[LoweredArray, tuple[int, ...]] | None = None) -> LoweredArray:
+                view: tuple[LoweredArray, tuple[int, ...]] | None = None,
+                row: LoweredArray | None = None) -> LoweredArray:
         """The array out[i, ...] = fn(i, ...). fn reads the operands of the equation, unless `parents` or `reads` name what it
-        reads; the result inherits cost and depth of parents."""
+        reads; the result inherits cost and depth of parents. row: an array of its last axes that it repeats."""
         cost = sum(p.cost for p in parents) if moves else 4.0 + sum(p.cost for p in parents)
         out = LoweredArray(ShapedArray(tuple(shape), np.dtype(dtype)),
-                           Deferred(fn, parents=tuple(parents), cost=cost, finds=finds, pieces=pieces, view=view))
+                           Deferred(fn, parents=tuple(parents), cost=cost, finds=finds, pieces=pieces, view=view, row=row,
+                                    period=0 if row is None else row.size,
+                                    tile=None if row is None else lambda k, place: self.reads.read_row(row, place)))
         if not parents:
             self.set_reads(out, reads)
         return out
@@ -57,10 +60,13 @@ class DeferredArrays:
         def flat(k: Any) -> Any:
             return fn(*[read(a) if scalar else read_flat(a, k) for a, scalar in operands])
 
-        ready = all(scalar or self.reads.has_positions(a) for a, scalar in operands)
+        def tile(k: Any, place: Any) -> Any:
+            return fn(*[read(a) if scalar else self.reads.read_tile(a, k, place) for a, scalar in operands])
+
+        period = lcm(*[a.content.period for a, scalar in operands if not scalar])   # 0 if one has none
         return LoweredArray(ShapedArray(shape, np.dtype(dtype or arrays[0].dtype)),
-                            Deferred(at, flat=flat if ready else None, parents=arrays, pointwise=True,
-                                     cost=cost + sum(a.cost for a in arrays)))
+                            Deferred(at, flat=flat if period == 1 else None, tile=tile if period > 1 else None, period=period,
+                                     parents=arrays, pointwise=True, cost=cost + sum(a.cost for a in arrays)))
 
     def in_registers(self, fn: Callable[..., Any], arrays: Sequence[LoweredArray], aval: ShapedArray) -> LoweredArray:
         """As `elementwise`, of arrays in registers with a result that is kept there, too: each element is evaluated here, and

@@ -13,6 +13,7 @@ from typing import Any
 
 from numjet.cpu.ir.nodes import Copy
 from numjet.cpu.lowering.arrays.array_reads import ArrayReads
+from numjet.cpu.lowering.arrays.row_tiles import RowTiles
 from numjet.cpu.lowering.arrays.transpose_tiling import strided_axis, tiled_nest
 from numjet.cpu.lowering.arrays.values import Deferred, LoweredArray, Pair, Registers, Storage, linear, parts_dtype, words_of
 from numjet.cpu.lowering.loops.loop_nests import LoopNests, is_short_row
@@ -31,6 +32,7 @@ class Materialization:
 
     def __init__(self, reads: ArrayReads, nests: LoopNests):
         self.ir, self.reads, self.memory, self.nests = reads.ir, reads, reads.memory, nests
+        self.row_tiles = RowTiles(reads, nests)
 
     def materialize(self, x: LoweredArray, why: str = "") -> LoweredArray:
         """Stores a deferred array: in registers when it is small, else in memory."""
@@ -165,21 +167,31 @@ class Materialization:
 
     def _store_elements(self, items: Sequence[Item]) -> None:
         arrays = [x for x, _ in items]
-        shape = arrays[0].shape
-        flat = all(x.content.flat is not None for x in arrays) and prod(shape) > self.ir.small
+        shape, size = arrays[0].shape, arrays[0].size
+        if size > self.ir.small and all(x.content.flat is not None for x in arrays):
+            self.nests.nest((size,), lambda k: self._store_values(items, k, [self.reads.read_flat(x, k) for x in arrays]))
+            return
+        tile = self.row_tiles.tile(arrays)
+        if tile:
+            with self.row_tiles.written(arrays, tile):
+                self.row_tiles.nest(size, tile, lambda k, place: self._store_values(
+                    items, k, [self.reads.read_tile(x, k, place) for x in arrays]))
+            return
 
         def body(*index: Any) -> None:
-            values = [self.reads.read_flat(x, index[0]) if flat else self.reads.read(x, *index) for x in arrays]
-            if len(values) > 1 or isinstance(values[0], Pair):  # all that is read, before anything is overwritten
-                values = [self.ir.let(v) for v in values]
-            position = index[0] if flat else linear(shape, index)
-            for (_, storage), value in zip(items, values, strict=True):
-                self.memory.store(storage, position, value)
-        strided = None if flat else strided_axis(arrays)
+            self._store_values(items, linear(shape, index), [self.reads.read(x, *index) for x in arrays])
+        strided = strided_axis(arrays)
         if strided is None:
-            self.nests.nest((prod(shape),) if flat else shape, body)
+            self.nests.nest(shape, body)
         else:
             tiled_nest(self.nests, arrays, strided, body)
+
+    def _store_values(self, items: Sequence[Item], position: Any, values: list[Any]) -> None:
+        """Stores one element of each array."""
+        if len(values) > 1 or isinstance(values[0], Pair):  # all that is read, before anything is overwritten
+            values = [self.ir.let(v) for v in values]
+        for (_, storage), value in zip(items, values, strict=True):
+            self.memory.store(storage, position, value)
 
 
 def _with_fewest_divisions(x: LoweredArray) -> LoweredArray:

@@ -44,6 +44,8 @@ class Content:
     flat: Callable[[Any], Any] | None = None
     view: tuple[LoweredArray, tuple[int, ...]] | None = None
     pieces: tuple[Sequence[LoweredArray], int] | None = None
+    period: int = 1
+    row: LoweredArray | None = None
     pointwise = False
     depth = 0
     keeps: tuple[Buffer, ...] = ()
@@ -52,7 +54,8 @@ class Content:
 class Deferred(Content):
     """A function from an index to a scalar, written out wherever an element is read.
 
-    fn: by index; flat: by row-major position, where that is known.
+    fn: by index; flat: by row-major position, where that is known; tile: by position and place in a tile (row_tiles.py), where
+    what it reads repeats after `period` elements, 0 where that is not known. row: the array of one row that this one repeats.
     cost: operations per element, with those of the parents; own_cost: without them. most_work: a bound of what `work` gives.
     finds: operations that it takes to find the memory of an element, as a joined array compares its index; with those of the
     parents. parents: the arrays that fn reads. source: the array of which this one is a reshape.
@@ -62,14 +65,16 @@ class Deferred(Content):
     memo: elements evaluated so far, by index and conditions.
     """
 
-    __slots__ = ("cost", "depth", "finds", "flat", "fn", "keeps", "memo", "most_work", "own_cost", "parents", "pieces",
-                 "pointwise", "source", "view")
+    __slots__ = ("cost", "depth", "finds", "flat", "fn", "keeps", "memo", "most_work", "own_cost", "parents", "period",
+                 "pieces", "pointwise", "row", "source", "tile", "view")
 
     def __init__(self, fn: Callable[..., Any], *, flat: Callable[[Any], Any] | None = None, cost: float = 0.0,
                  finds: float = 0.0, parents: tuple[LoweredArray, ...] = (),
                  source: LoweredArray | None = None, pointwise: bool = False,
                  view: tuple[LoweredArray, tuple[int, ...]] | None = None,
-                 pieces: tuple[Sequence[LoweredArray], int] | None = None):
+                 pieces: tuple[Sequence[LoweredArray], int] | None = None,
+                 tile: Callable[[Any, Any], Any] | None = None, period: int = 0, row: LoweredArray | None = None):
+        self.tile, self.period, self.row = tile, 1 if flat is not None else period, row
         self.fn, self.flat, self.cost, self.parents, self.source = fn, flat, cost, parents, source
         self.pointwise, self.view, self.pieces = pointwise, view, pieces
         self.finds = finds + sum(p.content.finds for p in parents)

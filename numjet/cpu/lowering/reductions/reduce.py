@@ -74,9 +74,12 @@ class Reductions:
         x = terms.x
         if prod(terms.over) <= SHORT_REDUCTION:
             return self._written_out(terms)
-        if parts_dtype(terms.dtype) is not None or prod(terms.shape) <= self.ir.small or not _keeps_last(x.shape, terms.kept):
+        if parts_dtype(terms.dtype) is not None or not _keeps_last(x.shape, terms.kept):
             return self._by_carries(terms)
-        if prod(x.shape[terms.axes[-1] + 1:]) <= SHORT_REDUCTION:
+        tiled = terms.axes == tuple(range(len(terms.axes))) and self.rows.tile(x, prod(terms.shape)) > 0
+        if prod(terms.shape) <= self.ir.small and not tiled:
+            return self._by_carries(terms)
+        if not tiled and prod(x.shape[terms.axes[-1] + 1:]) <= SHORT_REDUCTION:
             return self._by_short_rows(terms, x.ndim - 1 - terms.axes[-1])
         return self.rows.reduce_rows(terms.kind, x, terms.element, terms.start, terms.kept, terms.axes)
 

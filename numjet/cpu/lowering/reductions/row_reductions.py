@@ -2,7 +2,7 @@
 
 Several rows are added per pass, so that the result is not read and written for each. A long operand is cut into a fixed
 number of chunks, each with a partial result of its own, which are combined in order: chunks may run at the same time, and
-the result does not depend on how many do. Rows of a few elements are added in groups that fill vector registers.
+the result does not depend on how many do. Rows of a few elements are added in tiles that fill vector registers.
 """
 from __future__ import annotations
 
@@ -11,14 +11,12 @@ from math import prod
 from typing import Any
 
 from numjet.core.aval import ShapedArray
-from numjet.cpu.lowering.arrays.array_reads import ArrayReads
-from numjet.cpu.lowering.arrays.values import LoweredArray, Scalar, Storage, linear
-from numjet.cpu.lowering.loops.loop_nests import LoopNests
-from numjet.foundation.decisions import Varying, quotient
+from numjet.cpu.lowering.arrays.row_tiles import LEAST_TILES, RowTiles, tile_of
+from numjet.cpu.lowering.arrays.values import LoweredArray, Scalar, Storage, delinearize, linear
+from numjet.foundation.decisions import Varying, quotient, sampling
 
 CHUNKS = 16                  # more than most machines have threads, few enough to combine
 CHUNKED_FROM = 2 ** 18       # elements, weighed by what one costs: about 100 us of work
-GROUP_WIDTH = 128            # elements of a group of short rows: a few vector registers
 _ROWS_BY_COST = ((2.0, 8), (8.0, 4))   # up to a cost per element, the rows per pass
 
 Element = Callable[[Sequence[Any], Sequence[Any]], Any]
@@ -33,8 +31,17 @@ def rows_per_pass(cost: float) -> int:
 class RowReductions:
     """Reductions over axes in front of a kept one."""
 
-    def __init__(self, reads: ArrayReads, nests: LoopNests):
-        self.ir, self.scalars, self.reads, self.memory, self.nests = reads.ir, reads.scalars, reads, reads.memory, nests
+    def __init__(self, tiles: RowTiles):
+        self.tiles, self.reads, self.nests = tiles, tiles.reads, tiles.nests
+        self.ir, self.scalars, self.memory = self.reads.ir, self.reads.scalars, self.reads.memory
+
+    def tile(self, x: LoweredArray, width: int) -> int:
+        """Elements of a tile of rows of that width, in which x is read; 0 where it is read row by row."""
+        if self.tiles.in_lanes:
+            return 0
+        period = x.content.period
+        found = tile_of(width) if period and width % period == 0 and not sampling() else 0
+        return found if LEAST_TILES * found <= x.size else 0
 
     def reduce_rows(self, kind: str, x: LoweredArray, element: Element, start: Scalar, kept: tuple[int, ...],
                     axes: tuple[int, ...]) -> LoweredArray:
@@ -45,8 +52,12 @@ class RowReductions:
         self.memory.fill(out.storage, start, out.size)
         leading = axes == tuple(range(len(axes)))
         enough = x.size * (1 + x.cost) >= CHUNKED_FROM and 4 * CHUNKS * out.size <= x.size
-        if leading and enough and (self.reads.has_positions(x) or len(axes) == 1):
-            self._in_chunks(kind, x, element, start, len(axes), out)
+        tile = self.tile(x, out.size) if leading else 0
+        if tile and x.content.period > 1:
+            with self.tiles.written([x], tile):
+                self._in_chunks(kind, x, element, start, len(axes), out, tile, CHUNKS if enough else 1)
+        elif tile or (leading and enough and (self.reads.has_positions(x) or len(axes) == 1)):
+            self._in_chunks(kind, x, element, start, len(axes), out, tile, CHUNKS if enough else 1)
         else:
             self._all_rows(kind, x, element, kept, axes, out)
         return out
@@ -65,33 +76,38 @@ class RowReductions:
             self._add_rows(kind, out.storage, out.dtype, first, x.shape[axis], lanes, read, rows_per_pass(x.cost))
         self.nests.nest(x.shape[:axis], block, mode="serial")
 
-    def _in_chunks(self, kind: str, x: LoweredArray, element: Element, start: Scalar, rank: int, out: LoweredArray) -> None:
-        """Partial results of runs of rows; short rows in groups, as if a group were one row."""
+    def _in_chunks(self, kind: str, x: LoweredArray, element: Element, start: Scalar, rank: int, out: LoweredArray,
+                   tile: int, chunks: int) -> None:
+        """Partial results of runs of rows. tile: short rows are added in tiles, as if one were a row."""
         rows, width, index = prod(x.shape[:rank]), out.size, self.ir.terms.index
         flat = self.reads.has_positions(x)
-        group = -(-GROUP_WIDTH // width) if flat and width < GROUP_WIDTH else 1
-        lanes = (group * width,) if flat else out.shape
-        wide, dtype, per_pass = group * width, out.dtype, rows_per_pass(x.cost)
-
-        def at(position: Any) -> Any:
-            return self.scalars.convert(self.reads.read_flat(x, position), dtype)
+        wide = tile or width
+        group, dtype, per_pass = wide // width, out.dtype, rows_per_pass(x.cost)
+        lanes = (wide,) if flat or tile else out.shape
 
         def read(row: Any, lane: tuple[Any, ...]) -> Any:
-            return at(index(row) * wide + lane[0]) if flat else element(lane, (row,))
-        per_chunk = quotient(rows, group * CHUNKS)
-        partial = self.ir.allocation.temporary(ShapedArray((CHUNKS * wide,), dtype))
-        with self.ir.loop(CHUNKS, "serial") as chunk:
-            self.nests.nest((wide,), lambda lane: self.memory.store(partial, chunk * wide + lane, start))
-            self._add_rows(kind, partial, dtype, chunk * wide, per_chunk, lanes,
-                           lambda row, lane: read(chunk * per_chunk + row, lane), per_pass)
-        whole, done = out.storage, CHUNKS * per_chunk * group
-        of_partial = lambda row, lane: self.memory.load(partial, dtype, index(row) * width + lane[0])
-        self._add_rows(kind, whole, dtype, 0, CHUNKS * group, (width,), of_partial, rows_per_pass(0))
+            """An element of a tile, or of a row."""
+            if tile:
+                return self.scalars.convert(self.reads.read_tile(x, index(row) * wide + lane[0], lane[0]), dtype)
+            return at_row(row, lane)
 
-        def rest(row: Any, lane: tuple[Any, ...]) -> Any:
-            number = index(row) + done
-            return at(number * width + lane[0]) if flat else element(lane, (number,))
-        self._add_rows(kind, whole, dtype, 0, rows - done, (width,) if flat else out.shape, rest, per_pass)
+        def at_row(row: Any, lane: tuple[Any, ...]) -> Any:
+            if flat:
+                return self.scalars.convert(self.reads.read_flat(x, index(row) * width + lane[0]), dtype)
+            return element(lane, (row,)) if rank == 1 else element(lane, delinearize(x.shape[:rank], index(row)))
+        per_chunk = quotient(rows, group * chunks)
+        partial = self.ir.allocation.temporary(ShapedArray((chunks * wide,), dtype))
+
+        def add_chunk(chunk: Any) -> None:
+            self.nests.nest((wide,), lambda lane: self.memory.store(partial, index(chunk) * wide + lane, start))
+            self._add_rows(kind, partial, dtype, index(chunk) * wide, per_chunk, lanes,
+                           lambda row, lane: read(index(chunk) * per_chunk + row, lane), per_pass)
+        self.nests.nest((chunks,), add_chunk, mode="serial")
+        whole, done = out.storage, chunks * per_chunk * group
+        of_partial = lambda row, lane: self.memory.load(partial, dtype, index(row) * width + lane[0])
+        self._add_rows(kind, whole, dtype, 0, chunks * group, (width,), of_partial, rows_per_pass(0))
+        self._add_rows(kind, whole, dtype, 0, rows - done, (width,) if flat else out.shape,
+                       lambda row, lane: at_row(index(row) + done, lane), per_pass)
 
     def _add_rows(self, kind: str, storage: Storage, dtype: Any, first: Any, rows: int, lanes: Sequence[int], read: Read,
                   per_pass: int) -> None:
