@@ -149,8 +149,13 @@ def devices(backend: str | None = None) -> list[Device]:
 
 def default_backend() -> str:
     """The platform used where no device is named: the first of jax_platforms, else cpu."""
+    return backends.canonical(_platform_named())
+
+
+def _platform_named() -> str:
+    """The first of the platforms that flags name, known or not; cpu without any."""
     wanted = config.platforms or config.platform_name
-    return backends.canonical(wanted.split(",")[0].strip()) if wanted else "cpu"
+    return wanted.split(",")[0].strip() if wanted else "cpu"
 
 
 def default_device() -> Device:
@@ -168,7 +173,14 @@ def elsewhere() -> bool:
 
 def default_elsewhere() -> bool:
     """Whether results that no argument pins may be meant for another device than numjet's own CPU."""
-    return bool(config.platforms or config.platform_name or config.default_device) or mesh_of_several() is not None
+    return not _named_is_here() or mesh_of_several() is not None
+
+
+def _named_is_here() -> bool:
+    """Whether the device that flags name as default is numjet's own CPU, as it is without any: the environment of many programs
+    has JAX_PLATFORMS=cpu. Unknown names are not, and are refused where devices are asked for."""
+    wanted = config.default_device
+    return wanted is CPU or (_platform_named() if wanted is None else wanted) == "cpu"
 
 
 def mesh_of_several() -> Any:
