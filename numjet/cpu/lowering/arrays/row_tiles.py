@@ -40,7 +40,8 @@ class RowTiles:
         """Elements of a tile for these arrays of one shape; 0 where tiles do not serve: all of them are read by position
         anyway, some are computed by index, or rows fill registers."""
         period = lcm(*[a.content.period for a in arrays])
-        if period <= 1 or period % LANES == 0 or self.in_lanes or sampling() or any(parts_dtype(a.dtype) is not None for a in arrays):
+        compound = any(parts_dtype(a.dtype) is not None for a in arrays)
+        if period <= 1 or period % LANES == 0 or compound or self.in_lanes or sampling():
             return 0
         found = tile_of(period)
         return found if LEAST_TILES * found <= arrays[0].size else 0
