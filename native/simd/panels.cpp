@@ -247,11 +247,40 @@ template <class T> void qr(T* panel, int64_t m, int64_t n, T* taus, T* products)
   }
 }
 
+// The identity, to which the reflections are applied, the last one first.
+template <class T> void reflections(const T* panel, int64_t m, int64_t k, const T* taus, T* q) {
+  for (int64_t i = 0; i < m; ++i)
+    for (int64_t c = 0; c < kWidth; ++c) q[i * kWidth + c] = T(i == c);
+  for (int64_t j = k - 1; j >= 0; --j) {
+    T* top = q + j * kWidth;
+    Row<T> change = sum_rows<T>(j + 1, m, [&](int64_t i, Row<T>& sum) __attribute__((always_inline)) {
+      const T v = panel[i * kWidth + j];
+      const Row<T> row = get(q + i * kWidth);
+#pragma GCC unroll 8
+      for (int p = 0; p < parts<T>; ++p) sum.v[p] += v * row.v[p];
+    });
+    Row<T> first = get(top);
+#pragma GCC unroll 8
+    for (int p = 0; p < parts<T>; ++p) {
+      change.v[p] = taus[j] * (change.v[p] + first.v[p]);
+      first.v[p] -= change.v[p];
+    }
+    put(top, first);
+    for (int64_t i = j + 1; i < m; ++i) {
+      const T v = panel[i * kWidth + j];
+      Row<T> row = get(q + i * kWidth);
+#pragma GCC unroll 8
+      for (int p = 0; p < parts<T>; ++p) row.v[p] -= v * change.v[p];
+      put(q + i * kWidth, row);
+    }
+  }
+}
+
 }  // namespace
 
 extern const lapack::PanelFunctions<float> float_panels;
-const lapack::PanelFunctions<float> float_panels = {lu<float>, qr<float>};
+const lapack::PanelFunctions<float> float_panels = {lu<float>, qr<float>, reflections<float>};
 extern const lapack::PanelFunctions<double> double_panels;
-const lapack::PanelFunctions<double> double_panels = {lu<double>, qr<double>};
+const lapack::PanelFunctions<double> double_panels = {lu<double>, qr<double>, reflections<double>};
 
 }  // namespace nj::NJ_SIMD

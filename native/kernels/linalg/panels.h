@@ -16,6 +16,8 @@ template <class T> struct PanelFunctions {
   // QR by Householder reflections I - tau v v^T of m x n (m >= n): R above, v below the diagonal (1 on it is not stored).
   // products[k * kPanelWidth + j], for k < j: the inner product of vectors k and j.
   void (*qr)(T* panel, int64_t m, int64_t n, T* taus, T* products);
+  // The first columns of the product of k reflections, whose vectors are in a panel as `qr` leaves it: all of q[m, kPanelWidth].
+  void (*reflections)(const T* panel, int64_t m, int64_t k, const T* taus, T* q);
 };
 
 template <class T> const PanelFunctions<T>& panel_functions();

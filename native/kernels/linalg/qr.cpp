@@ -18,6 +18,26 @@ namespace {
 
 constexpr int64_t kBlockWidth = 64;
 constexpr int64_t kProductWidth = 96;
+constexpr int64_t kSmallBytes = 4096;  // of a panel that is factored on the stack, without blocks
+template <class T> constexpr int64_t small_rows = kSmallBytes / (kPanelWidth * sizeof(T));
+
+// Whether a matrix is one panel of few rows: memory, triangles and products of blocks would take longer than its factors.
+template <class T> bool one_panel(int64_t m, int64_t n) {
+  return !is_complex<T> && n <= kPanelWidth && n <= m && m <= small_rows<T>;
+}
+
+// A copy of a[m, n], n <= kPanelWidth, as a panel.
+template <class T> struct SmallPanel {
+  alignas(64) T data[small_rows<T> * kPanelWidth];
+  SmallPanel(View<const T> a, int64_t m, int64_t n) {
+    for (int64_t i = 0; i < m; ++i) std::fill(std::copy_n(a.row(i), n, data + i * kPanelWidth), data + (i + 1) * kPanelWidth, T(0));
+  }
+};
+
+// The first n columns of a panel.
+template <class T> void copy_columns(const T* panel, int64_t m, int64_t n, T* out) {
+  for (int64_t i = 0; i < m; ++i) std::copy_n(panel + i * kPanelWidth, n, out + i * n);
+}
 
 // T (upper triangular, zeros below) from the taus and the inner products g of the vectors (above the diagonal).
 template <class T> void small_triangle(View<T> g, const T* taus, int64_t n, View<T> t) {
@@ -169,6 +189,14 @@ template <class T> struct Blocks {
 };
 
 template <class T> void factor(View<T> a, int64_t m, int64_t n, T* taus) {
+  if constexpr (!is_complex<T>) {
+    if (one_panel<T>(m, n)) {
+      SmallPanel<T> panel({a.data, a.ld}, m, n);
+      T products[kPanelWidth * kPanelWidth];
+      panel_functions<T>().qr(panel.data, m, n, taus, products);
+      return copy_columns(panel.data, m, n, a.data);
+    }
+  }
   const Strips strips(std::min(m, n), n, kBlockWidth);
   const Blocks<T> blocks(m, strips.factored);
   factor_strips(
@@ -182,6 +210,7 @@ template <class T> void factor(View<T> a, int64_t m, int64_t n, T* taus) {
 // Bytes that factor takes: while one thread factors a panel but the first, others update strips.
 template <class T> int64_t factor_bytes(int64_t m, int64_t n, int64_t threads) {
   const int64_t k = std::min(m, n);
+  if (one_panel<T>(m, n)) return 0;
   if (k == 0) return Blocks<T>::bytes(m, 0);
   const Strips strips(k, n, kBlockWidth);
   const auto panel = [&](int64_t s) {
@@ -197,6 +226,14 @@ template <class T> int64_t factor_bytes(int64_t m, int64_t n, int64_t threads) {
 // The first n columns of the product of the k reflections in a[m, n], by strips of columns: the identity, to which the
 // blocks that touch these columns are applied, the last one first.
 template <class T> void form_product(View<const T> a, const T* taus, int64_t m, int64_t n, int64_t k, T* out) {
+  if constexpr (!is_complex<T>) {
+    if (one_panel<T>(m, n)) {
+      const SmallPanel<T> panel(a, m, k);
+      alignas(64) T q[small_rows<T> * kPanelWidth];
+      panel_functions<T>().reflections(panel.data, m, k, taus, q);
+      return copy_columns(q, m, n, out);
+    }
+  }
   const Blocks<T> blocks(m, k);
   const Strips strips(n, n, kProductWidth);
   parallel_for(blocks.count, [&](int64_t b) { blocks.read(b, a, taus); });
@@ -214,6 +251,7 @@ template <class T> void form_product(View<const T> a, const T* taus, int64_t m, 
 
 // Bytes that form_product takes: for products of vectors first, then for strips of columns.
 template <class T> int64_t product_bytes(int64_t m, int64_t n, int64_t k, int64_t threads) {
+  if (one_panel<T>(m, n)) return 0;
   const int64_t width = std::min(k, kBlockWidth), columns = std::min(n, kProductWidth);
   const int64_t blocks = (k + kBlockWidth - 1) / kBlockWidth, strips = Strips(n, n, kProductWidth).count;
   const int64_t reading = Workspace<T>::taken(width * width) + triangle_bytes<T>(width);
