@@ -233,6 +233,10 @@ class Op(Fields, Primitive):
     def __deepcopy__(self, memo: Any) -> Op:
         return self.__copy__()
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """By name, where it is a record of ours: programs compare records by identity, and rules may be no module's."""
+        return (lookup, (self.name,)) if _registry.get(self.name) is self else super().__reduce_ex__(protocol)
+
     def __call__(self, *args: Any, **params: Any) -> Any:
         """Canonicalises the operands (when the record has `prepare`), then applies the operation."""
         try:

@@ -10,7 +10,7 @@ import pytest
 
 import numjet as nj
 import numjet.numpy as jnp
-from numjet import export
+from numjet import export, lax
 from numjet.experimental import serialize_executable
 from numjet.foundation.util import OF_JITTED
 
@@ -159,3 +159,11 @@ def test_functions_that_close_over_references_are_not_serialized():
 
     with pytest.raises(ValueError, match="can't serialize with a closed-over mutable array ref: add closes over 1"):
         serialize_executable.serialize(add.lower(1).compile())
+
+
+def test_operations_are_pickled_by_name():
+    for op in (lax.sin_p, lax.psum_p, lax.scan_p, lax.while_p, lax.cond_p):
+        assert copied(op) is op
+    renamed = copy.copy(lax.sin_p)
+    renamed.name = "cos"
+    assert renamed.__reduce_ex__(2)[1] != ("cos",)
