@@ -23,6 +23,7 @@ from typing import Any
 
 from numjet.as_jax import distributions, names, unsupported
 from numjet.foundation.config import config
+from numjet.foundation.lazy_import import own_names
 
 OWN = "numjet.as_jax."  # where the compatibility package has JAX's module X: OWN + X
 ELSEWHERE = {"jax.experimental.hijax": "numjet.as_jax.hijax"}  # whose package is numjet's
@@ -35,6 +36,8 @@ NAMES_ELSEWHERE = {  # names of numjet's modules that only JAX's users know
         "approx_top_k", "create_token", "device_put", "ragged_all_to_all", "select_and_scatter")},
     "jax.random.random_gamma_p": _PRIMITIVES,
 }
+# Modules that `import jax` brings, as with JAX: libraries look in sys.modules for classes of arrays, and do not import.
+WITH_JAX = ("jax.core", "jax.numpy")
 # The other modules of jaxlib are those that are installed.
 OWN_JAXLIB = ("jaxlib", "jaxlib._jax", "jaxlib.version", "jaxlib.xla_client")
 
@@ -79,10 +82,13 @@ class AliasLoader(Loader):
         if self.target is not None:
             module = importlib.import_module(self.target)
             sys.modules[name] = module
-            vars(module).setdefault("__path__", [])  # JAX's module may have submodules, if numjet's is a file
+            own_names(module).setdefault("__path__", [])  # JAX's module may have submodules, if numjet's is a file
+            module.__name__ = name  # programs and libraries ask a namespace for it: SciPy knows JAX's by `jax.numpy`
         else:
             module.__doc__ = f"{name}: names of numjet's modules for it; those that numjet lacks raise when they are used."
         add_fallback(module, name)
+        for brought in WITH_JAX if name == "jax" else ():
+            importlib.import_module(brought)
 
 
 def public_name(private: str, name: str) -> Any:
@@ -106,7 +112,7 @@ def name_of_package(module: str, name: str) -> Any:
 
 def add_fallback(module: ModuleType, name: str) -> None:
     """Gives a module what it lacks of JAX's module `name`: submodules, imported when first named, and placeholders."""
-    own = vars(module).get("__getattr__")
+    own = own_names(module).get("__getattr__")
     if getattr(own, "falls_back", False):
         return
 
@@ -130,7 +136,7 @@ def add_fallback(module: ModuleType, name: str) -> None:
             return unsupported.placeholder(full)
         raise AttributeError(f"module {name!r} has no attribute {attribute!r}")
     vars(__getattr__)["falls_back"] = True
-    vars(module)["__getattr__"] = __getattr__
+    own_names(module)["__getattr__"] = __getattr__
 
 
 class AliasFinder(MetaPathFinder):

@@ -87,7 +87,7 @@ class InstalledPackages:
     def _by_importer(self, plain: Callable[..., ModuleType]) -> Callable[..., ModuleType]:
         def __import__(name: str, globals: Mapping[str, Any] | None = None, locals: Mapping[str, Any] | None = None,
                        fromlist: Sequence[str] | None = (), level: int = 0) -> ModuleType:
-            if globals is None or not _of_package(globals.get("__name__")):
+            if globals is None or not _of_package(globals.get("__package__")):
                 return plain(name, globals, locals, fromlist, level)
             with self.visible():
                 return plain(name, globals, locals, fromlist, level)
@@ -96,7 +96,7 @@ class InstalledPackages:
     def _by_caller(self, plain: Callable[..., ModuleType]) -> Callable[..., ModuleType]:
         @functools.wraps(plain)
         def import_module(name: str, package: str | None = None) -> ModuleType:
-            if not _of_package(sys._getframe(1).f_globals.get("__name__")):
+            if not _of_package(sys._getframe(1).f_globals.get("__package__")):
                 return plain(name, package)
             with self.visible():
                 return plain(name, package)

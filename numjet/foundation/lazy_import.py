@@ -81,13 +81,19 @@ class Facade(ModuleType):
     @property
     def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
         own = own_names(self)
-        for name in sources(_exports[self.__name__]).keys() - own.keys():
+        for name in sources(_exports[_own_name(self)]).keys() - own.keys():
             getattr(self, name)
         return own
 
     def __reduce__(self) -> tuple[Callable[[str], ModuleType], tuple[str]]:
         """Pickled by its name. Libraries that pickle functions by value know modules by their type, which is another here."""
-        return import_module, (self.__name__,)
+        return import_module, (_own_name(self),)
+
+
+def _own_name(module: ModuleType) -> str:
+    """Under which a module was imported: its `__name__` may be that of JAX's module in whose place it is."""
+    assert module.__spec__ is not None
+    return module.__spec__.name
 
 
 own_names: Callable[[ModuleType], dict[str, Any]] = vars(ModuleType)["__dict__"].__get__   # those imported so far

@@ -36,6 +36,45 @@ def test_modules_and_classes_are_numjets_own(run_as_jax):
     """)
 
 
+def test_modules_say_jaxs_names_and_are_pickled_by_their_own(run_as_jax):
+    run_as_jax("""
+        import pickle, sys
+        import jax, jax.tree_util, jax.scipy.special
+        assert {"jax.core", "jax.numpy"} <= set(sys.modules)
+        assert [m.__name__ for m in (jax, jax.numpy, jax.core, jax.lax, jax.scipy.special, jax.tree_util)] == [
+            "jax", "jax.numpy", "jax.core", "jax.lax", "jax.scipy.special", "jax.tree_util"]
+        assert jax.numpy.ones(1).__array_namespace__() is jax.numpy
+        assert b"numjet.numpy" in pickle.dumps(jax.numpy) and pickle.loads(pickle.dumps(jax.numpy)) is jax.numpy
+        assert jax.numpy.__spec__.name == "numjet.numpy" and "sin" in vars(jax.numpy) and "Tracer" in vars(jax.core)
+        from jax.core import *
+        assert jax.core.max_dim(3, 2) == 3 and not jax.core.is_constant_shape(jax.export.symbolic_shape("n"))
+    """)
+
+
+def test_the_alias_imports_names_when_they_are_used(run_as_jax):
+    run_as_jax("""
+        import sys, jax, jax.numpy as jnp
+        assert "numjet.numpy.signal" not in sys.modules and jnp.ones(2).sum() == 2
+        assert "numjet.numpy.signal" not in sys.modules and "numjet.extend.core" not in sys.modules
+        assert jnp.convolve(jnp.ones(2), jnp.ones(2)).tolist() == [1, 2, 1] and "numjet.numpy.signal" in sys.modules
+    """)
+
+
+def test_functions_of_scipy_are_traced_as_with_jax(run_as_jax):
+    run_as_jax("""
+        import os
+        os.environ["SCIPY_ARRAY_API"] = "1"
+        import jax, jax.numpy as jnp, numpy as np, scipy.special, scipy.stats
+        x = jnp.arange(1.0, 5.0)
+        for f in (scipy.special.logsumexp, scipy.special.erf, scipy.special.softmax, scipy.stats.zscore):
+            values = f(x), jax.jit(f)(x)
+            assert all(isinstance(v, jax.Array) for v in values)
+            np.testing.assert_allclose(*values, rtol=1e-5, atol=1e-6)
+        slopes = jax.jit(jax.grad(scipy.special.logsumexp))(x)
+        np.testing.assert_allclose(slopes, jax.nn.softmax(x), rtol=1e-5)
+    """)
+
+
 def test_versions(run_as_jax):
     run_as_jax("""
         from importlib.metadata import metadata, version
