@@ -114,3 +114,13 @@ def test_rows_computed_where_they_are_read_and_donated():
     np.testing.assert_allclose(nj.jit(normalised, donate_argnums=0)(jnp.array(x)), want, rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(nj.jit(lambda x: x - x[0])(x), x - x[0])
     np.testing.assert_array_equal(nj.jit(lambda x: x - x[0], donate_argnums=0)(jnp.array(x)), x - x[0])
+
+
+@pytest.mark.parametrize("columns, dtype, fun, stores", [
+    (8, np.float32, jnp.tanh, 1), (7, np.float32, jnp.tanh, 7), (3, np.float32, lambda x: x * 2, 3),
+    (4, np.float32, lambda x: x * 2, 1), (8, np.uint8, lambda x: x * 2, 8), (8, np.float64, lambda x: x * 2, 1)])
+def test_rows_that_lie_apart_are_written_out_where_lanes_are_few(columns, dtype, fun, stores):
+    with nj.enable_x64(True):
+        x = np.ones((500, 2 * columns), dtype)
+        (loop,) = vector_loops(lambda x: fun(x[:, :columns]), x)
+    assert sum(isinstance(s, Store) for s in loop.body) == stores

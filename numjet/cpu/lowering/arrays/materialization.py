@@ -16,7 +16,7 @@ from numjet.cpu.lowering.arrays.array_reads import ArrayReads
 from numjet.cpu.lowering.arrays.row_tiles import RowTiles
 from numjet.cpu.lowering.arrays.transpose_tiling import strided_axis, tiled_nest
 from numjet.cpu.lowering.arrays.values import Deferred, LoweredArray, Pair, Registers, Storage, linear, parts_dtype, words_of
-from numjet.cpu.lowering.loops.loop_nests import LoopNests, is_short_row
+from numjet.cpu.lowering.loops.loop_nests import SHORT_ROW, LoopNests, is_short_row, longest_short_row
 
 FEW_PIECES = 8        # of a concatenation: an element of more is seldom found by comparing its index with all of them
 LONG_PIECE = 16       # elements in a row of few pieces, on average, which pay for a loop of their own
@@ -163,7 +163,7 @@ class Materialization:
                         first = corners[id(item)]
                         position = linear(x.shape, tuple(i + at if at else i for i, at in zip(index, first, strict=True)))
                         self.memory.store(storage, position, value)
-                self.nests.nest(shape, body)
+                self.nests.nest(shape, body, short=_short_row([piece for piece, _ in group]))
 
     def _store_elements(self, items: Sequence[Item]) -> None:
         arrays = [x for x, _ in items]
@@ -182,7 +182,7 @@ class Materialization:
             self._store_values(items, linear(shape, index), [self.reads.read(x, *index) for x in arrays])
         strided = strided_axis(arrays)
         if strided is None:
-            self.nests.nest(shape, body)
+            self.nests.nest(shape, body, short=_short_row(arrays))
         else:
             tiled_nest(self.nests, arrays, strided, body)
 
@@ -192,6 +192,13 @@ class Materialization:
             values = [self.ir.let(v) for v in values]
         for (_, storage), value in zip(items, values, strict=True):
             self.memory.store(storage, position, value)
+
+
+def _short_row(arrays: Sequence[LoweredArray]) -> int:
+    """Elements of last axes up to which they are written out where these arrays are stored together."""
+    if any(parts_dtype(x.dtype) is not None for x in arrays):
+        return SHORT_ROW
+    return longest_short_row(min(x.dtype.itemsize for x in arrays), sum(x.cost for x in arrays))
 
 
 def _with_fewest_divisions(x: LoweredArray) -> LoweredArray:

@@ -21,12 +21,23 @@ from numjet.foundation.decisions import Varying
 
 BYTE = np.dtype(np.uint8)
 
-SHORT_ROW = 8   # elements of last axes that are written out: fewer lanes would leave most of a vector register empty
+SHORT_ROW = 7      # elements of last axes that are written out: fewer lanes would leave most of a vector register empty
+CHEAP = 4.0        # operations per element up to which few lanes beat loads and stores of elements that lie apart:
+SHORT_CHEAP = 3    # of 4 bytes or more; narrower ones are
+SHORT_NARROW = 8   # best written out
+ROWS = 8           # from which lanes go along the axis before
 
 
-def is_short_row(elements: int, rows: int) -> bool:
+def is_short_row(elements: int, rows: int, short: int = SHORT_ROW) -> bool:
     """Whether rows of so many elements are written out, as lanes go along the axis before."""
-    return elements <= SHORT_ROW <= rows
+    return elements <= short and rows >= ROWS
+
+
+def longest_short_row(itemsize: int, cost: float) -> int:
+    """Elements of rows that are written out where they are stored, by the bytes of an element and the operations it takes."""
+    if cost > CHEAP:
+        return SHORT_ROW
+    return SHORT_CHEAP if itemsize >= 4 else SHORT_NARROW
 
 
 class LoopNests:
@@ -36,10 +47,11 @@ class LoopNests:
         self.ir, self.scalars = ir, scalars
 
     def nest(self, shape: Sequence[int], body: Callable[..., None], *, mode: str = "vector",
-             in_order: int | None = None) -> None:
+             in_order: int | None = None, short: int = SHORT_ROW) -> None:
         """body(i, j, ...) for every index: innermost loop vectorized; written out when short.
 
-        in_order: the axis along which an iteration needs the one before; along all others, order does not matter.
+        in_order: the axis along which an iteration needs the one before; along all others, order does not matter. short: elements
+        of last axes up to which they are written out.
         """
         varies = any(type(n) is Varying for n in shape)
         if prod(shape) == 0 and not varies:
@@ -48,20 +60,20 @@ class LoopNests:
             for index in product(*map(range, shape)):
                 body(*index)
             return
-        self.loops(list(shape), (), body, mode, in_order)
+        self.loops(list(shape), (), body, mode, in_order, short)
 
     def loops(self, shape: list[int], done: tuple[Any, ...], body: Callable[..., None], mode: str,
-              in_order: int | None = None) -> None:
+              in_order: int | None = None, short: int = SHORT_ROW) -> None:
         """As `nest`, with loops however few the elements are; done: the outer indices."""
         if not shape:
             body(*done)
             return
         n, rest = shape[0], shape[1:]
         if n == 1 and type(n) is not Varying:
-            self.loops(rest, (*done, 0), body, mode, in_order)
+            self.loops(rest, (*done, 0), body, mode, in_order, short)
             return
         left, ordered = prod(rest), len(done) == in_order
-        if is_short_row(left, n) and type(n) is not Varying and not ordered:  # lanes go along it, short ones are written out
+        if is_short_row(left, n, short) and type(n) is not Varying and not ordered:  # lanes go along it, short ones are written out
             with self.ir.loop(n, mode) as i:
                 for index in product(*map(range, rest)):
                     body(*done, i, *index)
@@ -69,7 +81,7 @@ class LoopNests:
                     _group_stores(self.ir.block)
             return
         with self.ir.loop(n, mode if left == 1 and not ordered else "serial") as i:
-            self.loops(rest, (*done, i), body, mode, in_order)
+            self.loops(rest, (*done, i), body, mode, in_order, short)
 
     # ------------------------------------------------------------------------------------------ carried scalars
     def carry_loop(self, dims: Sequence[int], inits: list[Any], step: Callable[..., Sequence[Any]]) -> list[Any]:
