@@ -50,8 +50,8 @@ class LoopNests:
              in_order: int | None = None, short: int = SHORT_ROW) -> None:
         """body(i, j, ...) for every index: innermost loop vectorized; written out when short.
 
-        in_order: the axis along which an iteration needs the one before; along all others, order does not matter. short: elements
-        of last axes up to which they are written out.
+        in_order: the axis along which an iteration needs the one before; along all others, order does not matter.
+        short: elements of last axes up to which they are written out.
         """
         varies = any(type(n) is Varying for n in shape)
         if prod(shape) == 0 and not varies:
@@ -73,7 +73,7 @@ class LoopNests:
             self.loops(rest, (*done, 0), body, mode, in_order, short)
             return
         left, ordered = prod(rest), len(done) == in_order
-        if is_short_row(left, n, short) and type(n) is not Varying and not ordered:  # lanes go along it, short ones are written out
+        if is_short_row(left, n, short) and type(n) is not Varying and not ordered:  # lanes go along this axis
             with self.ir.loop(n, mode) as i:
                 for index in product(*map(range, rest)):
                     body(*done, i, *index)
