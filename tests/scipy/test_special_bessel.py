@@ -201,3 +201,11 @@ def test_dtypes_shapes_and_errors():
     ]:
         with pytest.raises(error, match=match):
             call()
+
+
+def test_phase_of_airy_functions_has_more_digits_than_a_float32():
+    x = np.array([-1e6, -1e4, -1e3, -200, 50], np.float32)
+    for function, reference in ((special.airy, oracle.airy), (special.airye, oracle.airye)):
+        for got, want in zip(nj.jit(function)(x), reference(x.astype(np.float64)), strict=True):
+            assert got.dtype == np.float32
+            np.testing.assert_allclose(got, want, rtol=1e-6, atol=1e-38)

@@ -5,13 +5,23 @@ Sources: DLMF (dlmf.nist.gov) chapters 10 and 25.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from numjet.lax.elementwise.special_loops import S, const, less
-from numjet.lax.elementwise.special_tables import BERNOULLI, I0E_LARGE, I0E_SMALL, I1E_LARGE, I1E_SMALL
+from numjet.lax.elementwise.special_loops import S, const, less, polynomial
+from numjet.lax.elementwise.special_tables import (
+    BERNOULLI,
+    I0_NEAR,
+    I0E_FAR,
+    I0E_LARGE,
+    I0E_SMALL,
+    I1_NEAR,
+    I1E_FAR,
+    I1E_LARGE,
+    I1E_SMALL,
+)
 
 # ------------------------------------------------------------------------------------------------ Bessel functions
 
@@ -24,19 +34,32 @@ def _clenshaw(b: Any, y: S, coefficients: Sequence[float]) -> S:
     return b.add(b.sub(b.mul(y, last), after), b.const(coefficients[0], y.dtype))
 
 
-def _enough(coefficients: Sequence[float], dtype: np.dtype) -> Sequence[float]:
-    limit = abs(coefficients[0]) * np.finfo(dtype).eps / 16
-    return coefficients[:max(k for k, c in enumerate(coefficients) if abs(c) > limit) + 1]
+_SPLIT = {4: 7.0, 8: 8.0}   # the series below and above this one, by the size of the dtype
 
 
-def _bessel(b: Any, x: S, small: Sequence[float], large: Sequence[float], odd: bool) -> S:
-    if x.dtype.itemsize < 4:
-        return b.convert(_bessel(b, b.convert(x, np.dtype(np.float32)), small, large, odd), x.dtype)
+def _split(b: Any, x: S) -> tuple[S, S, S]:
+    """Whether |x| is small, and it for the series below and above the split, where it is that and the split elsewhere."""
     size = b.prim("abs", x)
-    is_small = less(b, size, 8.0)
-    inner, outer = b.select(is_small, size, b.const(8, x.dtype)), b.select(is_small, b.const(8, x.dtype), size)
-    near = _clenshaw(b, b.sub(b.mul(inner, b.const(0.25, x.dtype)), b.const(1, x.dtype)), _enough(small, x.dtype))
-    far = _clenshaw(b, b.sub(b.div(b.const(16, x.dtype), outer), b.const(1, x.dtype)), _enough(large, x.dtype))
+    end = b.const(_SPLIT[x.dtype.itemsize], x.dtype)
+    small = b.compare("lt", size, end)
+    return small, b.select(small, size, end), b.select(small, end, size)
+
+
+def _single(b: Any, x: S, near: Sequence[float], far: Sequence[float], odd: bool) -> S:
+    """e^-|x| times a polynomial of x² whose terms are positive; beyond, a polynomial of 1 / |x| over the root of |x|."""
+    small, inner, outer = _split(b, x)
+    below = b.mul(polynomial(b, b.mul(inner, inner), near), b.math("exp", b.neg(inner)))
+    above = b.div(polynomial(b, b.div(b.const(1, x.dtype), outer), far), b.prim("sqrt", outer))
+    if odd:
+        below, above = b.mul(below, x), b.select(less(b, x, 0.0), b.neg(above), above)
+    return b.select(small, below, above)
+
+
+def _double(b: Any, x: S, small: Sequence[float], large: Sequence[float], odd: bool) -> S:
+    """Two Chebyshev series."""
+    is_small, inner, outer = _split(b, x)
+    near = _clenshaw(b, b.sub(b.mul(inner, b.const(0.25, x.dtype)), b.const(1, x.dtype)), small)
+    far = _clenshaw(b, b.sub(b.div(b.const(16, x.dtype), outer), b.const(1, x.dtype)), large)
     far = b.div(far, b.prim("sqrt", outer))
     if not odd:
         return b.select(is_small, near, far)
@@ -45,69 +68,110 @@ def _bessel(b: Any, x: S, small: Sequence[float], large: Sequence[float], odd: b
     return b.select(is_small, near, b.select(less(b, x, 0.0), b.neg(far), far))
 
 
+def _by_size(single: tuple[Sequence[float], Sequence[float]], double: tuple[Sequence[float], Sequence[float]],
+             odd: bool) -> Callable[[Any, S], S]:
+    def rule(b: Any, x: S) -> S:
+        if x.dtype.itemsize == 8:
+            return _double(b, x, *double, odd)
+        return b.convert(_single(b, b.convert(x, np.dtype(np.float32)), *single, odd), x.dtype)
+    return rule
+
+
+_i0e = _by_size((I0_NEAR, I0E_FAR), (I0E_SMALL, I0E_LARGE), odd=False)
+_i1e = _by_size((I1_NEAR, I1E_FAR), (I1E_SMALL, I1E_LARGE), odd=True)
+
+
 def bessel_i0e(b: Any, x: S) -> S:
-    """e^-|x| I0(x) by two Chebyshev series."""
-    return _bessel(b, x, I0E_SMALL, I0E_LARGE, odd=False)
+    """e^-|x| I0(x)."""
+    return _i0e(b, x)
 
 
 def bessel_i1e(b: Any, x: S) -> S:
-    """e^-|x| I1(x) by two Chebyshev series."""
-    return _bessel(b, x, I1E_SMALL, I1E_LARGE, odd=True)
+    """e^-|x| I1(x)."""
+    return _i1e(b, x)
 
 
 # ------------------------------------------------------------------------------------------------ zeta, polygamma
 
-_ZETA_TERMS = 24
+_LEFT = -14.0            # the sums are right for parameters above this one
+_BERNOULLI_TERMS = 8
+_HEAD = {True: 24, False: 18}   # terms before Euler-Maclaurin's: errors 1e-16 for float64, 1e-10 for smaller dtypes
 
 
-def _zeta_step(b: Any, n: S, carry: Sequence[S], s: S, q: S) -> Sequence[S]:
-    return (b.add(carry[0], b.math("pow", b.add(q, n), b.neg(s))),)
+def _power(b: Any, x: S, s: S) -> S:
+    """x^-s."""
+    return b.math("pow", x, b.neg(s))
 
 
-def _zeta_rest(b: Any, s: S, q: S, head: S) -> S:
-    """Euler-Maclaurin behind the first terms (DLMF 25.11.5); right for q > 10 - 24 and integer s also where q < 0."""
-    a, one = b.add(q, const(b, float(_ZETA_TERMS))), const(b, 1.0)
-    power = b.math("pow", a, b.neg(s))
-    total = b.add(b.add(head, b.div(b.mul(power, a), b.sub(s, one))), b.mul(const(b, 0.5), power))
+def _power_of_single(b: Any, x: S, s: S) -> S:
+    """x^-s for whole s or positive x, as e^(-s log|x|): its error of s log x units of float64 is none in a float32."""
+    half = b.mul(b.select(b.compare("gt", s, const(b, 1e300)), const(b, 1e300), s), const(b, 0.5))
+    size = b.math("exp", b.mul(half, b.mul(const(b, -2.0), b.math("log", b.prim("abs", x)))))
+    odd = b.compare("ne", b.prim("floor", half), half)
+    return b.select(b.prim("and", odd, less(b, x, 0.0)), b.neg(size), size)
+
+
+def _rest(b: Any, s: S, a: S, power: S) -> S:
+    """Euler-Maclaurin's sum of the terms from a on (DLMF 25.11.5); power: a^-s."""
+    one = const(b, 1.0)
+    total = b.add(b.div(b.mul(power, a), b.sub(s, one)), b.mul(const(b, 0.5), power))
     inverse = b.div(one, a)
     factor = b.mul(b.mul(power, inverse), s)
-    for k, coefficient in enumerate(BERNOULLI[:8], 1):
+    for k, coefficient in enumerate(BERNOULLI[:_BERNOULLI_TERMS], 1):
         total = b.add(total, b.mul(factor, const(b, coefficient)))
         rising = b.mul(b.add(s, const(b, 2.0 * k - 1)), b.add(s, const(b, 2.0 * k)))
         factor = b.mul(b.mul(factor, rising), b.mul(inverse, inverse))
-    head_only = b.compare("eq", power, const(b, 0.0))
-    total = b.select(head_only, head, total)
-    total = b.select(b.compare("eq", b.prim("abs", head), const(b, math.inf)), const(b, math.inf), total)
-    pole = b.prim("and", b.compare("le", q, const(b, 0.0)), b.compare("eq", q, b.prim("floor", q)))
-    total = b.select(b.prim("or", pole, b.compare("eq", s, one)), const(b, math.inf), total)
-    known = b.prim("and", b.compare("ge", s, one), b.compare("gt", q, const(b, 10.0 - _ZETA_TERMS)))
+    return b.select(b.compare("eq", power, const(b, 0.0)), const(b, 0.0), total)
+
+
+def _ends(b: Any, s: S, q: S, total: S) -> S:
+    """The total, infinite at the poles, NaN where there is no value."""
+    one, infinity = const(b, 1.0), const(b, math.inf)
+    whole = lambda x: b.compare("eq", x, b.prim("floor", x))
+    pole = b.prim("and", b.compare("le", q, const(b, 0.0)), whole(q))
+    total = b.select(b.prim("or", pole, b.compare("eq", s, one)), infinity, total)
+    real = b.prim("or", b.compare("ge", q, const(b, 0.0)), whole(s))
+    known = b.prim("and", b.prim("and", real, b.compare("ge", s, one)), b.compare("gt", q, const(b, _LEFT)))
     harmonic = b.prim("and", b.compare("eq", s, one), b.compare("eq", q, q))
     known = b.prim("or", known, b.prim("or", harmonic, b.prim("and", pole, b.compare("gt", s, one))))
     return b.select(known, total, const(b, math.nan))
 
 
+def _zeta(m: Any, order: Callable[[Any, S], S], finish: Callable[..., S]) -> Any:
+    """finish(b, operand, q, zeta(order(operand), q)): the first terms one by one, the others by Euler-Maclaurin.
+
+    The rest is right for whole s also where q < 0.
+    """
+    terms, to_power = _HEAD[m.precise], _power if m.precise else _power_of_single
+
+    def step(b: Any, n: S, carry: Sequence[S], x: S, q: S) -> Sequence[S]:
+        return (b.add(carry[0], to_power(b, b.add(q, n), order(b, x))),)
+
+    def last(b: Any, x: S, q: S, head: S) -> S:
+        s, a = order(b, x), b.add(q, const(b, float(terms)))
+        total = b.add(head, _rest(b, s, a, to_power(b, a, s)))
+        infinite = b.compare("eq", b.prim("abs", head), const(b, math.inf))
+        return finish(b, x, q, _ends(b, s, q, b.select(infinite, const(b, math.inf), total)))
+
+    return m.combine(last, *m.iterate(terms, (0.0,), step))
+
+
 def zeta(m: Any) -> Any:
     """Hurwitz's zeta function: the sum of (q + n)^-s over n >= 0. NaN for q <= -14 (save the poles) and for s < 1."""
-    (head,) = m.iterate(_ZETA_TERMS, (0.0,), _zeta_step)
-    return m.combine(_zeta_rest, head)
+    return _zeta(m, lambda b, s: s, lambda b, s, q, value: value)
 
 
 def polygamma(m: Any) -> Any:
     """(-1)^(n+1) n! zeta(n + 1, x), and digamma for n = 0."""
-    def step(b: Any, k: S, carry: Sequence[S], n: S, x: S) -> Sequence[S]:
-        return _zeta_step(b, k, carry, b.add(n, const(b, 1.0)), x)
-
-    (head,) = m.iterate(_ZETA_TERMS, (0.0,), step)
-
-    def finish(b: Any, n: S, x: S, head: S) -> S:
+    def finish(b: Any, n: S, x: S, value: S) -> S:
         order = b.add(n, const(b, 1.0))
-        size = b.mul(b.math("exp", b.math("lgamma", order)), _zeta_rest(b, order, x, head))
+        size = b.mul(b.math("exp", b.math("lgamma", order)), value)
         half = b.mul(order, const(b, 0.5))
         even = b.compare("eq", half, b.prim("floor", half))
         signed = b.select(even, size, b.neg(size))
         whole = b.prim("and", b.compare("eq", n, b.prim("floor", n)), b.compare("ge", n, const(b, 0.0)))
         whole = b.prim("and", whole, b.compare("lt", n, const(b, math.inf)))
-        value = b.select(whole, signed, const(b, math.nan))
-        return b.select(b.compare("eq", n, const(b, 0.0)), b.math("digamma", x), value)
+        found = b.select(whole, signed, const(b, math.nan))
+        return b.select(b.compare("eq", n, const(b, 0.0)), b.math("digamma", x), found)
 
-    return m.combine(finish, head)
+    return _zeta(m, lambda b, n: b.add(n, const(b, 1.0)), finish)

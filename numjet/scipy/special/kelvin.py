@@ -51,15 +51,27 @@ def _along_last(values: np.ndarray, x: Any) -> np.ndarray:
     return values.astype(x.dtype).reshape(*[1] * (x.ndim - 1), -1)
 
 
-def _of_first_kind(order: int, x: Any) -> Any:
-    """I[order](z) for x >= 0."""
+def _of_first_kind(order: int, x: Any) -> tuple[Any, Any]:
+    """I[order](z) for x >= 0 over a factor, and the factor's root: it may be finite where the factor is not."""
     small = jnp.minimum(x, _FAR)[..., None] * math.sqrt(0.5)
     values = _hyperbolic(order, small * _along_last(_COSINES, small))
     near = jnp.sum(values * _along_last(_COSINES**order / _NODES, values), axis=-1)
     y = jnp.maximum(x, _FAR)
     part, root = y * math.sqrt(0.5), jnp.sqrt(2 * math.pi * y)
-    far = _phased(jnp.exp(part) / root, part - math.pi / 8) * _asymptotic(order, lax.complex(part, part))
-    return jnp.where(x < _FAR, near, far)
+    far = _phased(1 / root, part - math.pi / 8) * _asymptotic(order, lax.complex(part, part))
+    return jnp.where(x < _FAR, near, far), jnp.where(x < _FAR, 1, jnp.exp(0.5 * part))
+
+
+def _small_slopes(x: Any) -> tuple[Any, Any]:
+    """ber' and bei' for |x| <= 1, by the derivative of the sum of (i q)^k / k!^2, q = (x / 2)^2: DLMF 10.65.1."""
+    half = x / 2
+    q = half * half
+    real, imag = 0.0, 0.0
+    for k in range(10, 0, -1):
+        size = half * q**(k - 1) * (k / math.factorial(k)**2)
+        sign = (1, 1, -1, -1)[k % 4]
+        real, imag = (real + sign * size, imag) if k % 2 == 0 else (real, imag + sign * size)
+    return real, imag
 
 
 def _of_second_kind(order: int, x: Any) -> Any:
@@ -94,11 +106,15 @@ def _small_second_kind(order: int, x: Any) -> tuple[Any, Any]:
 
 def _first(order: int, x: Any) -> tuple[Any, Any]:
     """ber and bei, or their derivatives."""
-    value = _of_first_kind(order, jnp.abs(x))
+    value, growth = _of_first_kind(order, jnp.abs(x))
+    value = value * _EIGHTH if order else value
+    real, imag = value.real * growth * growth, value.imag * growth * growth
     if not order:
-        return value.real, value.imag
-    turned = value * _EIGHTH
-    return jnp.copysign(1, x) * turned.real, jnp.copysign(1, x) * turned.imag
+        return real, imag
+    small = jnp.abs(x) < 1     # where ber' is the difference of almost equal parts
+    near_real, near_imag = _small_slopes(jnp.where(small, x, 0))
+    sign = jnp.copysign(1, x)
+    return jnp.where(small, near_real, sign * real), jnp.where(small, near_imag, sign * imag)
 
 
 def _second(order: int, x: Any) -> tuple[Any, Any]:

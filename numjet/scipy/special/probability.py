@@ -16,6 +16,7 @@ from numjet.lax.elementwise import normal_distribution, special, transcendental
 from numjet.nn import normalization
 from numjet.numpy.core.promotion import promote_args_inexact, promote_shapes
 from numjet.scipy.special.gamma_family import floats
+from numjet.scipy.special.horner import ATANH_REST, horner
 
 _HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
 
@@ -62,19 +63,16 @@ def expit(x: Any) -> Any:
 
 @custom_jvp
 def _logit(x: Any) -> Any:
-    """By log1p of the odds less 1, (1 - 2 r) / r with r the smaller of x and 1 - x, which is exact next to 1/2."""
+    """log(x / (1 - x)); next to 1/2, where the quotient is next to 1, 2 atanh(2x - 1), whose argument is exact."""
     if x.dtype in dtypes.COMPLEX:
         return jnp.log(x / (1 - x))
     if x.dtype.itemsize == 2:
         return _logit(x.astype(np.float32)).astype(x.dtype)
-    upper = x >= 0.5
-    rest = jnp.where(upper, 1 - x, x)                      # exact
-    float_info = jnp.finfo(x.dtype)
-    few = jnp.abs(rest) < float_info.smallest_normal       # its inverse might overflow
-    scale = 2.0 ** (float_info.nmant + 1)
-    scaled = jnp.where(few, jnp.where(rest == 0, 0, scale * rest), rest)    # -0.0 counts as 0.0
-    odds = jnp.log1p((1 - 2 * rest) / scaled) + jnp.where(few, math.log(scale), 0)
-    return jnp.where(upper, odds, -odds)
+    t = 2 * x - 1
+    near = jnp.abs(t) <= 0.5
+    square = t * t
+    series = 2 * t * (1 + square * horner(ATANH_REST[x.dtype], square))
+    return jnp.where(near, series, jnp.log(x / (1 - x)))
 
 
 _logit.defjvps(lambda t, out, x: jnp.true_divide(t, x * (1 - x)))

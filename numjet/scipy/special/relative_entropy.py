@@ -12,18 +12,7 @@ import numjet.numpy as jnp
 from numjet.api.jit_when_eager import jit_when_eager
 from numjet.control.custom.custom_jvp import custom_jvp
 from numjet.scipy.special.gamma_family import floats
-from numjet.scipy.special.horner import horner
-
-# (atanh(t) / t - 1) / t**2 as polynomials of t**2 up to 1/4 by interpolation at Chebyshev's points of the series DLMF 4.38.5;
-# relative errors 3.5e-9 for floats up to 32 bits, 1.3e-18.
-_ATANH_REST = {
-    np.dtype(np.float32): (0.33333333438, 0.19999959109, 0.14288298297, 0.11050592743, 0.097539943448, 0.040835387172,
-                           0.15640988725),
-    np.dtype(np.float64): (0.333333333333333334, 0.199999999999999322, 0.142857142857344522, 0.111111111087476161,
-                           0.0909090923559129607, 0.0769230237487636626, 0.0666679375119520942, 0.0588027988306685259,
-                           0.0528690918381109516, 0.0456810751725680248, 0.0547458253308109334, -0.00600302563453435538,
-                           0.164165644640814709, -0.185168733665998208, 0.226931386836233866),
-}
+from numjet.scipy.special.horner import ATANH_REST, horner
 
 
 def _halves_in_float32(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
@@ -35,13 +24,11 @@ def _halves_in_float32(function: Callable[[Any, Any], Any]) -> Callable[[Any, An
     return wide
 
 
-@custom_jvp
-def _log_of_quotient(p: Any, q: Any) -> Any:
-    """log(p / q) of positive numbers as that of the larger to the smaller one, log(1 + (large - small) / small).
+def _quotient_in_range(p: Any, q: Any) -> tuple[Any, Any, Any]:
+    """The larger of two positive numbers times a power of two, the smaller one, and minus the logarithm of the power.
 
-    The difference is exact up to a quotient of 2, and its rounding matters less and less beyond. A quotient that would overflow
-    is scaled by a power of two: 4**-s beyond 2**(e - 2) and 16**-s beyond 2**(e + 2s - 4), where e is the range's exponent and
-    4s what the largest quotient, by the smallest subnormal number, has too much.
+    Their quotient does not overflow: the power is 4**-s beyond 2**(e - 2) and 16**-s beyond 2**(e + 2s - 4), where e is the
+    range's exponent and 4s what the largest quotient, by the smallest subnormal number, has too much.
     """
     info = jnp.finfo(p.dtype)
     step = (info.nmant + 4 - info.minexp) // 4 + 1
@@ -52,7 +39,24 @@ def _log_of_quotient(p: Any, q: Any) -> Any:
     farthest = tiny > small * 2.0 ** (2 * step - 2 + guard)
     factor = jnp.where(farthest, 4.0 ** -step, jnp.where(far, 2.0 ** -step, 1))
     scale = jnp.where(farthest, 4 * step * math.log(2), jnp.where(far, 2 * step * math.log(2), 0))
-    log = jnp.log1p((large * factor * factor - small) / small) + scale
+    return large * factor * factor, small, scale
+
+
+@custom_jvp
+def _log_of_quotient(p: Any, q: Any) -> Any:
+    """log(p / q) of positive numbers as that of the larger to the smaller one, log(1 + (large - small) / small).
+
+    The difference is exact up to a quotient of 2, and its rounding matters less and less beyond.
+    """
+    large, small, scale = _quotient_in_range(p, q)
+    log = jnp.log1p((large - small) / small) + scale
+    return jnp.where(p < q, -log, log)
+
+
+def _log_of_far_quotient(p: Any, q: Any) -> Any:
+    """log(p / q) of positive numbers that differ by a factor of 3 at least."""
+    large, small, scale = _quotient_in_range(p, q)
+    log = jnp.log(large / small) + scale
     return jnp.where(p < q, -log, log)
 
 
@@ -90,8 +94,8 @@ def _kl_div(p: Any, q: Any) -> Any:
     t = jnp.where(jnp.abs(gap) < safe_p * 2, share / (2 + share), 1)    # (q - p) / (q + p), without overflow
     near = jnp.abs(t) <= 0.5
     close = jnp.where(near, t, 0)
-    series = close * (gap - 2 * safe_p * (close * close * horner(_ATANH_REST[p.dtype], close * close)))
-    plain = safe_p * (_log_of_quotient(safe_p, safe_q) - 1) + safe_q
+    series = close * (gap - 2 * safe_p * (close * close * horner(ATANH_REST[p.dtype], close * close)))
+    plain = safe_p * (_log_of_far_quotient(safe_p, safe_q) - 1) + safe_q
     found = jnp.where(jnp.maximum(safe_p, safe_q) == np.inf, np.inf, jnp.where(near, series, plain))
     return _numbers(p, q, jnp.where(both, found, jnp.where(none, q - p, np.inf)))
 

@@ -7,57 +7,85 @@ from typing import Any
 import numpy as np
 
 import numjet.numpy as jnp
-from numjet import lax
 from numjet.api.jit_when_eager import jit_when_eager
 from numjet.control.custom.custom_jvp import custom_jvp
-from numjet.control.loops.while_loop import fori_loop
 from numjet.foundation import dtypes
 from numjet.lax.elementwise import special
 from numjet.numpy.core.promotion import promote_args_inexact
 from numjet.scipy.special.gamma_family import floats
+from numjet.scipy.special.horner import horner
 from numjet.scipy.special.probability import ndtr
 
 _EULER = 0.57721566490153286061
-_SERIES_END, _SERIES_TERMS, _FRACTION_TERMS = 4.0, 16, 60
+_SERIES_END = 4.0
+
+# By powers of x², up to 4**2: Si(x) / x, and (Ci(x) - log x - Euler's constant) / x². For floats up to 32 bits minimax
+# polynomials of the relative error, 2.1e-9 and 4.5e-10, else Taylor's series, of which the terms left out are below 1e-21.
+_SI = {
+    np.dtype(np.float32): (0.9999999979, -0.05555554425, 0.001666656192, -2.834095238e-05, 3.055529332e-07, -2.220038317e-09,
+                           9.72827072e-12),
+    np.dtype(np.float64): tuple((-1) ** k / ((2 * k + 1) * math.factorial(2 * k + 1)) for k in range(17)),
+}
+_CI = {
+    np.dtype(np.float32): (-0.2499999999, 0.01041666603, -0.0002314808844, 3.099983525e-06, -2.751999714e-08, 1.7059855e-10,
+                           -6.646267126e-13),
+    np.dtype(np.float64): tuple((-1) ** (k + 1) / ((2 * k + 2) * math.factorial(2 * k + 2)) for k in range(17)),
+}
+# The auxiliary functions, x f(x) and x² g(x) of DLMF 6.2(iii), as quotients of polynomials of 1 / x² up to 1 / 4**2: minimax by
+# weighted least squares in 50 digits. All terms are positive, as those of a Stieltjes function's approximants. Relative errors
+# 1.9e-9 and 3.7e-10 for floats up to 32 bits, 1.1e-17 and 6.2e-18.
+_F = {
+    np.dtype(np.float32): ((0.9999999981, 125.3931672, 3671.995832, 25197.80112, 19825.73752),
+                           (1.0, 127.3931535, 3902.798737, 30657.50559, 41514.25251)),
+    np.dtype(np.float64): ((0.9999999999999999891, 947.3042309038760383, 324890.7288777893917, 52376782.41965113281,
+                            4319179264.228903313, 186064845065.7494847, 4107546827625.987775, 43728862036667.54301,
+                            198081126721489.784, 291867150956745.6308, 61398027719833.64814),
+                           (1.0, 949.3042309038753388, 326765.3373396059645, 53008249.7927447438, 4417996574.881591389,
+                            193829263916.5839774, 4417130281160.175849, 49772864719842.30871, 250922216021604.5647,
+                            463815821627116.9117, 193999786682320.1861)),
+}
+_G = {
+    np.dtype(np.float32): ((0.9999999996, 239.22507, 15637.9949, 317927.321, 1645524.45, 771198.4771),
+                           (1.0, 245.2250643, 16989.35794, 395464.7397, 2859053.255, 4426662.402)),
+    np.dtype(np.float64): ((0.9999999999999999965, 1325.948591840424843, 655263.8514607867794, 157397555.5332277801,
+                            20121855468.06071386, 1411085472834.118857, 54036561736272.92243, 1091168066562570.87,
+                            10793853273717200.8, 45416390153249515.27, 59795610466730201.95, 7654424027205709.919),
+                           (1.0, 1331.948591840424531, 663135.5430118350687, 161221574.9602361587, 21015958793.72628446,
+                            1520733418630.898484, 61257906119188.14013, 1343126712095697.671, 15233189217597075.82,
+                            81354993916491105.85, 171153459467642728.1, 93565519637493036.64)),
+}
 
 
 # -------------------------------------------------------------------------------------------- sine and cosine integral
 
-def _series(x: Any) -> tuple[Any, Any]:
-    """Si(x) / x and the sum of (-1)^k x^2k / (2k (2k)!), k = 1, 2, ..."""
+def _quotient(table: dict[np.dtype, Any], w: Any) -> Any:
+    above, below = table[w.dtype]
+    return horner(above, w) / horner(below, w)
+
+
+def _near(x: Any) -> tuple[Any, Any]:
+    """Si(x) and Ci(x) by their power series."""
     square = x * x
-    si, ci = jnp.zeros_like(x), jnp.zeros_like(x)
-    for k in range(_SERIES_TERMS, -1, -1):
-        sign = -1.0 if k % 2 else 1.0
-        si = si * square + sign / ((2 * k + 1) * math.factorial(2 * k + 1))
-        ci = ci * square - sign / ((2 * k + 2) * math.factorial(2 * k + 2))
-    return si, ci * square
+    return x * horner(_SI[x.dtype], square), _EULER + jnp.log(x) + square * horner(_CI[x.dtype], square)
 
 
-def _fraction(x: Any) -> Any:
-    """exp(i x) E1(i x), by the continued fraction, evaluated backwards."""
-    z = lax.complex(jnp.zeros_like(x), x)
-
-    def step(i: Any, tail: Any) -> Any:
-        k = jnp.astype(_FRACTION_TERMS - i, x.dtype)
-        above = lax.complex(k * k, jnp.zeros_like(k))
-        return z + lax.complex(2 * k - 1, jnp.zeros_like(k)) - above / tail
-
-    start = z + lax.complex(jnp.full_like(x, 2 * _FRACTION_TERMS + 1), jnp.zeros_like(x))
-    return 1 / fori_loop(0, _FRACTION_TERMS, step, start)
+def _far(x: Any) -> tuple[Any, Any]:
+    """Si(x) - pi / 2 and Ci(x) by the auxiliary functions: -f cos x - g sin x, f sin x - g cos x."""
+    inverse = 1 / x
+    w = inverse * inverse
+    f, g = inverse * _quotient(_F, w), w * _quotient(_G, w)
+    cos, sin = jnp.cos(x), jnp.sin(x)
+    return -(f * cos + g * sin), f * sin - g * cos
 
 
 @custom_jvp
 def _sici(x: Any) -> tuple[Any, Any]:
     size = jnp.abs(x)
     near = size <= _SERIES_END
-    small = jnp.where(near, size, 1)
-    si, ci = _series(small)
-    si, ci = small * si, _EULER + jnp.log(small) + ci
-    large = jnp.where(near | ~jnp.isfinite(x), 8, size)
-    tail = _fraction(large) * lax.complex(jnp.cos(large), -jnp.sin(large))
-    si = jnp.where(near, si, jnp.where(jnp.isinf(x), 0.5 * math.pi, 0.5 * math.pi + tail.imag))
-    ci = jnp.where(near, ci, jnp.where(jnp.isinf(x), jnp.where(x < 0, jnp.nan, 0), -tail.real))
+    si, ci = _near(jnp.where(near, size, 1))
+    rest, far_ci = _far(jnp.where(near | ~jnp.isfinite(x), 8, size))
+    si = jnp.where(near, si, jnp.where(jnp.isinf(x), 0.5 * math.pi, 0.5 * math.pi + rest))
+    ci = jnp.where(near, ci, jnp.where(jnp.isinf(x), jnp.where(x < 0, jnp.nan, 0), far_ci))
     si = jnp.where(x < 0, -si, jnp.where(x == 0, x, si))
     return jnp.where(jnp.isnan(x), jnp.nan, si), jnp.where(jnp.isnan(x), jnp.nan, ci)
 
@@ -72,7 +100,7 @@ def _sici_jvp(primals: Any, tangents: Any) -> Any:
 def sici(x: Any) -> tuple[Any, Any]:
     """The sine integral Si(x) and the cosine integral Ci(|x|), real. ValueError for complex numbers.
 
-    Ci is -inf at 0. By power series up to 4, by the continued fraction of E1(i x) beyond.
+    Ci is -inf at 0. By power series up to 4, by the auxiliary functions f and g beyond.
 
     >>> [round(float(v), 4) for v in sici(1.0)]
     [0.9461, 0.3374]
