@@ -246,3 +246,12 @@ def test_ends_of_the_f_distribution_of_many_degrees_of_freedom():
     for count in (1e8, 1e30):
         np.testing.assert_array_equal(special.fdtr(np.float32(count), np.float32(2e8), x), want)
         np.testing.assert_array_equal(special.fdtrc(np.float32(count), np.float32(2e8), x), 1 - want)
+
+
+def test_small_complements_of_the_incomplete_beta_function_in_float32():
+    a, b, x = (np.array(v, np.float32) for v in ([1e-5, 1e-5, 2.0], [100.0, 30.0, 3.0], [1e-5, 1e-5, 0.9]))
+    want = oracle.betaincc(*(v.astype(np.float64) for v in (a, b, x)))   # by 1 - x in float32 2e-4 off
+    for function in (special.betaincc, nj.jit(special.betaincc)):
+        np.testing.assert_allclose(function(a, b, x), want, rtol=3e-7)
+    slope = nj.grad(special.betaincc, 2)
+    np.testing.assert_allclose(slope(2.0, 3.0, 0.9), -nj.grad(special.betainc, 2)(2.0, 3.0, 0.9), rtol=1e-6)

@@ -198,5 +198,6 @@ def _rule(value: Callable[[_Sides, Number, bool, bool], Number], upper: bool, ze
 
 
 betainc = _rule(_share, False, 0.0, 1.0)
+betaincc = _rule(_share, True, 1.0, 0.0)
 log_betainc = _rule(_log_share, False, -math.inf, 0.0)
 log_betaincc = _rule(_log_share, True, 0.0, -math.inf)

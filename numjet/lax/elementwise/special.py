@@ -370,6 +370,21 @@ def betainc(a: Any, b: Any, x: Any) -> Any:
     return ternary(regularized_incomplete_beta_p, a, b, x)
 
 
+betaincc_p: Op = _looped_function(
+    "betaincc", 3, by_scipy("betaincc"), incomplete_beta.betaincc,
+    (_NO_BETA_GRADIENT, _NO_BETA_GRADIENT, lambda t, out, a, b, x: neg_p.bind(_beta_slope(t, out, a, b, x))), 0.1, 0.9, order=2,
+    wrt=(2,))
+
+
+def betaincc(a: Any, b: Any, x: Any) -> Any:
+    """1 - betainc(a, b, x), also where that is small, and x, too.
+
+    >>> betaincc(1.0, 1.0, 0.25)
+    Array(0.75, dtype=float32, weak_type=True)
+    """
+    return ternary(betaincc_p, a, b, x)
+
+
 log_betainc_p: Op = _looped_function(
     "log_betainc", 3, by_numpy(incomplete_beta.log_betainc), incomplete_beta.log_betainc,
     (_NO_BETA_GRADIENT, _NO_BETA_GRADIENT,

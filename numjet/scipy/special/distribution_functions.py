@@ -37,8 +37,7 @@ def betaincc(a: Any, b: Any, x: Any) -> Any:
     >>> float(betaincc(1.0, 1.0, 0.25))
     0.75
     """
-    a, b, x = floats("betaincc", a, b, x)
-    return _complement(a, b, x, 1 - x)
+    return special.betaincc(*floats("betaincc", a, b, x))
 
 
 def _complement(a: Any, b: Any, x: Any, rest: Any) -> Any:
