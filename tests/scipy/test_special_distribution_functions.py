@@ -255,3 +255,11 @@ def test_small_complements_of_the_incomplete_beta_function_in_float32():
         np.testing.assert_allclose(function(a, b, x), want, rtol=3e-7)
     slope = nj.grad(special.betaincc, 2)
     np.testing.assert_allclose(slope(2.0, 3.0, 0.9), -nj.grad(special.betainc, 2)(2.0, 3.0, 0.9), rtol=1e-6)
+
+
+def test_phase_of_jacobi_functions_has_more_digits_than_a_float32():
+    u, m = (np.array(v, np.float32) for v in ([1e6, 1000.0, -50.0, 100.0, 1e6], [0.5, 0.1, 0.5, 0.999, 0.0]))
+    want = oracle.ellipj(u.astype(np.float64), m.astype(np.float64))
+    for got, expected in zip(nj.jit(special.ellipj)(u, m), want, strict=True):
+        assert got.dtype == np.float32
+        np.testing.assert_allclose(got, expected, rtol=1e-6, atol=1e-7)

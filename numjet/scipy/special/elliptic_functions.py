@@ -8,6 +8,7 @@ import numjet.numpy as jnp
 from numjet.control.custom.custom_jvp import custom_jvp
 from numjet.control.loops.while_loop import fori_loop
 from numjet.scipy.special.elliptic import _scaled, _wide, rd, rf
+from numjet.scipy.special.wide_evaluation import in_64_bits
 
 _LANDEN_STEPS = 9
 
@@ -28,13 +29,20 @@ def _amplitude_value(u: Any, m: Any) -> Any:
     return phi
 
 
-@custom_jvp
-def _amplitude(u: Any, m: Any) -> Any:
+def _reduced_amplitude(u: Any, m: Any) -> tuple[Any, Any]:
     wrong = ~((m >= 0) & (m <= 1))
     edge = m == 1
     phi = _amplitude_value(u, jnp.where(wrong | edge, 0, m))
     gudermann = jnp.arctan(jnp.sinh(jnp.clip(jnp.where(edge, u, 0), -80, 80)))
-    return jnp.where(wrong | jnp.isnan(u), jnp.nan, jnp.where(edge, gudermann, phi))
+    phi = jnp.where(wrong | jnp.isnan(u), jnp.nan, jnp.where(edge, gudermann, phi))
+    turns = jnp.round(phi / math.pi)
+    return turns, phi - math.pi * turns
+
+
+@custom_jvp
+def _amplitude(u: Any, m: Any) -> tuple[Any, Any]:
+    """The amplitude as a whole number of half turns and a rest, in 64 bits: a large u is a phase of few digits else."""
+    return in_64_bits(_reduced_amplitude, u, m)
 
 
 def _delta(phi: Any, m: Any) -> Any:
@@ -44,10 +52,8 @@ def _delta(phi: Any, m: Any) -> Any:
 @_amplitude.defjvp
 def _amplitude_jvp(primals: Any, tangents: Any) -> Any:
     (u, m), (tu, tm) = primals, tangents
-    phi = _amplitude(u, m)
-    delta = _delta(phi, m)
-    turns = jnp.round(phi / math.pi)
-    rest = phi - math.pi * turns
+    turns, rest = _amplitude(u, m)
+    delta = _delta(rest, m)
     s, c = jnp.sin(rest), jnp.cos(rest)
     inside = (m >= 0) & (m < 1)
     other = jnp.where(inside, 1 - m, 0.5)
@@ -58,24 +64,24 @@ def _amplitude_jvp(primals: Any, tangents: Any) -> Any:
     # at m = 1 the expansion of DLMF 22.10.9
     at_one = 0.25 * (jnp.sinh(u) * jnp.cosh(u) - u)
     by_m = jnp.where(inside, 0.5 * (by_m + whole), jnp.where(m == 1, at_one, jnp.nan))
-    return phi, tu * delta - tm * delta * by_m
+    return (turns, rest), (jnp.zeros_like(turns), tu * delta - tm * delta * by_m)
 
 
 def ellipj(u: Any, m: Any) -> tuple[Any, Any, Any, Any]:
     """Jacobi's elliptic functions sn, cn, dn, and the amplitude, of real u and the parameter 0 <= m <= 1 (NaN outside).
 
     u and m are broadcast; floats of any dtype. Derivatives to both, of any order for m < 1. ValueError for complex numbers.
-    Error: at most 20 eps plus that of u in the phase.
+    Computed in float64; for float64 at most 20 eps off, plus the error of u in the phase.
 
     >>> [round(float(v), 4) for v in ellipj(1.0, 0.5)]
     [0.803, 0.596, 0.8232, 0.9323]
     """
     (u, m), dtype = _wide("ellipj", u, m)
-    phi = _amplitude(u, m)
-    edge = m == 1
+    turns, rest = _amplitude(u, m)
+    edge, sign = m == 1, 1 - 2 * jnp.abs(jnp.fmod(turns, 2))
     sech = 1 / jnp.cosh(jnp.where(edge, u, 0))
-    out = (jnp.where(edge, jnp.tanh(jnp.where(edge, u, 0)), jnp.sin(phi)), jnp.where(edge, sech, jnp.cos(phi)),
-           jnp.where(edge, sech, _delta(jnp.where(edge, 0, phi), jnp.where(edge, 0, m))), phi)
+    out = (jnp.where(edge, jnp.tanh(jnp.where(edge, u, 0)), sign * jnp.sin(rest)), jnp.where(edge, sech, sign * jnp.cos(rest)),
+           jnp.where(edge, sech, _delta(jnp.where(edge, 0, rest), jnp.where(edge, 0, m))), rest + math.pi * turns)
     sn, cn, dn, phi = (v.astype(dtype) for v in out)
     return sn, cn, dn, phi
 
