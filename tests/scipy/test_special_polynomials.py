@@ -56,3 +56,14 @@ def test_voigt_profile():
             np.testing.assert_allclose(special.voigt_profile(*args), oracle.voigt_profile(*args), rtol=1e-13)
         check_function(lambda *xs: [special.voigt_profile(*xs)], [np.float64(v) for v in (0.3, 1.1, 0.6)], 2, "voigt_profile")
     np.testing.assert_allclose(special.voigt_profile(*(v.astype(np.float32) for v in (x, sigma, gamma))), want, rtol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["hermite", "hermitenorm", "legendre", "chebyt", "chebyu", "laguerre", "sh_legendre"])
+@pytest.mark.parametrize("degree", [20, 21])
+def test_polynomials_that_overflow_are_infinite(name, degree):
+    x = np.array([-1e5, -1e3, -100, 100, 1e3, 1e5], np.float32)
+    with np.errstate(over="ignore"):
+        want = getattr(oracle, "eval_" + name)(degree, x.astype(np.float64)).astype(np.float32)
+    np.testing.assert_allclose(getattr(special, "eval_" + name)(degree, x), want, rtol=1e-5)
+    ends = np.array([-np.inf, np.inf], np.float32)
+    assert getattr(special, "eval_" + name)(degree, ends).tolist() == [np.sign(w) * np.inf for w in want[[0, -1]]]

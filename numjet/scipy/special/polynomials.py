@@ -29,11 +29,15 @@ def _degree(name: str, n: Any) -> Any:
 
 
 def _evaluated(n: Any, one: Any, first: Any, x: Any, step: Step) -> Any:
-    """The polynomial of degree n: by the recurrence up to the largest of the degrees; NaN for negative ones."""
+    """The polynomial of degree n: by the recurrence up to the largest of the degrees; NaN for negative ones.
+
+    A polynomial overflows only beyond all zeros, where the next one is infinite, too: the difference of both would be NaN.
+    """
     def body(k: Any, state: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
         before, now, out = state
         a, b, c = step(jnp.astype(k, x.dtype))
-        new = (a * x + b) * now - c * before
+        grown = (a * x + b) * now
+        new = jnp.where(jnp.isinf(grown), grown, grown - c * before)
         return now, new, jnp.where(n == k + 1, new, out)
     start = jnp.where(n == 0, one, jnp.where(n == 1, first, jnp.nan))
     most = jnp.max(n, initial=1)
