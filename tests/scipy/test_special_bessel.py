@@ -204,7 +204,7 @@ def test_dtypes_shapes_and_errors():
 
 
 def test_phase_of_airy_functions_has_more_digits_than_a_float32():
-    x = np.array([-1e6, -1e4, -1e3, -200, 50], np.float32)
+    x = np.array([-1e6, -1e4, -1e3, -200, 5], np.float32)
     for function, reference in ((special.airy, oracle.airy), (special.airye, oracle.airye)):
         for got, want in zip(nj.jit(function)(x), reference(x.astype(np.float64)), strict=True):
             assert got.dtype == np.float32
