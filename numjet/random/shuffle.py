@@ -118,6 +118,8 @@ def _check_choice(size: int, count: int, replace: bool, p: Any) -> None:
 
 def _chosen(key: Any, size: int, count: int, replace: bool, p: Any, mode: str | None) -> Any:
     """The numbers of the chosen members."""
+    if not count:  # of a population that may be empty, too
+        return create.full((0,), 0, dtypes.python_scalar_dtype(int))
     if p is None and replace:
         return randint(key, (count,), 0, size)
     if p is None:

@@ -37,6 +37,14 @@ def test_parameters_say_in_which_dtype_counts_and_vectors_are_drawn():
     np.testing.assert_allclose(shift, vectors + np.array([1j, 0]), rtol=1e-6)
 
 
+def test_no_members_of_an_empty_population():
+    key, nothing = random.key(0), np.zeros((0, 3), np.float32)
+    for p in (None, np.zeros(0, np.float32)):
+        for replace in (True, False):
+            assert random.choice(key, 0, (0,), replace, p).tolist() == []
+            assert random.choice(key, nothing, (2, 0), replace, p).shape == (2, 0, 3)   # as NumPy; JAX forgets the axis of 3
+
+
 def test_dtypes_of_draws():
     key = random.key(3)
     for dtype in ("float16", "bfloat16"):
