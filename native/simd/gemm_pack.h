@@ -8,6 +8,13 @@ template <class From, class T> NJ_INLINE T widened(const From* from) {
   else return static_cast<T>(*from);
 }
 
+// Stores a last part of `there` lanes of a line; `room` is how far it is to the end of all. The lines behind are written later:
+// they overwrite what a whole vector leaves in them, so that only the last ones need masks, which are slow without AVX-512.
+template <class T> NJ_INLINE void store_part(T* out, Vector<T> value, int64_t there, int64_t room) {
+  if (room >= lanes_of<T>) store(out, value);
+  else store(out, value, first_lanes<T>(fewer(lanes_of<T>, there)));
+}
+
 // Neighbours lie side by side.
 template <class From, class T>
 void pack_lines(const From* from, int64_t sp, int64_t count, int64_t height, int64_t k, T* out) {
@@ -15,8 +22,11 @@ void pack_lines(const From* from, int64_t sp, int64_t count, int64_t height, int
   for (int64_t p = 0; p < k; ++p, from += sp, out += height) {
     int64_t i = 0;
     for (; i + lanes <= count; i += lanes) store(out + i, Reader<From, T>::load(from + i));
-    for (; i < height; i += lanes)
-      store(out + i, i < count ? read<From, T>(from + i, count - i) : Vector<T>{}, first_lanes<T>(fewer(lanes, height - i)));
+    const bool more = count == height && p + 1 < k && sp + count - i >= lanes;  // a whole vector ends in the next line
+    for (; i < height; i += lanes) {
+      const Vector<T> v = more ? Reader<From, T>::load(from + i) : i < count ? read<From, T>(from + i, count - i) : Vector<T>{};
+      store_part(out + i, v, height - i, (k - p) * height - i);
+    }
   }
 }
 
@@ -36,13 +46,15 @@ void pack_turned(const From* from, int64_t si, int64_t count, int64_t height, in
         else square[r] = wide == side ? Reader<From, T>::load(line) : read<From, T>(line, wide);
       }
       transpose<T>(square);
-      const int64_t there = fewer(side, height - i);
-      const auto mask = first_lanes<T>(there);
+      const auto put = [&](int64_t q) __attribute__((always_inline)) {  // of several parts the ones behind are written already
+        const int64_t room = height > side ? height - i : (k - p - q) * height;
+        store_part(out + (p + q) * height + i, square[q], height - i, room);
+      };
       if (wide == side) {
 #pragma GCC unroll 16
-        for (int64_t q = 0; q < side; ++q) store(out + (p + q) * height + i, square[q], mask);
+        for (int64_t q = 0; q < side; ++q) put(q);
       } else {
-        for (int64_t q = 0; q < wide; ++q) store(out + (p + q) * height + i, square[q], mask);
+        for (int64_t q = 0; q < wide; ++q) put(q);
       }
     }
   }
