@@ -15,7 +15,7 @@ from numjet.lax.reduction.cumulative import cumsum
 from numjet.lax.shape import create, rearrange as shapes
 from numjet.numpy.core.promotion import broadcast_to, promote_args_inexact
 from numjet.random import samplers
-from numjet.random.arguments import as_float, draw_floats, fit, float_dtype, int_dtype, placed, shape_of
+from numjet.random.arguments import as_float, draw_floats, fit, int_dtype, placed, shape_of
 from numjet.random.compiled import compiled
 from numjet.random.key_bits import Shape, Words, single, split_array, split_words, words
 
@@ -215,30 +215,35 @@ def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> 
 @compiled
 def _multinomial(key: Any, n: Any, p: Any, *, shape: Shape, dtype: np.dtype, unroll: int) -> Any:
     """Conditional method: class after class, a binomial count of the remaining trials."""
-    p = broadcast_to(as_float(p, dtype), shape)
+    n, p = promote_args_inexact("multinomial", n, p)
+    if p.dtype.itemsize == 2:  # as for binomial counts
+        n, p = (as_float(x, np.dtype(np.float32)) for x in (n, p))
+    p = broadcast_to(p, shape)
     last = len(shape) - 1
     rest = cumsum(p, last, reverse=True)
     share = shapes.transpose(p / _choose(rest == 0, 1.0, rest), (last, *range(last)))
-    left = broadcast_to(as_float(n, dtype), shape[:-1])
+    left = broadcast_to(n, shape[:-1])
 
     def take(left: Any, x: Any) -> tuple[Any, Any]:
-        count = binomial_counts(x[0], left, compare.clamp(dtype.type(0), x[1], dtype.type(1)))
+        count = binomial_counts(x[0], left, compare.clamp(p.dtype.type(0), x[1], p.dtype.type(1)))
         return left - count, count
 
     keys = split_array(words(key), (shape[-1],))
     _, counts = scan(take, left, (keys, share), unroll=unroll)
-    return shapes.transpose(counts, (*range(1, len(shape)), 0))
+    return convert.convert_dtype(shapes.transpose(counts, (*range(1, len(shape)), 0)), dtype)
 
 
 def multinomial(key: Any, n: Any, p: Any, *, shape: Any = None, dtype: Any = None, unroll: int | bool = 1) -> Any:
-    """Counts of n trials in classes of probabilities p[..., k], as floats; shape: default that of p.
+    """Counts of n trials in classes of probabilities p[..., k]; shape: default that of p; dtype: any of numbers, default float.
+
+    They are drawn in the dtype that n and p promote to, for halves in float32.
 
     >>> import numjet.numpy as jnp
     >>> from numjet import random
     >>> float(multinomial(random.key(0), 10.0, jnp.array([0.2, 0.3, 0.5])).sum())
     10.0
     """
-    found = float_dtype("multinomial", dtype)
+    found = dtypes.check_user_dtype(float if dtype is None else dtype, "multinomial")
     target = shapes.broadcast_shapes(np.shape(p), (*np.shape(n), 1)) if shape is None else shape_of("multinomial", shape)
     return _multinomial(single("multinomial", key), n, p, shape=target, dtype=found, unroll=unroll)
 

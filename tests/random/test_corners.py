@@ -53,3 +53,15 @@ def test_dtypes_of_draws():
     assert set(random.rademacher(key, (9,), np.uint8).tolist()) == {1, 255}
     np.testing.assert_allclose(random.lognormal(key, 0.7, (5,), complex),
                                np.exp(0.7 * np.asarray(random.normal(key, (5,), complex))), rtol=1e-5)
+
+
+def test_multinomial_counts_of_every_dtype():
+    key, p = random.key(42), np.float32([0.2, 0.3, 0.5])
+    for dtype in ("int32", "uint8", "int4", "bfloat16", "complex64", "float32"):
+        counts = random.multinomial(key, 10, p, dtype=dtype)
+        assert counts.dtype.name == dtype and np.asarray(counts).tolist() == [1, 2, 7]  # JAX's
+    many = random.multinomial(key, 3000, p)
+    assert random.multinomial(key, 3000, p, dtype=int).tolist() == many.tolist() and many.sum() == 3000
+    np.testing.assert_array_equal(random.multinomial(key, 3000, p, dtype="bfloat16"), many.astype("bfloat16"))
+    with pytest.raises(TypeError, match="only supports number, bool"):
+        random.multinomial(key, 10, p, dtype=str)
