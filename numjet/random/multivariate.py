@@ -11,7 +11,7 @@ from numjet.lax.contraction.dot import dot_general
 from numjet.lax.elementwise import arithmetic, compare, convert
 from numjet.lax.indexing.dynamic_slicing import dynamic_index_in_dim, dynamic_update_index_in_dim
 from numjet.lax.linalg.eigen import eigh, svd
-from numjet.lax.reduction.reduce import reduce_or, reduce_sum
+from numjet.lax.reduction.reduce import reduce_max, reduce_or, reduce_sum
 from numjet.lax.shape import create, rearrange as shapes
 from numjet.numpy.core.promotion import broadcast_to, promote_args_inexact
 from numjet.random import basic
@@ -34,6 +34,8 @@ def _adjoint(a: Any) -> Any:
 
 def cholesky(a: Any) -> Any:
     """The lower triangular L with L L^T = a[..., n, n], column by column; NaN where a is not positive definite."""
+    if a.size == 0:
+        return a
     last, size = a.ndim - 1, a.shape[-1]
     row = create.broadcasted_iota(dtypes.int32, a.shape[:-1], a.ndim - 2)
 
@@ -70,8 +72,13 @@ def orthonormalize(a: Any) -> Any:
 
 
 def _scaled(vectors: Any, squares: Any) -> Any:
-    """Columns times the roots of their squared lengths, of which tiny negative ones are rounded zeros."""
-    lengths = arithmetic.sqrt(compare.max(squares, create.full_like(squares, 0)))
+    """Columns times the roots of their squared lengths, of which tiny negative ones are rounded zeros; NaN for others."""
+    last = squares.ndim - 1
+    largest = shapes.expand_dims(reduce_max(abs(squares), (last,)), (last,))
+    rounding = largest * (-squares.shape[-1] * float(dtypes.finfo(squares.dtype).eps))
+    zeros = create.full_like(squares, 0)
+    rounded = (squares < 0) & (squares >= broadcast_to(rounding, squares.shape))
+    lengths = compare.select(rounded, zeros, arithmetic.sqrt(squares))
     return vectors * broadcast_to(shapes.expand_dims(lengths, (lengths.ndim - 1,)), vectors.shape)
 
 
@@ -117,8 +124,8 @@ def multivariate_normal(key: Any, mean: Any, cov: Any, shape: Any = None, dtype:
     """Normal vectors of mean[..., n] and covariance cov[..., n, n]; shape: of the batch, default theirs;
     dtype: that of the noise, default the float that mean and cov promote to. Vectors of a complex mean or cov are complex.
 
-    method: the factorization of cov: 'cholesky' (fast; NaN where cov is not positive definite), 'eigh' or 'svd', which take
-    singular ones. ValueError for other methods and for shapes that do not fit.
+    method: the factorization of cov: 'cholesky' (fast; NaN where cov is not positive definite), 'eigh' (NaN where it has
+    negative eigenvalues) or 'svd', which take singular ones. ValueError for other methods and for shapes that do not fit.
 
     >>> import numjet.numpy as jnp
     >>> from numjet import random

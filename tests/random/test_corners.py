@@ -12,6 +12,16 @@ def test_singular_covariances_have_no_cholesky_factor():
         assert np.isnan(out).all() if fails else np.isfinite(out).all()
 
 
+def test_indefinite_and_empty_covariances():
+    key, mean = random.key(0), np.zeros(2, np.float32)
+    for cov in (-np.eye(2, dtype=np.float32), np.array([[1, 2], [2, 1]], np.float32)):
+        for method in ("cholesky", "eigh"):
+            assert np.isnan(random.multivariate_normal(key, mean, cov, method=method)).any()
+    for method in ("cholesky", "eigh", "svd"):
+        nothing = random.multivariate_normal(key, mean[:0], np.zeros((0, 0), np.float32), (2, 3), method=method)
+        assert nothing.shape == (2, 3, 0)
+
+
 def test_empty_orthogonal_matrices_and_axes_of_permutations():
     key = random.key(0)
     for n, m in ((0, 0), (0, 3), (3, 0)):
