@@ -60,7 +60,7 @@ def _cumulative(x):
     return total * 2
 
 
-X = np.random.default_rng(0).uniform(0.5, 1.5, (2, 9, 8)).astype(np.float32)
+X = np.random.default_rng(0).uniform(0.5, 1.5, (2, 9, 7)).astype(np.float32)
 
 
 # ------------------------------------------------------------------------------------------ definitions say what they read

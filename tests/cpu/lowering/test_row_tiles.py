@@ -31,6 +31,7 @@ def centred(x, row):
 
 
 def test_tiles_are_whole_rows_and_whole_registers():
+    assert tile_of(0) == 0
     found = {row: tile_of(row) for row in range(1, 200)}
     assert all(t % row == 0 and t % LANES == 0 for row, t in found.items())
     assert found[3] == 96 and found[16] == 128 and found[50] == 400 and found[33] == found[128] == 0
@@ -70,6 +71,13 @@ def test_one_store_for_all_columns(columns):
     for fun in (centred, lambda x, row: ((x - row) ** 2).sum(0)):
         tiled = [loop for loop in vector_loops(fun, x, row) if loop.stop.attr == tile_of(columns)]
         assert tiled and all(sum(isinstance(s, Store) for s in loop.body) == 1 for loop in tiled)
+
+
+@pytest.mark.parametrize("shape", [(16, 0, 9), (0, 3), (50, 0)])
+def test_no_elements(shape):
+    x, row = np.zeros(shape, np.float32), np.zeros(shape[1:], np.float32)
+    np.testing.assert_array_equal(nj.jit(lambda x, row: (x - row).sum(0))(x, row), x.sum(0))
+    assert nj.jit(centred)(x, row).shape == shape
 
 
 def test_rows_of_two_lengths_stay_apart():

@@ -27,7 +27,7 @@ LEAST_TILES = 8     # in an array, so that a tile is written in no time
 def tile_of(row: int) -> int:
     """Elements of a tile of rows of that length; 0 where rows are long enough, or no short tile has whole ones."""
     least = lcm(row, LANES)
-    return 0 if row >= USUAL_TILE or least > LONGEST_TILE else least * max(1, USUAL_TILE // least)
+    return 0 if not 0 < row < USUAL_TILE or least > LONGEST_TILE else least * max(1, USUAL_TILE // least)
 
 
 class RowTiles:
