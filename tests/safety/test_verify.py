@@ -50,8 +50,8 @@ def unordered_prefixes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Cumulative operations as they once were: a recurrence in a nest of loops without order."""
     nest = LoopNests.nest
     monkeypatch.setattr(cumulative, "SHORT_ROW", 0)
-    monkeypatch.setattr(LoopNests, "nest", lambda self, shape, body, *, mode="vector", in_order=None: nest(
-        self, shape, body, mode=mode))
+    monkeypatch.setattr(LoopNests, "nest", lambda self, shape, body, *, mode="vector", in_order=None, short=8: nest(
+        self, shape, body, mode=mode, short=8))
 
 
 def _cumulative(x):
@@ -60,7 +60,7 @@ def _cumulative(x):
     return total * 2
 
 
-X = np.random.default_rng(0).uniform(0.5, 1.5, (2, 9, 7)).astype(np.float32)
+X = np.random.default_rng(0).uniform(0.5, 1.5, (2, 9, 8)).astype(np.float32)
 
 
 # ------------------------------------------------------------------------------------------ definitions say what they read
