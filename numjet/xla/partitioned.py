@@ -101,8 +101,8 @@ class Executable(LoadedProgram):
             holder = array._remote.buffer if reordered else buffer
             if seen.get(id(holder), False) or (gives and id(holder) in seen):
                 raise JaxRuntimeError("Attempt to use a buffer that was previously donated in the same call (argument "
-                                   f"{k} of the executable). A donated array may be passed once only: f(donated(x), x) has "
-                                   "to copy one of them.")
+                                      f"{k} of the executable). A donated array may be passed once only: f(donated(x), x) has "
+                                      "to copy one of them.")
             seen[id(holder)] = gives
 
     def _buffer(self, array: Any, k: int) -> Any:

@@ -40,11 +40,14 @@ class RowTiles:
         """Elements of a tile for these arrays of one shape; 0 where tiles do not serve: all of them are read by position
         anyway, some are computed by index, or rows fill registers."""
         period = lcm(*[a.content.period for a in arrays])
-        compound = any(parts_dtype(a.dtype) is not None for a in arrays)
-        if period <= 1 or period % LANES == 0 or compound or self.in_lanes or sampling():
+        if period <= 1 or period % LANES == 0 or any(parts_dtype(a.dtype) is not None for a in arrays):
             return 0
-        found = tile_of(period)
-        return found if LEAST_TILES * found <= arrays[0].size else 0
+        return self.tile_of_rows(period, arrays[0].size)
+
+    def tile_of_rows(self, row: int, size: int) -> int:
+        """Elements of a tile of rows of that length in an array of `size` elements; 0 where it is not gone through in tiles."""
+        found = 0 if self.in_lanes or sampling() else tile_of(row)
+        return found if LEAST_TILES * found <= size else 0
 
     @property
     def in_lanes(self) -> bool:

@@ -11,9 +11,9 @@ from math import prod
 from typing import Any
 
 from numjet.core.aval import ShapedArray
-from numjet.cpu.lowering.arrays.row_tiles import LEAST_TILES, RowTiles, tile_of
+from numjet.cpu.lowering.arrays.row_tiles import RowTiles
 from numjet.cpu.lowering.arrays.values import LoweredArray, Scalar, Storage, delinearize, linear
-from numjet.foundation.decisions import Varying, quotient, sampling
+from numjet.foundation.decisions import Varying, quotient
 
 CHUNKS = 16                  # more than most machines have threads, few enough to combine
 CHUNKED_FROM = 2 ** 18       # elements, weighed by what one costs: about 100 us of work
@@ -37,11 +37,8 @@ class RowReductions:
 
     def tile(self, x: LoweredArray, width: int) -> int:
         """Elements of a tile of rows of that width, in which x is read; 0 where it is read row by row."""
-        if self.tiles.in_lanes:
-            return 0
         period = x.content.period
-        found = tile_of(width) if period and width % period == 0 and not sampling() else 0
-        return found if LEAST_TILES * found <= x.size else 0
+        return self.tiles.tile_of_rows(width, x.size) if period and width % period == 0 else 0
 
     def reduce_rows(self, kind: str, x: LoweredArray, element: Element, start: Scalar, kept: tuple[int, ...],
                     axes: tuple[int, ...]) -> LoweredArray:
