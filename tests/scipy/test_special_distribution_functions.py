@@ -80,6 +80,16 @@ def test_quantiles_invert_to_rounding(rng, x64):
     np.testing.assert_allclose(special.stdtr(0.5, special.stdtrit(0.5, 1e-9)), 1e-9, rtol=1e-10)
 
 
+def test_students_quantiles_whose_squares_overflow(x64):
+    """By mpmath: the tail is a power law, with SciPy's quantiles ending at 1e154."""
+    df = np.array([1e-3, 0.1, 0.1, 1.5])
+    p = np.array([0.34448407730328495, 4.173803137173215e-17, 0.0005254506833213578, 1e-300])
+    t = np.array([-1e160, -1e160, -1e29, -5.219469427344768e199])
+    np.testing.assert_allclose(special.stdtr(df, t), p, rtol=1e-12)
+    np.testing.assert_allclose(special.stdtrit(df, p), t, rtol=1e-10)
+    np.testing.assert_allclose(nj.grad(special.stdtr, 1)(0.1, -1e40) * 1e40, 0.1 * special.stdtr(0.1, -1e40), rtol=1e-12)
+
+
 DERIVATIVES = [
     ("gammaincinv", (2.5, 0.3), 1), ("gammainccinv", (0.7, 0.2), 1), ("erfcinv", (0.3,), 2), ("ndtri_exp", (-3.0,), 2),
     ("kolmogorov", (0.8,), 2), ("kolmogorov", (1.3,), 2), ("ellipj", (1.3, 0.6), 2), ("ellipj", (4.0, 0.2), 2),

@@ -138,6 +138,8 @@ TAILS = [
     ("truncnorm", "logsf", 9.0, (0.0, INF), oracle.norm.logsf(9) + np.log(2)),
     ("laplace", "cdf", -40.0, (), 0.5 * np.exp(-40)), ("logistic", "sf", 40.0, (), np.exp(-40)),
     ("wrapcauchy", "logpdf", 2.0 ** -9, (0.9990234375,), oracle.wrapcauchy.logpdf(2.0 ** -9, 0.9990234375)),
+    ("wrapcauchy", "logpdf", 0.0, (1 - 2.0 ** -20,), np.log(2.0 ** 21 / (2 * np.pi))),
+    ("beta", "sf", 1e-20, (0.001, 1.0), -np.expm1(-0.02 * np.log(10))),
 ]
 
 
@@ -195,6 +197,7 @@ def test_ends_of_the_support():
     assert stats.expon.logpdf(0.0) == 0 and stats.gamma.logpdf(0.0, 1.0) == 0
     assert stats.beta.logpdf(1.0, 2.0, 1.0) == pytest.approx(np.log(2))
     assert stats.uniform.pdf(jnp.array([0.0, 1.0])).tolist() == [1, 1]
+    assert stats.poisson.pmf(jnp.array([0.0, INF]), jnp.array([INF, 2.0])).tolist() == [0, 0]
     assert stats.binom.pmf(jnp.array([0, 5]), 5, jnp.array([0.0, 1.0])).tolist() == pytest.approx([1, 1])
     assert stats.gumbel_r.logpdf(jnp.array([-INF, INF])).tolist() == [-INF, -INF]
     for module in (stats.norm, stats.gumbel_l, stats.gumbel_r, stats.cauchy):

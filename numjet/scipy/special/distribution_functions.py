@@ -314,10 +314,24 @@ def _t_by_normal(df: Any, t: Any) -> Any:
     return ndtr(jnp.where(t < 0, -z, z))
 
 
+_FAR = 1e30            # arguments whose power law is exact to the last places for fewer degrees of freedom
+
+
+def _t_power_law(df: Any) -> Any:
+    """The logarithm of c in the tail of Student's distribution, c * exp(-df * log(t)), for large t."""
+    return 0.5 * df * jnp.log(df) - jnp.log(df) - betaln(0.5 * df, jnp.full_like(df, 0.5))
+
+
+def _log_where(far: Any, t: Any) -> Any:
+    return jnp.log(jnp.where(far, jnp.abs(t), 1))
+
+
 def _t_of_few(df: Any, t: Any) -> Any:
-    square = t * t
+    far = jnp.abs(t) > _FAR                               # their squares overflow
+    square = jnp.square(jnp.where(far, 1, t))
     tail = 0.5 * special.betainc(0.5 * df, jnp.full_like(df, 0.5), df / (df + square))
-    near = square < df
+    tail = jnp.where(far, jnp.exp(_t_power_law(df) - df * _log_where(far, t)), tail)
+    near = (square < df) & ~far
     middle = 0.5 * special.betainc(jnp.full_like(df, 0.5), 0.5 * df, jnp.where(near, square / (df + square), 0.5))
     out = jnp.where(near, 0.5 + jnp.sign(t) * middle, jnp.where(t < 0, tail, 1 - tail))
     return jnp.where((t < 0) & near & (middle > 0.4), tail, out)
@@ -331,7 +345,10 @@ def _t_value(df: Any, t: Any) -> Any:
 
 def _t_density(df: Any, t: Any) -> Any:
     df = jnp.minimum(df, _LIKE_NORMAL)
-    return jnp.exp(-0.5 * (df + 1) * jnp.log1p(t * t / df) - 0.5 * jnp.log(df) - betaln(0.5 * df, jnp.full_like(df, 0.5)))
+    far = (jnp.abs(t) > _FAR) & (df < _MANY)
+    near = jnp.exp(-0.5 * (df + 1) * jnp.log1p(jnp.square(jnp.where(far, 1, t)) / df)
+                   - 0.5 * jnp.log(df) - betaln(0.5 * df, jnp.full_like(df, 0.5)))
+    return jnp.where(far, jnp.exp(_t_power_law(df) + jnp.log(df) - (df + 1) * _log_where(far, t)), near)
 
 
 _stdtr = fixed_orders("stdtr", _t_value, lambda out, df, t: _t_density(df, t))
@@ -357,6 +374,8 @@ def _t_quantile(df: Any, p: Any) -> Any:
     half, both = jnp.full_like(df, 0.5), 0.5 * df
     logit = beta_logit(jnp.where(tail, both, half), jnp.where(tail, half, both), jnp.where(tail, 2 * small, jnp.abs(1 - 2 * p)))
     out = jnp.sqrt(df) * jnp.exp(jnp.where(tail, -0.5, 0.5) * logit)
+    power = (_t_power_law(df) - jnp.log(small)) / df
+    out = jnp.where(power > math.log(_FAR), jnp.exp(power), out)
     return jnp.where(fine, jnp.where(p < 0.5, -out, out), jnp.nan)
 
 

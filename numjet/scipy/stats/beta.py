@@ -6,6 +6,7 @@ from typing import Any
 
 import numjet.numpy as jnp
 from numjet import random
+from numjet.scipy.special.distribution_functions import betaincc
 from numjet.scipy.special.factorial_terms import log_beta
 from numjet.scipy.special.gamma_family import betainc, betaln, digamma
 from numjet.scipy.special.probability import xlog1py, xlogy
@@ -67,7 +68,7 @@ def sf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     0.738
     """
     a, b, z = _clipped("beta.sf", x, a, b, loc, scale)
-    return betainc(b, a, 1 - z)
+    return betaincc(a, b, z)
 
 
 def logsf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:

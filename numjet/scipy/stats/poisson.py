@@ -30,7 +30,7 @@ def logpmf(k: Any, mu: Any, loc: Any = 0) -> Any:
     """
     k, mu, loc = float_args("poisson.logpmf", k, mu, loc)
     x = where_valid(mu >= 0, k - loc)
-    x, set_outside = where_inside((x < 0) | (x > jnp.floor(x)) | (jnp.isinf(x) & (mu == 0)), 0.0, x, -math.inf)
+    x, set_outside = where_inside((x < 0) | (x > jnp.floor(x)) | (jnp.isinf(x) != jnp.isinf(mu)), 0.0, x, -math.inf)
     return set_outside(_log_term(x, mu))
 
 

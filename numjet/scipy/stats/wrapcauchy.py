@@ -22,7 +22,7 @@ def logpdf(x: Any, c: Any) -> Any:
     x, set_outside = where_inside((x < 0) | (x > 2 * math.pi), 1.0, x, -math.inf)
     # 1 + c^2 - 2 c cos(x), without cancellation
     spread = jnp.square(1 - c) + 4 * c * jnp.square(jnp.sin(0.5 * x))
-    return set_outside(jnp.log1p(-jnp.square(c)) - LOG_2PI - jnp.log(spread))
+    return set_outside(jnp.log((1 - c) * (1 + c)) - LOG_2PI - jnp.log(spread))
 
 
 pdf = exp_of(logpdf, 0.168)
