@@ -6,6 +6,7 @@ any state, and what is compiled is a pure program.
 """
 from __future__ import annotations
 
+import copy
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import prod
@@ -27,9 +28,11 @@ from numjet.control.loops.scan import scan_by
 from numjet.control.loops.scan_op import scan_p
 from numjet.control.loops.while_loop import while_loop
 from numjet.control.loops.while_op import while_p
+from numjet.control.shards.shard_map_op import shard_map_p, with_states
 from numjet.core import hooks
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
+from numjet.core.named_axes import checked_axes
 from numjet.core.refs import Ref, read, write
 from numjet.core.stage import trace_to_closed
 from numjet.core.trace import Tracer, aval_of
@@ -39,12 +42,13 @@ from numjet.foundation import dtypes, source, tree
 from numjet.foundation.dimension import computed_sizes, is_symbolic, may_exceed
 from numjet.foundation.record import Record
 from numjet.foundation.util import split_list, wraps
+from numjet.lax.collective.varying import as_varying
 from numjet.lax.elementwise.bits import stop_gradient
 from numjet.lax.elementwise.bitwise import and_p, not_p, or_p
 from numjet.lax.elementwise.compare import eq_p, gt_p, lt_p, ne_p, select_n_p
 from numjet.lax.elementwise.convert import cast
 from numjet.lax.indexing.dynamic_slicing import dynamic_index_in_dim
-from numjet.lax.reduction.argreduce import argmax
+from numjet.lax.reduction.argreduce import argmax, argmin
 from numjet.lax.reduction.reduce import reduce_or_p
 from numjet.lax.shape.rearrange import broadcast_in_dim, reshape
 from numjet.lax.tangent import zeros_like_aval
@@ -241,14 +245,14 @@ class _Interpreter:
         if isinstance(site.describe, indexing.OutOfBounds):
             self.sites[number] = site.replace(shares=self.first_index)
             if self.first_index is None:
-                self.first_index, self.place = number, list(map(_state, avals))
+                self.first_index, self.place = number, [_state(_of_all_shards(a)) for a in avals]
                 self.payloads[number] = self.place
         elif sizes := [a for a in avals if is_symbolic(a.shape)]:
             raise NotImplementedError(f"checkify: the message of a check shows an array of computed size, {sizes[0]}, which "
                                       "would have to be kept as long as the error. Show numbers of it, such as x.max(), "
                                       "x.sum() or jnp.asarray(x.shape[0]).")
         else:
-            self.sites[number], self.payloads[number] = site, list(map(_state, avals))
+            self.sites[number], self.payloads[number] = site, [_state(_of_all_shards(a)) for a in avals]
 
     def error(self) -> Error:
         """The first error so far."""
@@ -317,7 +321,7 @@ class _Interpreter:
     # -- operations that hold programs
     def _apply_programs(self, eqn: JaxprEqn, ins: list[Any]) -> list[Any]:
         rules = {scan_p: self._scan, checkpoint_scan_p: self._checkpoint_scan, while_p: self._while, cond_p: self._cond,
-                 checkpoint_p: self._checkpoint}
+                 checkpoint_p: self._checkpoint, shard_map_p: self._shards}
         if eqn.primitive in rules:
             return rules[eqn.primitive](eqn.params, ins)
         called = [p for p in _programs(eqn) if len(p.in_avals) == len(ins)]
@@ -355,6 +359,46 @@ class _Interpreter:
     def _cond(self, params: dict[str, Any], ins: list[Any]) -> list[Any]:
         return list(switch(ins[0], [self._closed(b) for b in params["branches"]], *_typed(ins[1:])))
 
+    def _shards(self, params: dict[str, Any], ins: list[Any]) -> list[Any]:
+        """Each shard keeps its own first error; of these, the first in program order counts."""
+        closed = params["jaxpr"]
+        kept = self._kept_in(closed.jaxpr)
+
+        def run(*xs: Any) -> tuple[list[Any], list[Any]]:
+            inner = self._fresh(kept, params["manual_axes"] & checked_axes())
+            outs = inner.run(closed.jaxpr, closed.consts, xs)
+            return outs, [read(ref) for ref in (inner.code, *inner._refs_of(kept))]
+        outs, (codes, *states) = with_states(run, _typed(ins), params)
+        last = np.int32(len(self.sites))
+        none = lt_p.bind(codes, np.int32(0))
+        which = argmin(select_n_p.bind(none, codes, broadcast_in_dim(last, aval_of(codes).shape, ())), 0, np.int32)
+        code, *values = [dynamic_index_in_dim(x, which, 0, keepdims=False) for x in (codes, *states)]
+        old = read(self.code)
+        first = and_p.bind(gt_p.bind(code, np.int32(-1)), lt_p.bind(old, np.int32(0)))
+        for ref, value in zip((self.code, *self._refs_of(kept)), (code, *values), strict=True):
+            write(ref, select_n_p.bind(broadcast_in_dim(first, ref.shape, ()), read(ref), value))
+        return outs
+
+    def _kept_in(self, jaxpr: Jaxpr) -> list[int]:
+        """The numbers under which the places of a program keep values."""
+        inside = set(map(id, all_eqns(jaxpr)))
+        numbers = {n for (eqn, _), n in self.numbers.items() if eqn in inside}
+        shared = {self.sites[n].shares for n in numbers}
+        return [n for n in self.payloads if n in numbers | shared]
+
+    def _refs_of(self, kept: Sequence[int]) -> list[Ref]:
+        return [ref for n in kept for ref in self.payloads[n]]
+
+    def _fresh(self, kept: Sequence[int], varying: frozenset[Any]) -> _Interpreter:
+        """An interpreter of a part of the program that has no error yet; its state varies over axes of a mesh."""
+        made = copy.copy(self)
+        again = lambda ref: _state(ref.aval.inner_aval, varying)
+        made.code = again(self.code)
+        write(made.code, as_varying(np.int32(-1), tuple(made.code.aval.inner_aval.vma)))
+        made.payloads = {n: list(map(again, self.payloads[n])) for n in kept}
+        made.place = made.payloads.get(-1 if self.first_index is None else self.first_index, [])
+        return made
+
     def _checkpoint(self, params: dict[str, Any], ins: list[Any]) -> list[Any]:
         fun = checkpoint(self._closed(params["jaxpr"]), prevent_cse=params["prevent_cse"], policy=params["policy"])
         return list(fun(*_typed(ins)))
@@ -365,9 +409,17 @@ def _typed(values: Sequence[Any]) -> list[Any]:
     return [hooks.literal_array(x) if isinstance(x, Literal) else x for x in values]
 
 
-def _state(aval: ShapedArray) -> Ref:
+def _state(aval: ShapedArray, varying: frozenset[Any] = frozenset()) -> Ref:
+    """A reference to zeros, which may differ along axes of a mesh."""
     aval = aval.strip_weak_type()
-    return Ref(aval, zeros_like_aval(aval))
+    aval = aval.update(vma=aval.vma | varying)
+    return Ref(aval, as_varying(zeros_like_aval(aval), tuple(aval.vma)))
+
+
+def _of_all_shards(aval: ShapedArray) -> ShapedArray:
+    """The type, outside of shards, of a value that one of them keeps."""
+    manual = aval.placement is not None and aval.placement.mesh.manual_axes
+    return ShapedArray(aval.shape, aval.dtype) if manual or aval.vma else aval
 
 
 def _programs(eqn: JaxprEqn) -> list[ClosedJaxpr]:

@@ -42,6 +42,7 @@ from numjet.core.op import Missing, Op, Undefined
 from numjet.core.sharding import explicit
 from numjet.core.sharding.mesh import AxisType, current_mesh, using
 from numjet.core.sharding.partition_spec import PartitionSpec, axes_of, parts_of
+from numjet.core.sharding.shardings import NamedSharding
 from numjet.core.stage import trace_to_closed
 from numjet.core.trace import aval_of
 from numjet.core.walk import all_eqns, eval_closed
@@ -51,6 +52,7 @@ from numjet.lax.collective.sums import as_shards
 from numjet.lax.collective.varying import as_varying
 from numjet.lax.elementwise.arithmetic import div_p
 from numjet.lax.shape.rearrange import reshaped
+from numjet.lax.sharding import resharded
 from numjet.lax.templates import in_front
 from numjet.transforms.dce import dce_jaxpr
 from numjet.transforms.simplify import Rewritten, Simplify
@@ -175,6 +177,30 @@ class _Call:
         axes = tuple(a for a in self.mesh.axis_names if a in differs)
         unreduced, reduced = [s & self.axes for s in explicit.sums_of(aval)]
         return PartitionSpec(*[axes] if axes else [], unreduced=unreduced, reduced=reduced)
+
+
+def with_states(fun: Callable[..., tuple[Sequence[Any], Sequence[Any]]], args: Sequence[Any], params: dict[str, Any]
+                ) -> tuple[list[Any], list[Any]]:
+    """A shard_map with another program on the same parts: (results, states). `fun` returns a shard's results and its states,
+    which leave the shards side by side along a new first axis."""
+    call, specs = _Call(params), params["out_specs"]
+    axes = tuple(a for a in call.mesh.axis_names if a in call.axes - dividing_axes())
+    counts: list[int] = []
+
+    def parts(*xs: Any) -> list[Any]:
+        outs, states = fun(*xs)
+        counts[:] = [len(states)]
+        grown = [reshaped(x, (1, *aval_of(x).shape)) for x in states]
+        every = [*specs, *[PartitionSpec(axes)] * len(grown)]
+        return varied_to([*outs, *grown], every, call.axes) if call.check else [*outs, *grown]
+    program = call.traced(parts, params["jaxpr"].in_avals)
+    found = call.bind(program, args, params["in_specs"], [*specs, *[PartitionSpec(axes)] * counts[0]])
+    return found[:len(specs)], [_undivided(x, call.mesh) for x in found[len(specs):]]
+
+
+def _undivided(x: Any, mesh: Any) -> Any:
+    """A value that each device has as a whole, where its type says that it is divided."""
+    return resharded(x, NamedSharding(mesh, _WHOLE)) if explicit.divides(aval_of(x)) else x
 
 
 def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, jaxpr: ClosedJaxpr, in_specs: Specs, out_specs: Specs,
