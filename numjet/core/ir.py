@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from numjet.core.aval import ShapedArray
-from numjet.foundation import compute_types, lazy_import
+from numjet.foundation import compute_types, lazy_import, xla_metadata
 from numjet.foundation.source import named_scope, names_of
 from numjet.foundation.source_info import NameStack, SourceInfo
 
@@ -78,20 +78,22 @@ Effects = frozenset
 
 
 class JaxprEqnContext:
-    """The settings under which an equation was traced: on which part of a device it runs."""
+    """The settings under which an equation was traced: on which part of a device it runs, its attributes for XLA."""
 
-    __slots__ = ("compute_type",)
-    xla_metadata = None
+    __slots__ = ("compute_type", "xla_metadata")
 
-    def __init__(self, compute_type: str | None = None):
-        self.compute_type = compute_type
+    def __init__(self, compute_type: str | None = None, metadata: Any = None):
+        self.compute_type, self.xla_metadata = compute_type, metadata
 
     @property
     def manager(self) -> contextlib.AbstractContextManager[Any]:
         """A block that evaluates the equation under its settings."""
-        if self.compute_type is None:
-            return contextlib.nullcontext()
-        return named_scope(compute_types.scope_name(self.compute_type))
+        found = contextlib.ExitStack()
+        if self.compute_type is not None:
+            found.enter_context(named_scope(compute_types.scope_name(self.compute_type)))
+        if self.xla_metadata:
+            found.enter_context(named_scope(xla_metadata.scope_name(self.xla_metadata)))
+        return found
 
 
 NO_CONTEXT = JaxprEqnContext()
@@ -122,8 +124,9 @@ class JaxprEqn:
 
     @property
     def ctx(self) -> JaxprEqnContext:
-        found = compute_types.of_scopes(names_of(self.source)) if compute_types.in_use else None
-        return NO_CONTEXT if found is None else JaxprEqnContext(found)
+        names = names_of(self.source) if compute_types.in_use or xla_metadata.in_use else ()
+        part, metadata = compute_types.of_scopes(names), xla_metadata.of_scopes(names, {})
+        return NO_CONTEXT if part is None and not metadata else JaxprEqnContext(part, metadata or None)
 
     def replace(self, **fields: Any) -> JaxprEqn:
         """A copy with some fields changed; `source_info` or `source` sets `source`, `ctx` has nothing to set."""

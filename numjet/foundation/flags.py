@@ -200,6 +200,8 @@ FLAGS: tuple[Flag, ...] = (
             "mesh:`; new arrays and results of functions are not put on it."),
     _traced("numjet_compute_type", parse_str, "", "On which part of a device programs run, which compute_on sets; empty: as "
             "usual."),
+    _traced("numjet_xla_metadata", parse_str, "", "Attributes of operations for XLA, which set_xla_metadata sets: names of "
+            "scopes, one a line."),
     Flag("jax_num_cpu_devices", parse_count, 1, "How many devices the CPU counts as; programs over several need jaxlib. Read "
          "when devices are first asked for. XLA_FLAGS=--xla_force_host_platform_device_count=N sets it, too.",
          options=("xla_force_host_platform_device_count",)),

@@ -16,7 +16,7 @@ from numjet.core.aval import ShapedArray
 from numjet.core.ir import ClosedJaxpr
 from numjet.core.sharding.partition_spec import PartitionSpec
 from numjet.core.stage import trace_to_closed
-from numjet.foundation import dtypes
+from numjet.foundation import dtypes, xla_metadata
 from numjet.xla import partitioners, text
 from numjet.xla.scalars import Scalars
 from numjet.xla.shardy import Partitions, Shards
@@ -71,6 +71,7 @@ class Builder:
         self.location = ""
         self.names: tuple[str, ...] = ()  # of the scopes around the program being written
         self.compute_type: str | None = None  # the part of the device on which the operation being written runs
+        self.metadata: Mapping[str, Any] = {}  # other attributes of it that XLA gets
         self._depth, self._count = 2, 0
         self._constants: list[dict[Any, Value]] = [{}]
 
@@ -93,8 +94,9 @@ class Builder:
         """
         several = isinstance(out, (list, tuple))
         outs = [self.fresh(a) for a in (out if several else [out])]
-        if self.compute_type is not None:
-            attrs = {"mhlo.frontend_attributes": text.compute_type(self.compute_type), **(attrs or {})}
+        if self.compute_type is not None or self.metadata:
+            words = [*text.compute_type(self.compute_type), *xla_metadata.words(self.metadata)]
+            attrs = {"mhlo.frontend_attributes": text.attributes_of(words).strip(), **(attrs or {})}
         head = ", ".join(v.name for v in outs) + " = " if outs else ""
         types = ", ".join(text.tensor(v.aval) for v in operands)
         results = ", ".join(text.tensor(v.aval) for v in outs)

@@ -15,7 +15,7 @@ from numjet.core.op import SCALARS, Expand, Missing
 from numjet.core.sharding.distribution import Distribution
 from numjet.core.sharding.memory import DEVICE, kind_of
 from numjet.core.trace import Array
-from numjet.foundation import compute_types, source
+from numjet.foundation import compute_types, source, xla_metadata
 from numjet.foundation.config import config
 from numjet.xla import scalars, text
 from numjet.xla.builder import Builder, HostCall, Value
@@ -46,6 +46,7 @@ def lower(closed: ClosedJaxpr, name: str, platform: str, donated: Sequence[bool]
     b.lower_part = functools.partial(_part, name, platform)
     b.names = (f"jit({name})",)
     b.compute_type = config.numjet_compute_type or None
+    b.metadata = xla_metadata.of_scopes(config.numjet_xla_metadata.splitlines(), {})
     for v, c in zip(closed.jaxpr.constvars, closed.consts, strict=True):
         check_constant(c, v.aval)
     constants = [c._value if isinstance(c, Array) else np.asarray(c) for c in closed.consts]  # random keys are no NumPy arrays
@@ -135,7 +136,7 @@ class _Equations:
         self.locations = locations
 
     def __call__(self, b: Builder, eqn: JaxprEqn, args: Sequence[Value]) -> list[Value]:
-        outer = b.location, b.names, b.compute_type
+        outer = b.location, b.names, b.compute_type, b.metadata
         if placements_in_use:
             args = [_typed(a, v.aval) for a, v in zip(args, eqn.invars, strict=True)]
         if self.locations:
@@ -143,10 +144,12 @@ class _Equations:
             b.names = (*b.names, *eqn.scopes)
         if compute_types.in_use:
             b.compute_type = compute_types.of_scopes(source.names_of(eqn.source)) or b.compute_type
+        if xla_metadata.in_use:
+            b.metadata = xla_metadata.of_scopes(source.names_of(eqn.source), b.metadata)
         try:
             outs = self._rule(b, eqn, args)
         finally:
-            b.location, b.names, b.compute_type = outer
+            b.location, b.names, b.compute_type, b.metadata = outer
         if placements_in_use and b.partitions is not None:
             outs = _placed(b, eqn, outs)
         for out, var in zip(outs, eqn.outvars, strict=True):

@@ -100,11 +100,13 @@ def attributes(values: Mapping[str, Any]) -> str:
 _PARTS = {"device_host": "host", "device": "dense", "tpu_sparsecore": "sparseoffload"}
 
 
-def compute_type(kind: str) -> str:
-    """The attribute by which XLA knows the part of a device on which an operation runs."""
+def compute_type(kind: str | None) -> list[str]:
+    """The attributes by which XLA knows the part of a device on which an operation runs."""
+    if kind is None:
+        return []
     if kind in _PARTS:
-        return f'{{_xla_compute_type = "{_PARTS[kind]}"}}'
-    return f'{{_xla_stream_annotation = "{kind.removeprefix("gpu_stream:")}", inlineable = "false"}}'
+        return [f'_xla_compute_type = "{_PARTS[kind]}"']
+    return [f'_xla_stream_annotation = "{kind.removeprefix("gpu_stream:")}"', 'inlineable = "false"']
 
 
 def attributes_of(words: Sequence[str]) -> str:

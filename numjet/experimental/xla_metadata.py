@@ -1,0 +1,3 @@
+"""Attributes of operations for XLA."""
+
+from numjet.api.xla_metadata import set_xla_metadata as set_xla_metadata
