@@ -312,7 +312,7 @@ class named_scope(contextlib.ContextDecorator):
 
     def __init__(self, name: str):
         if not isinstance(name, str):
-            raise TypeError(f"named_scope expects a str, got {name!r} of type {type(name).__name__}")
+            raise TypeError(f"named_scope name argument must be a string, got {name!r} of type {type(name).__name__}")
         self._name = name
         self._outer: list[tuple[str, ...]] = []
 

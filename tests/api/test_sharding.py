@@ -151,6 +151,7 @@ def test_arrays_of_parts(mesh):
     (ValueError, "requires a list of concrete arrays",
      lambda s, x: nj.jit(lambda x: nj.make_array_from_single_device_arrays((3,), s, [x]))(x)),
     (ValueError, "Expected shard shape", lambda s, x: nj.make_array_from_callback((4,), s, lambda i: x)),
+    (TypeError, "sharding should be an instance of `jax.sharding`", lambda s, x: nj.make_array_from_callback((3,), None, x)),
     (nj.errors.UnexpectedTracerError, "cannot be called within a traced context",
      lambda s, x: nj.jit(lambda x: nj.make_array_from_callback((3,), s, lambda i: x))(x)),
     (ValueError, "expected global_shape", lambda s, x: nj.make_array_from_process_local_data(s, x, (4,))),

@@ -303,3 +303,8 @@ def test_replayed_programs_are_in_the_scopes_around():
             return eval_jaxpr(program.jaxpr, program.consts, x)
 
     assert stacks(f, 1.0) == ["outer/inner"]
+
+
+def test_scopes_have_text_as_names():
+    with pytest.raises(TypeError, match="named_scope name argument must be a string, got 3"):
+        source.named_scope(3)

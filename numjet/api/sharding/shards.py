@@ -11,7 +11,7 @@ from numjet import _native
 from numjet.api.sharding.mesh import get_mesh
 from numjet.api.sharding.placement import check_parts, location
 from numjet.api.transfer import device_put
-from numjet.core.sharding.layouts import check_concrete
+from numjet.core.sharding.layouts import Format, check_concrete
 from numjet.core.sharding.memory import DEVICE
 from numjet.core.sharding.partition_spec import PartitionSpec
 from numjet.core.sharding.shardings import Index, NamedSharding, Sharding, SingleDeviceSharding
@@ -85,13 +85,17 @@ def make_array_from_callback(shape: Sequence[int], sharding: Sharding | Device, 
                              dtype: Any = None) -> Any:
     """An array of whose parts `data_callback(index)` gives the values, index being a tuple of slices.
 
-    Raises ValueError where it gives a part of another shape, UnexpectedTracerError while a function is traced.
+    Raises TypeError without a sharding, ValueError where it gives a part of another shape, UnexpectedTracerError while a
+    function is traced.
 
     >>> from numjet.runtime.device import CPU
     >>> make_array_from_callback((2, 2), CPU, lambda index: np.eye(2)[index]).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
     check_concrete("when calling `jax.make_array_from_callback`", sharding)
+    if sharding is None or isinstance(sharding, Format) and sharding.sharding is None:
+        raise TypeError(f"sharding should be an instance of `jax.sharding`. Got None of type {type(None)}: make_array_from_"
+                        "callback takes a Sharding, a Format with one, or a device")
     there = location("make_array_from_callback", sharding)
     placed = SingleDeviceSharding(there) if isinstance(there, Device) else there
     check_parts("One of make_array_from_callback args", placed, shape)
