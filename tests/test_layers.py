@@ -137,6 +137,7 @@ LAZY = {
     "numjet/experimental/sparse_derivatives/values.py": ["scipy.sparse"],
     "numjet/foundation/events.py": ["logging"],
     "numjet/foundation/flags.py": ["difflib"],  # for misspelled flags
+    "numjet/foundation/xla_metadata.py": ["json"],  # for attributes for XLA
     "numjet/foundation/tree/register.py": ["dataclasses"],  # for dataclasses that become pytrees
     "numjet/lax/__init__.py": ["numjet.lax.lazy_exports"],
     "numjet/lax/sharding_later.py": ["numjet.lax.sharding", "numjet.lax.sharding_rules", "numjet.lax.collective.sums"],

@@ -2,10 +2,12 @@
 scopes are added to those of outer ones; None takes one away."""
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from numjet.foundation import lazy_import
+
+json = lazy_import.Module("json")
 _HEAD = "xla_metadata("
 in_use: list[bool] = []  # not empty once a scope has some
 

@@ -168,6 +168,8 @@ def test_scopes_do_not_mix():
     for f in (lambda: a + other, lambda: a >= other, lambda: largest(a, other)):
         with pytest.raises(ValueError, match="Invalid mixing of symbolic scopes"):
             f()
+    with pytest.raises(ValueError, match=r"(?s)for linear combination\..* created at .*test_symbolic.py:\d+ \(.*found for 'a'"):
+        _ = a + other
     with pytest.raises(ValueError, match="not both"):
         symbolic_shape("a", scope=a.scope, constraints=["a >= 2"])
 

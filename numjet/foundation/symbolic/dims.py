@@ -234,12 +234,13 @@ def is_size(x: Any) -> bool:
     return isinstance(x, (SymbolicDim, int, np.integer)) and not isinstance(x, bool)
 
 
-def scope_of(*sizes: Size) -> SymbolicScope:
-    """The scope of those that are symbolic. ValueError where they differ."""
+def scope_of(*sizes: Size, what: str = "") -> SymbolicScope:
+    """The scope of those that are symbolic. ValueError where they differ, in what is made of them."""
     found = [x for x in sizes if isinstance(x, SymbolicDim)]
     for other in found[1:]:
         if other.scope is not found[0].scope:
-            raise ValueError(f"Invalid mixing of symbolic scopes for '{found[0]}' and '{other}'.\nExpected {found[0].scope}\n"
+            raise ValueError(f"Invalid mixing of symbolic scopes for {what or f'{found[0]} and {other}'}.\n"
+                             f"Expected {found[0].scope}\n"
                              f"and found for '{other}' {other.scope}\nMake all symbolic shapes of a function with one scope.")
     return found[0].scope
 
@@ -265,7 +266,7 @@ def _operation(name: str, args: tuple[Size, ...]) -> Size:
 
 
 def _sum(a: Size, b: Size, sign: int) -> Size:
-    scope, terms = scope_of(a, b), terms_of(a)
+    scope, terms = scope_of(a, b, what="linear combination"), terms_of(a)
     for monomial, coefficient in terms_of(b).items():
         terms[monomial] = terms.get(monomial, 0) + sign * coefficient
     return polynomial(terms, scope)

@@ -53,7 +53,7 @@ class SymbolicScope:
         if isinstance(constraints_str, str) or not all(isinstance(c, str) for c in constraints_str):
             raise ValueError(f"The symbolic constraints should be a sequence of strings. Got {constraints_str!r}")
         frame = source.user_frame()
-        self._made_at = "" if frame is None else f" created at {frame}"
+        self._made_at = "" if frame is None else f" created at {frame.file}:{frame.line} ({frame.function})"
         self._rules: list[tuple[Monomial, int, Size]] = []
         self._bounds = Bounds({}, [])
         self.constraints: list[Constraint] = []
