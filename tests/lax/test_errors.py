@@ -25,7 +25,7 @@ CASES = [
     (lambda: lax.conv_general_dilated(ones(1, 1, 1), KERNEL, (1,), ((0, 0),), (1,), (1,), lax.ConvDimensionNumbers(
         (0, 1, 2), (0, 1, 2), (0, 1, 2))), ValueError, "lhs and rhs must have the same number of dimensions"),
     (lambda: lax.reduce_window(ones(1), 0.0, lambda x, y: [x + y], (1,)), ValueError, "must have the same tree structure"),
-    (lambda: lax.reduce(ones(1), 0.0, lambda x, y: [x + y], (0,)), ValueError, "output must have the same tree structure"),
+    (lambda: lax.reduce(ones(1), 0.0, lambda x, y: [x + y, x], (0,)), ValueError, "output must have as many leaves"),
     (lambda: nj.eval_shape(lambda x: lax.top_k(x, 1), nj.ShapeDtypeStruct((2**31,), "int8")), ValueError, "will overflow"),
     (lambda: lax.dynamic_slice(ones(3, 4), (np.int32(1), np.int16(2)), (2, 2)), TypeError, "integers of the same type, got"),
     (lambda: lax.dynamic_update_slice(ones(3, 4), ones(2, 2), (np.int32(1), np.int16(2))), TypeError, "of the same type"),

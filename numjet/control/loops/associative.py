@@ -27,7 +27,7 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
 
     Args:
       fn: (a, b) -> a combined with b, of pytrees like `elems`; works on whole arrays at once, element by element along
-        `axis`, and fn(a, fn(b, c)) = fn(fn(a, b), c).
+        `axis`, and fn(a, fn(b, c)) = fn(fn(a, b), c). It may return another pytree with as many leaves, in their order.
       elems: pytree of arrays of equal size along `axis`.
       reverse: suffixes instead of prefixes: element i combines n-1, n-2, ..., i.
       axis: along which to scan.
@@ -37,7 +37,7 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
 
     Raises:
       TypeError: fn cannot be called.
-      ValueError: no arrays, scalars, or different sizes along `axis`; fn returns another structure.
+      ValueError: no arrays, scalars, or different sizes along `axis`; fn returns more or fewer arrays.
       InconclusiveDimensionOperation: the size along `axis` is symbolic, or computed when the program runs.
 
     >>> import numpy as np
@@ -71,8 +71,8 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
 def _flat(fn: Callable[[Any, Any], Any], treedef: Any) -> Callable[[Leaves, Leaves], list[Any]]:
     def combine(a: Leaves, b: Leaves) -> list[Any]:
         out, out_tree = tree.tree_flatten(fn(tree.tree_unflatten(treedef, a), tree.tree_unflatten(treedef, b)))
-        if out_tree != treedef:
-            raise ValueError(f"associative_scan: fn must return the structure of its arguments, {treedef}, got {out_tree}")
+        if len(out) != len(a):
+            raise ValueError(f"associative_scan: fn must return as many arrays as it takes, {treedef}, got {out_tree}")
         return [frozen(x) for x in out]
 
     return combine

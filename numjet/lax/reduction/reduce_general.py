@@ -140,11 +140,15 @@ def reduce(operands: Any, init_values: Any, computation: Callable[[Any, Any], An
       operands: an array, or a tree of arrays of one shape, which are reduced together.
       init_values: a scalar, or a tree of them of the same structure; identities of the function.
       computation: function of two scalars (or of two trees of them, x and y) to one, made of elementwise operations.
-        In which order elements are combined is not specified.
+        In which order elements are combined is not specified. Its result may be another tree with the same leaves.
       dimensions: the axes that the results lack.
 
+    Returns:
+      The reduced arrays, in the tree that the computation returns.
+
     Raises:
-      TypeError: the function does not return what it takes, or dtypes differ. ValueError: shapes or axes don't fit.
+      TypeError: the function returns other dtypes or shapes than it takes, or dtypes differ. ValueError: it returns more or
+        fewer scalars than it takes, or shapes or axes don't fit.
       NotImplementedError: the function uses operations that are not elementwise, or values of an outer function.
 
     >>> from numjet import lax
@@ -159,7 +163,8 @@ def reduce(operands: Any, init_values: Any, computation: Callable[[Any, Any], An
                          f"got {structure} and {init_structure}")
     axes = tuple(map(operator.index, dimensions))
     avals = [aval_of(x) for x in xs]
-    jaxpr = trace_computation("reduce", computation, structure, [ShapedArray((), a.dtype, a.weak_type) for a in avals])
+    jaxpr, structure = trace_computation("reduce", computation, structure,
+                                         [ShapedArray((), a.dtype, a.weak_type) for a in avals])
     monoid = monoid_of(jaxpr)
     inits = [typed_init(i, a, monoid) for i, a in zip(inits, avals, strict=True)]
     if monoid == "add":
@@ -192,21 +197,25 @@ def _fits(number: complex, dtype: np.dtype) -> bool:
     return isinstance(number, lower)
 
 
-def trace_computation(name: str, computation: Callable[..., Any], structure: Any, avals: Sequence[ShapedArray]) -> Jaxpr:
-    """The jaxpr of a function of two trees of scalars, a parameter of the function `name`. NotImplementedError unless it is
-    elementwise throughout, ValueError for a result of another structure."""
+def trace_computation(name: str, computation: Callable[..., Any], structure: Any,
+                      avals: Sequence[ShapedArray]) -> tuple[Jaxpr, Any]:
+    """The jaxpr of a function of two trees of scalars, a parameter of the function `name`, and the structure of its result.
+    NotImplementedError unless it is elementwise throughout, ValueError for more or fewer scalars than it takes."""
+    out_structure = None
+
     def flat(*args: Any) -> list[Any]:
+        nonlocal out_structure
         half = len(avals)
         out = computation(tree.tree_unflatten(structure, args[:half]), tree.tree_unflatten(structure, args[half:]))
         leaves, out_structure = tree.tree_flatten(out)
-        if out_structure != structure:
-            raise ValueError(f"{name} output must have the same tree structure as the operands {structure} vs. {out_structure}")
+        if len(leaves) != half:
+            raise ValueError(f"{name} output must have as many leaves as the operands: {structure} vs. {out_structure}")
         return leaves
 
     jaxpr, consts = trace_to_jaxpr(flat, [*avals, *avals], DebugInfo(getattr(computation, "__name__", "computation"),
                                                                      "reduce"))
     _check_computation(jaxpr, consts, avals)
-    return jaxpr
+    return jaxpr, out_structure
 
 
 def _check_computation(jaxpr: Jaxpr, consts: Sequence[Any], avals: Sequence[ShapedArray]) -> None:

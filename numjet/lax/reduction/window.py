@@ -326,7 +326,11 @@ def reduce_window(operand: Any, init_value: Any, computation: Callable[[Any, Any
     avals = [aval_of(x) for x in xs]
     params = window_params("reduce_window", avals[0].shape, window_dimensions, window_strides, padding, base_dilation,
                            window_dilation)
-    jaxpr = trace_computation("reduce_window", computation, structure, [ShapedArray((), a.dtype, a.weak_type) for a in avals])
+    jaxpr, out_structure = trace_computation("reduce_window", computation, structure,
+                                             [ShapedArray((), a.dtype, a.weak_type) for a in avals])
+    if out_structure != structure:
+        raise ValueError("reduce_window output must have the same tree structure as the operands "
+                         f"{structure} vs. {out_structure}")
     name = monoid_of(jaxpr)
     inits = [typed_init(i, a, name) for i, a in zip(inits, avals, strict=True)]
     if name in _RECORDS and _is_identity(name, inits[0], avals[0].dtype):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import collections
+
 import numpy as np
 import pytest
 
@@ -49,12 +51,21 @@ def test_the_number_of_combinations_grows_with_the_logarithm():
     assert count(1024) - count(512) == 2
 
 
+def test_the_operation_may_return_another_structure():
+    Pair = collections.namedtuple("Pair", "product total")
+    x, y = np.arange(1, 6, dtype=np.float32), np.arange(5, dtype=np.float32)
+    out = associative_scan(lambda a, b: [a[0] * b[0], None, (a[1] + b[1],)], Pair(x, y))
+    assert isinstance(out, Pair)
+    np.testing.assert_array_equal(out.product, np.cumprod(x))
+    np.testing.assert_array_equal(out.total, np.cumsum(y))
+
+
 @pytest.mark.parametrize(("fn", "elems", "error", "text"), [
     (3, np.ones(3), TypeError, "fn argument should be callable"),
     (lax.add, (np.ones(3), np.ones(2)), ValueError, r"same first dimension. \(saw: \[\(3,\), \(2,\)\]"),
     (lax.add, 1.0, ValueError, "an axis to scan over"),
     (lax.add, (), ValueError, "no arrays"),
-    (lambda a, b: (a, b), np.ones(3), ValueError, "must return the structure of its arguments")])
+    (lambda a, b: (a, b), np.ones(3), ValueError, "must return as many arrays as it takes")])
 def test_errors(fn, elems, error, text):
     with pytest.raises(error, match=text):
         associative_scan(fn, elems)

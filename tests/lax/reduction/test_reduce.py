@@ -182,11 +182,20 @@ def test_derivatives_and_batches_of_a_general_reduction():
     np.testing.assert_allclose(vmap(fun, [stack], [1]), by_loop(fun, [stack], [1]), rtol=1e-5)
 
 
+def test_results_have_the_structure_that_the_computation_returns():
+    total, (largest,) = lax.reduce({"a": X, "b": X}, {"a": 0.0, "b": -np.inf},
+                                   lambda p, q: [p["a"] + q["a"], (lax.max(p["b"], q["b"]),)], (0,))
+    np.testing.assert_allclose(total, np.sum(X, 0), rtol=1e-6)
+    np.testing.assert_array_equal(largest, np.max(X, 0))
+    (alone,) = lax.reduce(X, 0.0, lambda p, q: (p + q,), (0,))
+    np.testing.assert_allclose(alone, np.sum(X, 0), rtol=1e-6)
+
+
 @pytest.mark.parametrize("fun, error, message", [
     (lambda: lax.reduce(X, np.zeros(3, np.float32), lax.add, (0,)), ValueError, "non-scalar initial value"),
     (lambda: lax.reduce((X, X[0]), (0.0, 0.0), lambda a, b: a, (0,)), ValueError, "equal shapes"),
     (lambda: lax.reduce(X, 0.0, lambda a, b: lax.gt(a, b), (0,)), TypeError, "must return scalars of the dtypes"),
-    (lambda: lax.reduce(X, 0.0, lambda a, b: (a, b), (0,)), ValueError, "same tree structure as the operands"),
+    (lambda: lax.reduce(X, 0.0, lambda a, b: (a, b), (0,)), ValueError, "as many leaves as the operands"),
     (lambda: lax.reduce(X, 0.0, lax.add, (0, 0)), ValueError, "duplicate value"),
     (lambda: lax.reduce(X, 0.0, lax.add, (5,)), ValueError, "out-of-bounds"),
     *[(lambda run=run: run(), TypeError, "same dtypes as their initial values") for run in (
