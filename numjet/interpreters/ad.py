@@ -1,6 +1,7 @@
 """Differentiation of primitives that users define: JVP rules and transposes, and the symbolic zeros that rules see.
 
-A rule of `primitive_jvps` maps (primals, tangents, **params) to the result and its tangent; tangents may be `Zero`. A rule of
+A rule of `primitive_jvps` maps (primals, tangents, **params) to the result and its tangent; tangents may be `Zero`, and those
+that a rule returns None for, as libraries do for results of their own use, are zero. A rule of
 `primitive_transposes` maps (cotangent, *operands, **params) to a cotangent for every operand: those in which the primitive is
 linear are `UndefinedPrimal`, the others get None. The functions def... make rules of simple forms.
 """
@@ -50,9 +51,9 @@ def add_jaxvals(x: Any, y: Any) -> Any:
 # ------------------------------------------------------------------------------------------------ JVP rules
 
 def _tangent(primitive: Primitive, out: Any, tangent: Any) -> Any:
-    """A result's tangent in the form of slots: Zero where the result has none; TypeError for one of another type."""
+    """A result's tangent in the form of slots: Zero where the result or the rule has none; TypeError for one of another type."""
     want = aval_of(out).to_tangent_aval()
-    if want.dtype == dtypes.float0:
+    if tangent is None or want.dtype == dtypes.float0:
         return no_tangent(out)
     got = tangent.aval if type(tangent) is Zero else aval_of(tangent)
     if (got.shape, got.dtype) != (want.shape, want.dtype):

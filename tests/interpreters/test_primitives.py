@@ -153,6 +153,17 @@ def test_an_impl_alone_evaluates() -> None:
     assert prim.bind(1.0, k=2) == (False, 2)
 
 
+def test_none_of_a_jvp_rule_is_a_zero_tangent() -> None:
+    prim = Primitive("with_workspace")
+    lowered(prim, lambda x: [2 * x, x * x], multiple=True)
+    prim.def_abstract_eval(lambda x: [x, x])
+    ad.primitive_jvps[prim] = lambda ps, ts: (prim.bind(*ps), [2 * ts[0], None])
+    for grad in (nj.grad, lambda fun: nj.jit(nj.grad(fun)), lambda fun: nj.grad(nj.jit(fun))):
+        np.testing.assert_array_equal(grad(lambda x: jnp.sum(prim.bind(x)[0] + prim.bind(x)[1]))(X), np.full(3, 2, np.float32))
+    tangents = nj.jvp(prim.bind, (X,), (X,))[1]
+    np.testing.assert_array_equal(tangents, [2 * X, 0 * X])
+
+
 # ------------------------------------------------------------------------------------------------ bad rules
 
 def test_rules_of_wrong_types_are_refused() -> None:
