@@ -106,6 +106,21 @@ def test_what_numjet_lacks_raises_when_it_is_used(run_as_jax):
     """)
 
 
+@pytest.mark.parametrize(("module", "name"), [
+    ("jax.experimental.pallas.ops.tpu.splash_attention", "make_splash_mha"),
+    ("jax.experimental.pallas.ops.gpu.attention", "mha"), ("jax.experimental.mosaic.gpu", "as_gpu_kernel")])
+def test_kernels_of_accelerators_can_be_imported(run_as_jax, module, name):
+    run_as_jax(f"""
+        from {module} import {name}
+        try:
+            {name}()
+        except NotImplementedError as error:
+            assert str(error).startswith("{module}.{name} is part of JAX 0.10.2 and not supported"), error
+        else:
+            raise AssertionError
+    """)
+
+
 @pytest.mark.parametrize("module", ["jax.cpu", "jax.numpy.ufuncs", "jax.experimental.nothing", "jax.tools"])
 def test_modules_that_jax_lacks_are_not_found(run_as_jax, module):
     assert f"No module named '{module}'" in run_as_jax(f"""

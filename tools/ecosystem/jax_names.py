@@ -21,7 +21,7 @@ from types import ModuleType
 
 import jax
 
-PRIVATE = ("jax._src", "jax.tools", "jax.experimental.mosaic", "jax.experimental.pallas.ops", "jax.collect_profile")
+PRIVATE = ("jax._src", "jax.tools", "jax.collect_profile")
 ANY = ("jax.extend.mlir.dialects", "jax.extend.mlir.ir", "jax.extend.mlir.passmanager")  # thousands of names of MLIR
 STANDARD = (abc, types, typing)
 
