@@ -2,13 +2,13 @@
 from __future__ import annotations
 
 import math
+import reprlib
 from typing import Any
 
 import numpy as np
 
 from numjet.control.custom.custom_jvp import custom_jvp
 from numjet.foundation import dtypes
-from numjet.foundation.dimension import as_integer
 from numjet.lax.elementwise import arithmetic, convert, special, transcendental
 from numjet.lax.shape import create
 from numjet.numpy.core.promotion import as_dtype, literal, operand_inexact, to_array
@@ -44,6 +44,16 @@ def _i0_jvp(primals: tuple[Any], tangents: tuple[Any]) -> tuple[Any, Any]:
     return _i0(x), t * (transcendental.exp_p.bind(size) * special.bessel_i1e(x))
 
 
+def _count(M: Any) -> int:
+    """The number of points, as int() takes it: libraries pass floats and arrays. TypeError for what is no number."""
+    try:
+        return int(M)
+    except TypeError as error:
+        if type(error) is not TypeError:  # a traced value says why it has no int()
+            raise
+        raise TypeError(f"M, the number of points, must be a number, got {reprlib.repr(M)}: {error}") from None
+
+
 def _dtype() -> np.dtype:
     return dtypes.canonicalize_dtype(np.float64)
 
@@ -55,14 +65,14 @@ def _ones(count: int) -> Any:
 
 def _turns(M: Any, harmonic: int) -> Any:
     """cos(2 pi k n / (M - 1)) for n = 0, ..., M - 1."""
-    count = as_integer(M, "M, the number of points,")
+    count = _count(M)
     step = literal(2 * math.pi * harmonic / max(count - 1, 1), _dtype())
     return transcendental.cos(arithmetic.mul(create.iota(_dtype(), max(count, 0)), step))
 
 
 def _cosines(M: Any, *weights: float) -> Any:
     """weights[0] + weights[1] * cos(2 pi n / (M - 1)) + ...; a single 1 for M = 1."""
-    count = as_integer(M, "M, the number of points,")
+    count = _count(M)
     if count <= 1:
         return _ones(count)
     out: Any = literal(weights[0], _dtype())
@@ -77,7 +87,7 @@ def bartlett(M: int) -> Any:
     >>> bartlett(3).tolist()
     [0.0, 1.0, 0.0]
     """
-    count = as_integer(M, "M, the number of points,")
+    count = _count(M)
     if count <= 1:
         return _ones(count)
     one = literal(1.0, _dtype())
@@ -118,7 +128,7 @@ def kaiser(M: int, beta: Any) -> Any:
     >>> [round(x, 2) for x in kaiser(3, 0.0).tolist()]
     [1.0, 1.0, 1.0]
     """
-    count = as_integer(M, "M, the number of points,")
+    count = _count(M)
     if count <= 1:
         return _ones(count)
     one = literal(1.0, _dtype())

@@ -84,6 +84,21 @@ def test_windows(count: int) -> None:
     assert_same(jnp.kaiser(count, 3.5), np.kaiser(count, 3.5), rtol=2e-6)
 
 
+@pytest.mark.parametrize("count", [5.7, np.float32(5), np.array(5.5), jnp.array(5, jnp.bfloat16), jnp.array(5.0), "5"])
+def test_windows_count_as_int_does(count: Any) -> None:
+    for window in (jnp.bartlett, jnp.blackman, jnp.hamming, jnp.hanning):
+        assert_same(window(count), np.asarray(window(5)))
+    assert_same(jnp.kaiser(count, 3.5), np.asarray(jnp.kaiser(5, 3.5)))
+    assert jnp.hanning(jnp.array(True)).shape == (1,)
+
+
+def test_windows_refuse_what_is_no_number() -> None:
+    with pytest.raises(TypeError, match="M, the number of points, must be a number, got None"):
+        jnp.hanning(None)
+    with pytest.raises(nj.errors.ConcretizationTypeError):
+        nj.jit(jnp.hanning)(5)
+
+
 @pytest.mark.parametrize(
     "fn",
     [
