@@ -8,7 +8,16 @@ import pytest
 import numjet as nj
 import numjet.numpy as jnp
 from numjet.experimental.layout import Format, Layout, with_layout_constraint
-from numjet.sharding import AbstractMesh, AxisType, Mesh, NamedSharding, PartitionSpec as P, SingleDeviceSharding
+from numjet.sharding import (
+    AbstractMesh,
+    AxisType,
+    Mesh,
+    NamedSharding,
+    PartitionSpec as P,
+    SingleDeviceSharding,
+    auto_axes,
+    explicit_axes,
+)
 
 CPU = nj.devices()[0]
 EIGHT = Mesh(np.array([nj.Device("cpu", k) for k in range(8)]).reshape(4, 2), ("x", "y"))
@@ -115,6 +124,20 @@ def test_equivalent_shardings(mesh):
     assert str(EIGHT) == "Mesh('x': 4, 'y': 2, axis_types=(Auto, Auto))" and abstract.update_axis_types(
         {"x": AxisType.Explicit}).explicit_axes == ("x",)
     assert NamedSharding(abstract, P(), memory_kind="pinned_host").memory_kind == "pinned_host"
+
+
+def test_none_is_a_sharding_where_there_are_no_arrays_to_place():
+    with nj.set_mesh(nj.make_mesh((1,), ("x",), (AxisType.Auto,))):
+        made = explicit_axes(lambda: jnp.ones(3, out_sharding=P("x")))
+        assert made(in_sharding=None).tolist() == [1, 1, 1]
+        with pytest.raises(TypeError, match="Missing required keyword argument: 'in_sharding'"):
+            made()
+        with pytest.raises(ValueError, match="out_shardings which are non-None"):
+            explicit_axes(lambda x: 2 * x)(jnp.ones(3), in_sharding=None)
+    with nj.set_mesh(nj.make_mesh((1,), ("x",), (AxisType.Explicit,))):
+        assert auto_axes(lambda: None)(out_sharding=None) is None
+        with pytest.raises(TypeError, match="Missing required keyword argument: 'out_sharding'"):
+            auto_axes(lambda: None)()
 
 
 def test_the_mesh_in_use():

@@ -65,14 +65,13 @@ def auto_axes(f: Callable[..., Any] | None = None, /, *, axes: Any = None, out_s
     check_callable(f)
 
     @wraps(f)
-    def decorated(*args: Any, out_sharding: Any = out_sharding, **kwargs: Any) -> Any:
-        if out_sharding is None:
-            raise TypeError("Missing required keyword argument: 'out_sharding': auto_axes has to know where the results are")
-        mesh = _mesh("auto_axes", (args, out_sharding))
+    def decorated(*args: Any, **kwargs: Any) -> Any:
+        given = _given("auto_axes", "out_sharding", "results", out_sharding, kwargs)
+        mesh = _mesh("auto_axes", (args, given))
         chosen = _chosen(mesh, axes)
         with using(with_types(mesh, chosen, AxisType.Auto)):
             out = f(*tree_map(lambda x: left_to_compiler(x, chosen) if is_array_like(x) else x, args), **kwargs)
-        return _edge("auto_axes out_sharding", out, out_sharding, mesh)
+        return _edge("auto_axes out_sharding", out, given, mesh)
     return decorated
 
 
@@ -92,19 +91,25 @@ def explicit_axes(f: Callable[..., Any] | None = None, /, *, axes: Any = None, i
     check_callable(f)
 
     @wraps(f)
-    def decorated(*args: Any, in_sharding: Any = in_sharding, **kwargs: Any) -> Any:
-        if in_sharding is None:
-            raise TypeError("Missing required keyword argument: 'in_sharding': explicit_axes has to know where the arguments "
-                            "are")
-        outer = _mesh("explicit_axes", (args, in_sharding))
+    def decorated(*args: Any, **kwargs: Any) -> Any:
+        given = _given("explicit_axes", "in_sharding", "arguments", in_sharding, kwargs)
+        outer = _mesh("explicit_axes", (args, given))
         chosen = _chosen(outer, axes)
         mesh = with_types(outer, chosen, AxisType.Explicit)
-        placed = _edge("explicit_axes in_sharding", args, in_sharding, mesh)
+        placed = _edge("explicit_axes in_sharding", args, given, mesh)
         with using(mesh):
             out = f(*placed, **kwargs)
         turned = [a for a in chosen if a not in outer.explicit_axes]
         return tree_map(lambda x: left_to_compiler(x, turned) if is_array_like(x) else x, out)
     return decorated
+
+
+def _given(what: str, name: str, values: str, default: Any, kwargs: dict[str, Any]) -> Any:
+    """The shardings of a call, taken out of its keywords, else those of the function. TypeError if neither has any: None
+    counts in a call, where it says that there are no arrays to place."""
+    if name not in kwargs and default is None:
+        raise TypeError(f"Missing required keyword argument: '{name}': {what} has to know where the {values} are")
+    return kwargs.pop(name, default)
 
 
 def _mesh(what: str, given: Any) -> Mesh | AbstractMesh:
@@ -135,5 +140,8 @@ def _edge(what: str, values: Any, given: Any, mesh: Mesh | AbstractMesh) -> Any:
     placed = []
     with using(mesh):
         for x, s in zip(leaves, flatten_axes(what, tree, given), strict=True):
-            placed.append(x if s is None else _placed(what, x, out_sharding_of(what, s), True))
+            if s is None:
+                raise ValueError(f"{what}: an array needs a sharding that is not None, as it is for {aval_of(x).str_short()}: "
+                                 "Reshard should only be used with out_shardings which are non-None")
+            placed.append(_placed(what, x, out_sharding_of(what, s), True))
     return tree_unflatten(tree, placed)
