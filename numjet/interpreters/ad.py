@@ -51,7 +51,7 @@ def add_jaxvals(x: Any, y: Any) -> Any:
 # ------------------------------------------------------------------------------------------------ JVP rules
 
 def _tangent(primitive: Primitive, out: Any, tangent: Any) -> Any:
-    """A result's tangent in the form of slots: Zero where the result or the rule has none; TypeError for one of another type."""
+    """A result's tangent in the form of slots: Zero where it or the rule has none; TypeError for one of another type."""
     want = aval_of(out).to_tangent_aval()
     if tangent is None or want.dtype == dtypes.float0:
         return no_tangent(out)
