@@ -158,3 +158,18 @@ def test_functions_of_empty_matrices():
     empty = np.zeros((0, 0), np.float32)
     assert sl.sqrtm(empty).shape == sl.funm(empty, np.exp).shape == (0, 0)
     assert sl.sqrtm(empty).dtype == sl.funm(empty, np.exp).dtype == np.complex64
+
+
+@pytest.mark.parametrize(("a_shape", "b_shape"), [
+    ((2, 2, 2), (2, 2)), ((3, 2, 2), (3, 2)), ((1, 2, 2), (3, 2)), ((2, 3, 2, 2), (1, 3, 2))])
+def test_a_vector_for_each_matrix(a_shape, b_shape):
+    rng = np.random.default_rng(0)
+    a = np.tril(rng.uniform(1, 2, a_shape)).astype(np.float32)
+    b = rng.uniform(1, 2, b_shape).astype(np.float32)
+    gram = a @ np.swapaxes(a, -1, -2)
+    for fun, matrices in [
+            (lambda y: sl.solve_triangular(a, y, lower=True), a), (lambda y: sl.lu_solve(sl.lu_factor(gram), y), gram),
+            (lambda y: sl.cho_solve((a, True), y), gram), (lambda y: sl.solve(gram, y, assume_a="pos"), gram)]:
+        with pytest.warns(FutureWarning, match="batched 1D solves"):
+            x = fun(b)
+        np.testing.assert_allclose(x, np.linalg.solve(matrices, b[..., None])[..., 0], rtol=2e-3)

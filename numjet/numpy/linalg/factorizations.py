@@ -1,6 +1,7 @@
 """Matrix factorizations, and systems, inverses, determinants, eigenvalues and singular values by them."""
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from math import prod
 from typing import Any, NamedTuple
@@ -9,7 +10,7 @@ import numpy as np
 
 from numjet.api.jit_when_eager import jit_when_eager
 from numjet.control.custom.custom_jvp import custom_jvp
-from numjet.foundation import dtypes
+from numjet.foundation import dtypes, source
 from numjet.foundation.dimension import as_integer
 from numjet.lax import linalg as lax_linalg
 from numjet.lax.elementwise import convert, transcendental
@@ -274,17 +275,25 @@ def solve(a: Any, b: Any) -> Any:
     return getitem(out, (..., 0)) if vector else out
 
 
-def aligned(name: str, a: Any, b: Any) -> tuple[Any, Any, bool]:
-    """Matrices and right-hand sides [..., n, m] with equal leading axes, and whether b was a vector."""
+def aligned(name: str, a: Any, b: Any, batched_vectors: bool = False) -> tuple[Any, Any, bool]:
+    """Matrices and right-hand sides [..., n, m] with equal leading axes, and whether b was a vector, or vectors.
+
+    batched_vectors: b with one axis less than a, the last of size n, is one vector for each matrix, as in JAX's functions of
+    SciPy.
+    """
     if a.ndim < 2 or a.shape[-1] != a.shape[-2] or b.ndim < 1:
         raise ValueError(f"The arguments to {name} must have shapes a=[..., n, n] and b=[..., n, m] or b=[n]; got "
                          f"a={a.shape} and b={b.shape}")
-    vector = b.ndim == 1
+    vector = b.ndim == 1 or (batched_vectors and b.ndim == a.ndim - 1 and b.shape[-1] == a.shape[-1])
     if vector:
-        b = rearrange.expand_dims(b, (1,))
-    elif b.ndim == a.ndim - 1 and a.shape[:-1] == b.shape:
-        raise ValueError(f"Invalid shapes for {name}: {a.shape}, {b.shape}. A batch of vectors is b[..., None].")
+        if b.ndim > 1:
+            warnings.warn(f"{name}: b of shape {b.shape} is a vector for each matrix of a, of shape {a.shape}. Such batched 1D "
+                          "solves with b.ndim > 1 are deprecated: use b[..., None], and [..., 0] of the result.",
+                          FutureWarning, stacklevel=source.user_stacklevel())
+        b = rearrange.expand_dims(b, (b.ndim,))
     if a.shape[-1] != b.shape[-2]:
+        if a.shape[:-1] == b.shape:
+            raise ValueError(f"Invalid shapes for {name}: {a.shape}, {b.shape}. A batch of vectors is b[..., None].")
         raise ValueError(f"{name}: inconsistent sizes of matrices {a.shape} and right-hand sides {b.shape}: axis -2 of b must "
                          f"have size {a.shape[-1]}")
     batch = rearrange.broadcast_shapes(a.shape[:-2], b.shape[:-2])

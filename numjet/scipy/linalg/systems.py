@@ -44,7 +44,7 @@ def cho_factor(a: Any, lower: bool = False, overwrite_a: bool = False, check_fin
 
 
 def cho_solve(c_and_lower: tuple[Any, bool], b: Any, overwrite_b: bool = False, check_finite: bool = True) -> Any:
-    """The x with a x = b, given cho_factor(a); b[n] or [..., n, m].
+    """The x with a x = b, given cho_factor(a); b[n] or [..., n, m], or a vector for each matrix, [..., n].
 
     >>> import numjet.numpy as jnp
     >>> cho_solve(cho_factor(2 * jnp.eye(2)), jnp.ones(2)).round(3).tolist()
@@ -52,7 +52,7 @@ def cho_solve(c_and_lower: tuple[Any, bool], b: Any, overwrite_b: bool = False, 
     """
     c, lower = c_and_lower
     c, b = inexact("cho_solve", c, b)
-    c, b, vector = factor.aligned("cho_solve", c, b)
+    c, b, vector = factor.aligned("cho_solve", c, b, batched_vectors=True)
     out = _cho_solve(c, bool(lower), b)
     return getitem(out, (..., 0)) if vector else out
 
@@ -78,7 +78,8 @@ def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> t
 
 def lu_solve(lu_and_piv: tuple[Any, Any], b: Any, trans: int = 0, overwrite_b: bool = False,
              check_finite: bool = True) -> Any:
-    """The x with a x = b (trans 1: a^T x = b, 2: a^H x = b), given lu_factor(a); b[n] or [..., n, m].
+    """The x with a x = b (trans 1: a^T x = b, 2: a^H x = b), given lu_factor(a); b[n] or [..., n, m],
+    or a vector for each matrix, [..., n].
 
     >>> import numjet.numpy as jnp
     >>> lu_solve(lu_factor(2 * jnp.eye(2)), jnp.ones(2)).tolist()
@@ -89,7 +90,7 @@ def lu_solve(lu_and_piv: tuple[Any, Any], b: Any, trans: int = 0, overwrite_b: b
     if trans not in (0, 1, 2):
         raise ValueError(f"'trans' value must be 0, 1, or 2, got {trans}")
     order = lax_linalg.lu_pivots_to_permutation(pivots, lu_.shape[-1])
-    lu_, b, vector = factor.aligned("lu_solve", lu_, b)
+    lu_, b, vector = factor.aligned("lu_solve", lu_, b, batched_vectors=True)
     order = mx.broadcast_in_dim_p.bind(order, shape=lu_.shape[:-1],
                                        broadcast_dimensions=tuple(range(lu_.ndim - 1 - order.ndim, lu_.ndim - 1)))
     solve_by = lax_linalg.triangular_solve
@@ -146,7 +147,7 @@ def solve(a: Any, b: Any, lower: bool = False, overwrite_a: bool = False, overwr
     if assume_a != "pos":
         return factor.solve(a, b)
     a, b = inexact("solve", a, b)
-    a, b, vector = factor.aligned("solve", a, b)
+    a, b, vector = factor.aligned("solve", a, b, batched_vectors=True)
     c = cholesky(stop_gradient(a), lower=lower)
     out = custom_linear_solve(
         lambda x: matmul(a, x), b, lambda _, y: _cho_solve(c, bool(lower), y),
@@ -165,7 +166,7 @@ def solve_triangular(a: Any, b: Any, trans: int | str = 0, lower: bool = False, 
     if trans not in (0, 1, 2, "N", "T", "C"):
         raise ValueError(f"Invalid 'trans' value {trans}")
     a, b = inexact("solve_triangular", a, b)
-    a, b, vector = factor.aligned("solve_triangular", a, b)
+    a, b, vector = factor.aligned("solve_triangular", a, b, batched_vectors=True)
     out = lax_linalg.triangular_solve(a, b, left_side=True, lower=lower, transpose_a=trans not in (0, "N"),
                                       conjugate_a=trans in (2, "C"), unit_diagonal=unit_diagonal)
     return getitem(out, (..., 0)) if vector else out

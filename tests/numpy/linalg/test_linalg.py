@@ -156,6 +156,12 @@ def test_singular_matrices(transform):
     assert np.isnan(np.asarray(transform(LA.cholesky)(-np.ones((2, 2), np.float32)))[0, 0])
 
 
+def test_one_matrix_of_right_hand_sides_for_all_matrices():
+    with enable_x64():
+        a, b = matrix(3, 3, 3), matrix(3, 3)
+        same(LA.solve(a, b), np.linalg.solve(a, b))
+
+
 def test_vmap_of_solve():
     with enable_x64():
         a, b = matrix(3, 3), matrix(5, 3, 3)[..., 0]
