@@ -60,8 +60,9 @@ def _divided(op: str, what: str, x: Any, axis: int, count: int, tiled: bool) -> 
         raise ValueError(f"{op}: the size of {what} ({size}, of shape {aval_of(x).shape}) has to be divisible by the size of "
                          f"the named axis or group ({count})")
     if not tiled and size != count:
-        raise ValueError(f"{op} requires the size of the mapped axis or group to equal x.shape[{what}], but they are {count} "
-                         f"and {size} respectively, with x of shape {aval_of(x).shape}. (With tiled=True a multiple will do.)")
+        raise ValueError(f"{op} requires the size of the mapped axis axis_name to equal x.shape[{what}], but they are {count} "
+                         f"and {size} respectively, with x of shape {aval_of(x).shape}. (axis_index_groups count for axes "
+                         "by their size, and with tiled=True a multiple will do.)")
 
 
 # ------------------------------------------------------------------------------------------------ all_gather
@@ -230,7 +231,7 @@ def pshuffle(x: Any, axis_name: Names, perm: Sequence[int]) -> Any:
     """Gives element i the value of element perm[i]. ValueError unless perm is a permutation of all indices."""
     size = prod(sizes_of(axis_name, "pshuffle"))
     if sorted(perm) != list(range(size)):
-        raise ValueError(f"pshuffle: `perm` does not represent a permutation of the indices 0 to {size - 1}: {perm}")
+        raise ValueError(f"pshuffle: `perm` does not represent a permutation: {perm} (of the indices 0 to {size - 1})")
     return ppermute(x, axis_name, [(start, to) for to, start in enumerate(perm)])
 
 

@@ -135,10 +135,15 @@ def as_tuple(idx: Any) -> tuple[Any, ...]:
     if isinstance(idx, tuple):
         return idx
     if isinstance(idx, Sequence) and not isinstance(idx, str):
-        how = "tuple" if any(isinstance(i, (slice, str)) or i is None or i is Ellipsis for i in idx) else "array"
+        how = "array" if all(_is_number(i) for i in idx) else "tuple"
         raise TypeError("Using a non-tuple sequence for multidimensional indexing is not allowed; use "
                         f"`arr[{how}(seq)]` instead of `arr[seq]`.")
     return (idx,)
+
+
+def _is_number(entry: Any) -> bool:
+    """Whether an entry of a sequence is one number: a Python number, or an array of shape ()."""
+    return isinstance(entry, (bool, int, float, complex)) or getattr(entry, "shape", None) == ()
 
 
 def as_entry(idx: Any) -> Any:
