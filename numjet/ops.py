@@ -47,14 +47,17 @@ def _scatter(method: str, data: Any, ids: Any, count: int, is_sorted: bool, uniq
     return update(data, indices_are_sorted=is_sorted, unique_indices=unique, mode=mode, wrap_negative_indices=False)
 
 
+_NAMES = {"add": "segment_sum", "mul": "segment_prod", "min": "segment_min", "max": "segment_max"}
 _JOIN: dict[str, Any] = {"add": jnp.sum, "mul": jnp.prod, "min": jnp.min, "max": jnp.max}
 
 
 def _segment(method: str, data: Any, segment_ids: Any, num_segments: Any, is_sorted: bool, unique: bool, bucket_size: Any,
              mode: Any, out_sharding: Any) -> Any:
-    check_unsharded(f"segment_{method}", out_sharding)
+    check_unsharded(_NAMES[method], out_sharding)
     mode = GatherScatterMode.FILL_OR_DROP if mode is None else mode
     data, ids = array_arg("segment", data), array_arg("segment", segment_ids, 1)
+    if bucket_size is not None and bucket_size < 1:
+        raise ValueError(f"{_NAMES[method]}: bucket_size must be None or at least 1, got {bucket_size}")
     try:
         data = jnp.broadcast_to(data, (*ids.shape, *data.shape[1:]))
     except ValueError as error:

@@ -101,3 +101,15 @@ def test_segment_numbers_of_other_shapes(name, bucket_size):
     for g in (f, nj.jit(f)):
         np.testing.assert_array_equal(g(rows, ids), want)
         np.testing.assert_array_equal(g(rows[0, 2], ids[1, 1]), f(rows[:1, 2], ids[1, 1:]))
+
+
+@pytest.mark.parametrize("name", ["segment_sum", "segment_max", "segment_min"])
+def test_gradients_of_no_segments_are_zeros(name):
+    f = lambda data: getattr(nj.ops, name)(data, jnp.arange(3), 0).sum()
+    np.testing.assert_array_equal(nj.grad(f)(jnp.ones((3, 2))), np.zeros((3, 2)))
+
+
+@pytest.mark.parametrize("bucket_size", [0, -1])
+def test_buckets_hold_a_row_at_least(bucket_size):
+    with pytest.raises(ValueError, match="segment_prod: bucket_size must be None or at least 1"):
+        nj.ops.segment_prod(jnp.ones(3), jnp.arange(3), 3, bucket_size=bucket_size)

@@ -402,5 +402,8 @@ def test_activations_of_complex_numbers_and_of_no_slope():
     z = np.array([1 + 2j, -0.5j], np.complex64)
     np.testing.assert_allclose(nn.gelu(z), [1.5206308 + 3.7001545j, -0.10407616 - 0.25j], rtol=1e-6)
     np.testing.assert_allclose(nn.squareplus(z), (z + np.sqrt(z * z + 4)) / 2, rtol=1e-6)
+    np.testing.assert_allclose(nn.softplus(z), np.log1p(np.exp(z)), rtol=1e-6)
+    np.testing.assert_allclose(nn.log_sigmoid(z), -np.log1p(np.exp(-z)), rtol=1e-6)
+    np.testing.assert_allclose(nn.mish(z), z * np.tanh(np.log1p(np.exp(z))), rtol=1e-6)
     np.testing.assert_array_equal(nn.celu(np.float32([-2, 0.5, 2]), 0.0), [0, 0.5, 2])
     np.testing.assert_allclose([nj.grad(nn.celu)(x) for x in (-0.5, 0.0, 2.0)], [np.exp(-0.5), 1, 1], rtol=1e-6)

@@ -30,10 +30,13 @@ _CLIP, _FILL = GatherScatterMode.CLIP, GatherScatterMode.FILL_OR_DROP
 def read_back(x: Any, indices: Any, updates_shape: Sequence[int], numbers: ScatterDimensionNumbers,
               mode: GatherScatterMode = _CLIP) -> Any:
     """The windows of x that a scatter with these indices writes; zeros where `mode` drops them, others in their place if it is
-    CLIP."""
+    CLIP. No window lies in an empty x, and a gather would refuse it."""
+    aval = aval_of(x)
+    if 0 in aval.shape:
+        return filled(np.zeros((), aval.dtype)[()], tuple(updates_shape))
     how, fill = (_FILL, 0) if drops(mode) else (mode, None)
     return gather_p.bind(x, indices, dimension_numbers=as_gather(numbers), mode=how, fill_value=fill,
-                         slice_sizes=window_sizes(aval_of(x).shape, updates_shape, numbers), indices_are_sorted=False,
+                         slice_sizes=window_sizes(aval.shape, updates_shape, numbers), indices_are_sorted=False,
                          unique_indices=False)
 
 
