@@ -57,6 +57,16 @@ def test_single_precision_and_batches():
     np.testing.assert_allclose(found.x, centres, atol=1e-3)
 
 
+def test_reverse_mode_through_line_searches():
+    """The cubics of a search may have no minimum, and a point of it an infinite value; neither reaches the derivatives."""
+    solve = lambda c: minimize(lambda x: jnp.sum((x - c) ** 4 - jnp.log1p(x)), jnp.full(2, 5.0), method="BFGS",
+                               options={"maxiter": 3}).x
+    c = jnp.array([1.2, -0.7])
+    forward, reverse = nj.jvp(solve, (c,), (c,))[1], nj.vjp(solve, c)[1](jnp.ones(2))[0]
+    assert np.isfinite(reverse).all()
+    np.testing.assert_allclose(forward.sum(), reverse @ c, rtol=1e-3)
+
+
 def test_limits_and_failures():
     assert minimize(rosenbrock, jnp.zeros(2), method="BFGS", options={"maxiter": 2}).status == 1
     unbounded = minimize(lambda x: jnp.sum(x), jnp.zeros(2), method="BFGS", options={"maxiter": 5})

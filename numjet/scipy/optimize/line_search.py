@@ -50,12 +50,14 @@ def _choose(condition: Any, a: Any, b: Any) -> Any:
 def _cubic_minimum(a: Point, b: Point) -> Any:
     """The minimum of the cubic with the values and slopes of both points; their middle where it has none inside."""
     width = b.size - a.size
-    d1 = a.slope + b.slope - 3 * (b.value - a.value) / jnp.where(width == 0, 1, width)
-    square = d1 * d1 - a.slope * b.slope
-    d2 = jnp.sign(width) * jnp.sqrt(jnp.maximum(square, 0))
-    bottom = b.slope - a.slope + 2 * d2
-    part = 1 - (b.slope + d2 - d1) / jnp.where(bottom == 0, 1, bottom)
-    valid = (square >= 0) & (bottom != 0) & jnp.isfinite(part)
+    known = jnp.isfinite(b.value - a.value) & jnp.isfinite(b.slope - a.slope)
+    left, right = jnp.where(known, a.slope, 0), jnp.where(known, b.slope, 0)
+    d1 = left + right - 3 * jnp.where(known, b.value - a.value, 0) / jnp.where(width == 0, 1, width)
+    square = d1 * d1 - left * right
+    d2 = jnp.sign(width) * jnp.sqrt(jnp.where(square > 0, square, 1))     # a slope at 0 would be infinite
+    bottom = right - left + 2 * d2
+    part = 1 - (right + d2 - d1) / jnp.where(bottom == 0, 1, bottom)
+    valid = (square > 0) & (bottom != 0) & jnp.isfinite(part)
     part = jnp.where(valid, jnp.clip(part, _MARGIN, 1 - _MARGIN), 0.5)
     return a.size + part * width
 

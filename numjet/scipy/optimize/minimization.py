@@ -59,7 +59,7 @@ def minimize(fun: Callable[..., Any], x0: Any, args: tuple[Any, ...] = (), *, me
     Returns:
       OptimizeResults. It works under jit and vmap. x has the derivatives of the implicit function (grad fun = 0, at bounds
       those of the bound) with respect to args, bounds and what fun closes over: forward, reverse, of any order. For 'BFGS'
-      they are, as in JAX, forward-mode derivatives of the iteration, and there is no reverse mode; hess_inv is of 'BFGS' only.
+      they are, as in JAX, those of the iteration, here in reverse mode, too; hess_inv is of 'BFGS' only.
 
     Raises:
       TypeError: args that are no tuple, a function that returns no scalar. ValueError: another method, unknown options, bounds
