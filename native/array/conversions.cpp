@@ -27,6 +27,13 @@ bool require_scalar(Array* array) {
   return false;
 }
 
+// Random keys are the only arrays of records: they have no value as a number or truth value.
+bool require_number(Array* array, const char* wanted) {
+  if (array->info->dtype->type_num != NPY_VOID) return true;
+  PyErr_Format(PyExc_TypeError, "key array cannot be converted to %s: random.key_data(key) gives its words", wanted);
+  return false;
+}
+
 template <class T>
 T load(Array* array) {
   return *reinterpret_cast<const T*>(array->buffer->data);
@@ -36,6 +43,7 @@ T load(Array* array) {
 
 int array_as_bool(PyObject* self) {
   Array* array = as_array(self);
+  if (!require_number(array, "boolean")) return -1;
   if (array->info->size == 0) {
     PyErr_SetString(PyExc_ValueError,
                     "The truth value of an empty array is ambiguous. Use `array.size > 0` to check that an array is "
@@ -55,7 +63,7 @@ int array_as_bool(PyObject* self) {
 
 PyObject* array_as_float(PyObject* self) {
   Array* array = as_array(self);
-  if (!require_scalar(array) || !array_data(array)) return nullptr;
+  if (!require_number(array, "float") || !require_scalar(array) || !array_data(array)) return nullptr;
   if (array->info->kind == Kind::Float32) return PyFloat_FromDouble(load<float>(array));
   if (array->info->kind == Kind::Float64) return PyFloat_FromDouble(load<double>(array));
   PyRef value(element(array));
@@ -64,7 +72,7 @@ PyObject* array_as_float(PyObject* self) {
 
 PyObject* array_as_int(PyObject* self) {
   Array* array = as_array(self);
-  if (!require_scalar(array) || !array_data(array)) return nullptr;
+  if (!require_number(array, "int") || !require_scalar(array) || !array_data(array)) return nullptr;
   if (array->info->kind == Kind::Int32) return PyLong_FromLong(load<int32_t>(array));
   PyRef value(element(array));
   return value ? PyNumber_Long(value.get()) : nullptr;
@@ -83,7 +91,7 @@ PyObject* array_as_index(PyObject* self) {
 
 PyObject* array_as_complex(PyObject* self, PyObject*) {
   Array* array = as_array(self);
-  if (!require_scalar(array) || !array_data(array)) return nullptr;
+  if (!require_number(array, "complex") || !require_scalar(array) || !array_data(array)) return nullptr;
   PyRef value(element(array));
   if (!value) return nullptr;
   return PyObject_CallOneArg(reinterpret_cast<PyObject*>(&PyComplex_Type), value.get());

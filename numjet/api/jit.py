@@ -665,7 +665,17 @@ class JittedByMesh(Jitted):
 hooks.set_simplify(lambda closed: simplify.simplify(closed))
 
 
-def jit(fun: Callable[..., Any] | None = None, /, *, in_shardings: Any = None, out_shardings: Any = None,
+class _NotGiven:
+    """The function of a `jit` that is called with options only and decorates later; `jit(None)` is a mistake."""
+
+    def __repr__(self) -> str:
+        return "<not given>"
+
+
+_NOT_GIVEN = _NotGiven()
+
+
+def jit(fun: Callable[..., Any] | _NotGiven = _NOT_GIVEN, /, *, in_shardings: Any = None, out_shardings: Any = None,
         static_argnums: int | Sequence[int] | None = None, static_argnames: str | Sequence[str] | None = None,
         donate_argnums: int | Sequence[int] | None = None, donate_argnames: str | Sequence[str] | None = None,
         keep_unused: bool = False, device: Any = None, backend: str | None = None, inline: bool = False,
@@ -707,8 +717,8 @@ def jit(fun: Callable[..., Any] | None = None, /, *, in_shardings: Any = None, o
                "out_shardings": out_shardings, "by_mesh": (in_shardings, out_shardings) if late else None}
     if dynamic_axes is not None:
         make = functools.partial(_size_generic, spec=axes.Spec(dynamic_axes), options=options)
-        return make if fun is None else make(fun)
-    return functools.partial(_jitted, options=options) if fun is None else _jitted(fun, options)
+        return make if isinstance(fun, _NotGiven) else make(fun)
+    return functools.partial(_jitted, options=options) if isinstance(fun, _NotGiven) else _jitted(fun, options)
 
 
 def _jitted(fun: Callable[..., Any], options: dict[str, Any]) -> Any:

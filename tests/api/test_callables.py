@@ -27,3 +27,9 @@ class _Model:
 def test_callables_with_a_name_that_is_no_text_are_transformed(transformed: Any) -> None:
     assert transformed(_Model()) == 2
     assert util.function_name(_Model()) == "_Model" and util.wraps(_Model())(lambda x: x).__name__ == "<lambda>"
+
+
+def test_nothing_is_not_a_function_to_compile() -> None:
+    with pytest.raises(TypeError, match="Expected a callable value, got None"):
+        nj.jit(None)
+    assert nj.jit()(_Model())(1.0) == 2

@@ -198,6 +198,12 @@ def test_keys_are_no_numpy_arrays():
     assert pickle.loads(pickle.dumps(key.dtype)) == key.dtype
 
 
+@pytest.mark.parametrize("convert", [bool, int, float, complex])
+def test_keys_are_no_numbers(convert):
+    with pytest.raises(TypeError, match="key array cannot be converted to"):
+        convert(random.key(0))
+
+
 def test_out_sharding():
     sharding = nj.sharding.NamedSharding(nj.make_mesh((1,), ("x",)), nj.sharding.PartitionSpec("x"))
     for call in (random.normal, random.gamma, random.randint, random.permutation):

@@ -30,7 +30,8 @@ def _check_equal(name: str, arrays: Sequence[Any], axis: int) -> None:
                             f"{', '.join(str(y.aval.shape) for y in arrays)}: the one at position {i} has another rank than "
                             "the first.")
         if any(m != n for d, (m, n) in enumerate(zip(x.aval.shape, first, strict=True)) if d != axis):
-            raise TypeError(f"jnp.{name}: the arrays must agree in all axes but {axis}: got shape {first} and, at position "
+            raise TypeError(f"jnp.{name}: Cannot concatenate arrays with shapes that differ in dimensions other than the one "
+                            f"being concatenated: they must agree in all axes but {axis}; got shape {first} and, at position "
                             f"{i}, shape {x.aval.shape}")
 
 

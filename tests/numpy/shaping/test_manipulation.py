@@ -134,7 +134,7 @@ def test_values_that_are_traced() -> None:
         (lambda: jnp.matrix_transpose(V), ValueError, "two-dimensional"),
         (lambda: jnp.concatenate([]), ValueError, "at least one"),
         (lambda: jnp.concatenate([A, V]), TypeError, "different numbers of dimensions"),
-        (lambda: jnp.concatenate([A, A[:, :2]]), TypeError, "agree"),
+        (lambda: jnp.concatenate([A, A[:, :2]]), TypeError, "differ in dimensions other than .* agree"),
         (lambda: jnp.concatenate([1.0, 2.0]), ValueError, "Zero-dimensional"),
         (lambda: jnp.concatenate([[1], [2]]), TypeError, "list"),
         (lambda: jnp.stack([A, A[0]]), ValueError, "same shape"),
