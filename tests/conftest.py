@@ -16,6 +16,10 @@ from numjet.runtime import device
 # Neither this process nor those that tests start keep programs in the cache of the user who runs the tests.
 os.environ["NUMJET_CACHE"] = "0"
 config.update("numjet_cache", "0")
+# XLA compiles thousands of small programs here: it neither optimizes them nor starts MLIR for loops.
+QUICK_XLA = ("--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true "
+             "--xla_cpu_use_fusion_emitters=false")
+os.environ.setdefault("XLA_FLAGS", QUICK_XLA)
 # No example fails because the machine is slow.
 hypothesis.settings.register_profile("patient", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
 hypothesis.settings.load_profile("patient")
@@ -60,13 +64,6 @@ def x64() -> Iterator[None]:
     """64-bit dtypes for the duration of a test."""
     with enable_x64(True):
         yield
-
-
-@pytest.fixture
-def quick_xla() -> str:
-    """XLA_FLAGS for processes of many small programs: it neither optimizes nor starts MLIR for loops."""
-    return ("--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true "
-            "--xla_cpu_use_fusion_emitters=false")
 
 
 @pytest.fixture

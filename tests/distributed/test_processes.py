@@ -13,30 +13,27 @@ from numjet.foundation import processes
 HERE = Path(__file__).resolve().parent
 
 
-@pytest.fixture
-def launch(quick_xla):
-    def launched(count, program, *options, arguments=(), timeout=240):
-        command = [sys.executable, "-m", "numjet.tools.launch", "-n", str(count), *options, str(HERE / program), *arguments]
-        path = os.pathsep.join(filter(None, sys.path))
-        return subprocess.run(command, capture_output=True, text=True, timeout=timeout, cwd=HERE.parents[1],
-                              env={**os.environ, "PYTHONPATH": path, "XLA_FLAGS": quick_xla})
-    return launched
+def launch(count, program, *options, arguments=(), timeout=240):
+    command = [sys.executable, "-m", "numjet.tools.launch", "-n", str(count), *options, str(HERE / program), *arguments]
+    path = os.pathsep.join(filter(None, sys.path))
+    return subprocess.run(command, capture_output=True, text=True, timeout=timeout, cwd=HERE.parents[1],
+                          env={**os.environ, "PYTHONPATH": path})
 
 
-def test_four_processes_compute_together(launch):
+def test_four_processes_compute_together():
     done = launch(4, "four_processes.py", "--devices", "2")
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
     for k in range(4):
         assert f"process {k} is done" in done.stdout
 
 
-def test_four_processes_train_as_one_device_does(launch):
+def test_four_processes_train_as_one_device_does():
     done = launch(4, "../../examples/sharded_transformer.py", "--devices", "2", arguments=("4x2",), timeout=550)
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
     assert "4 x 2 devices" in done.stdout and "differ by at most" in done.stdout
 
 
-def test_a_killed_process_ends_the_others(launch):
+def test_a_killed_process_ends_the_others():
     start = time.monotonic()
     done = launch(3, "dying_process.py", "--grace", "45")
     assert done.returncode == 128 + 9, done.stdout[-6000:] + done.stderr[-2000:]

@@ -12,9 +12,9 @@ def _run(arguments, **environment):
                           env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), **environment})
 
 
-def test_everything_in_the_folder_eight_devices(quick_xla):
+def test_everything_in_the_folder_eight_devices():
     done = _run(["-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-o", "python_files=*.py",
-                 str(HERE / "eight_devices")], JAX_NUM_CPU_DEVICES="8", XLA_FLAGS=quick_xla)
+                 str(HERE / "eight_devices")], JAX_NUM_CPU_DEVICES="8")
     assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
 
 

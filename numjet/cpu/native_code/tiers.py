@@ -5,7 +5,7 @@ by bit. Only the effort for instruction selection, scheduling and register alloc
 requests the second tier; a thread compiles it and replaces the address of the first one for later calls. Running executions
 finish with the code of the first tier, which stays in memory.
 
-The flag `numjet_tiers` = "one" turns the first tier off.
+The flag `numjet_tiers` = "one" turns the first tier off; with "quick" there is no second one.
 """
 from __future__ import annotations
 
@@ -45,6 +45,8 @@ def compile_tiers(text: str, symbols: dict[str, int], function: Function, nanose
     if code.opt == GOOD:
         return code, None
     events.count("compile.first_tier")
+    if config.tiers == "quick":
+        return code, None
     return code, lambda executable: second_tier(executable, text, symbols, name, keepalive, portable)
 
 
@@ -81,11 +83,11 @@ class _SecondTier(Record):
 
 def quick_first(text: str, function: Function, nanoseconds: float) -> bool:
     """Whether a first tier pays. It does not for loops that may run long, since a call ends with the code it began with, nor
-    where code is dumped, which should be the final one."""
+    where code is dumped, which should be the final one. With the flag "quick" loops count as short unless it is known better."""
     lines = text.count("\n")
     if config.tiers == "one" or config.dump or config.verify or lines < LEAST_LINES or nanoseconds > NS_PER_LINE * lines:
         return False
-    return _bounded(function)
+    return config.tiers == "quick" or _bounded(function)
 
 
 def _bounded(function: Function) -> bool:

@@ -21,7 +21,7 @@ from numjet.cpu.lowering.lower import lower
 from numjet.cpu.native_code import jit, tiers
 from numjet.cpu.passes import legalize_math
 from numjet.foundation import events
-from numjet.foundation.config import config
+from numjet.foundation.config import Override, config
 from numjet.runtime.dispatch import compile_closed
 from numjet.testing import generator, programs
 from numjet.transforms.simplify import simplify
@@ -84,10 +84,24 @@ def test_flag_for_one_tier(two_tiers):
             f(values(33)), f(values(33))
             tiers.finish()
         assert grown["codegen"] == 1 and "compile.first_tier" not in grown
-        with pytest.raises(ValueError, match=r"new enum value must be in \['auto', 'one'\], got 'two'"):
+        with pytest.raises(ValueError, match=r"new enum value must be in \['auto', 'one', 'quick'\], got 'two'"):
             config.update("numjet_tiers", "two")
     finally:
         config.update("numjet_tiers", "auto")
+
+
+def test_flag_for_quick_code_only(two_tiers):
+    def root(x):
+        return lax.while_loop(lambda y: jnp.any(y * y > x + 1e-3), lambda y: 0.5 * (y + x / y), jnp.sinh(x))
+
+    x = values(33) ** 2 + 1
+    with Override("numjet_tiers", "quick"), events.counting() as grown:
+        f = nj.jit(root)
+        once, again = np.asarray(f(x)), np.asarray(f(x))
+        tiers.finish()
+    assert grown["codegen"] == grown["compile.first_tier"] == 1 and "compile.second_tier" not in grown
+    np.testing.assert_allclose(once, np.sqrt(x), rtol=1e-3)
+    np.testing.assert_array_equal(once.view(np.uint32), again.view(np.uint32))
 
 
 def function_of(fun, *args) -> Function:
