@@ -7,6 +7,7 @@ what others define; facades stand on top of what they show.
 from __future__ import annotations
 
 import ast
+import gc
 import graphlib
 import importlib
 import inspect
@@ -194,10 +195,16 @@ class Import:
 
 @cache
 def sources() -> dict[str, ast.Module]:
-    """Parsed files of the package, by path from the root."""
+    """Parsed files of the package, by path from the root. They are out of Python's collections, during which a million nodes
+    would be visited: by those while parsing, and by those of later tests."""
     paths = sorted((ROOT / "numjet").rglob("*.py"))
     assert len(paths) > 100
-    return {str(p.relative_to(ROOT)): ast.parse(p.read_text(encoding="utf8")) for p in paths}
+    gc.disable()
+    try:
+        return {str(p.relative_to(ROOT)): ast.parse(p.read_text(encoding="utf8")) for p in paths}
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def module_name(file: str) -> str:
