@@ -76,6 +76,8 @@ DECISIONS: dict[str, tuple[Callable[..., np.ndarray], str]] = {
     "gumbel_l.logpdf": (lambda x, loc, scale: x == INF, "the limit -inf; SciPy: inf - inf"),
     "gumbel_l.pdf": (lambda x, loc, scale: x == INF, "the limit 0; SciPy: inf - inf"),
     "bernoulli.pmf": (_fractional, "fractional counts are interpolated, as by logpmf"),
+    "poisson.pmf": (lambda k, mu: k == INF, "the limit 0; SciPy: NaN"),
+    "poisson.logpmf": (lambda k, mu: k == INF, "the limit -inf; SciPy: NaN"),
     "geom.pmf": (_fractional, "fractional counts are interpolated, as by logpmf"),
     "nbinom.pmf": (_fractional, "fractional counts are interpolated, as by logpmf"),
     "binom.pmf": (_fractional, "fractional counts are interpolated, as by logpmf"),
