@@ -251,7 +251,7 @@ FLAGS: tuple[Flag, ...] = (
     Flag("numjet_cache", parse_str, None, "Folder of compiled CPU code, before jax_compilation_cache_dir; '1': the "
          "user's cache folder, as by default; '0': none.", optional=True),
     Flag("numjet_tiers", one_of("auto", "one", "quick"), "auto", "auto: large programs are compiled quickly first, and "
-         "optimized once they are called again; one: optimized at once; quick: never optimized unless they surely run long, for "
+         "optimized once they are called again; one: optimized at once; quick: not optimized unless they surely run long, for "
          "programs that run once, such as tests."),
     Flag("numjet_perf_map", parse_bool, False, "Write the addresses of compiled functions to /tmp/perf-PID.map, for perf."),
     # JAX's flags about what numjet does not have

@@ -489,7 +489,7 @@ def _table() -> dict[str, Callable[..., Sequence[Parts]]]:
             (_gather, "gather"),
             (_scatter, "scatter scatter-add scatter-max scatter-min scatter-mul scatter-sub"),
             (_same, "rev optimization_barrier sharding_constraint psum pmax pmin psum_invariant pvary ppermute pbroadcast "
-                    "expect_size inspect_sharding leading random_mark check_index progress"),
+                    "expect_size inspect_sharding leading random_mark check_index note_index progress"),
             (_elementwise, "igamma igammac igamma_grad_a log_igamma log_igammac polygamma zeta regularized_incomplete_beta "
                            "betaincc log_betainc log_betaincc random_gamma_grad threefry2x32"),
             (_gathered, "all_gather all_gather_invariant reduce_scatter"), (_exchanged, "all_to_all"),

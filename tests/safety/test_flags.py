@@ -34,6 +34,7 @@ SAMPLES = {
     "jax_traceback_filtering": "off", "jax_logging_level": "ERROR", "jax_compilation_cache_dir": "/nowhere",
     "numjet_dump": "", "numjet_num_threads": 1, "numjet_cache": "0", "numjet_tiers": "one",
     "numjet_instruction_set": "baseline", "numjet_compute_type": "device_host", "numjet_mesh": make_mesh((1,), ("x",)),
+    "numjet_xla_metadata": 'xla_metadata({"a": "b"})',
 }
 
 

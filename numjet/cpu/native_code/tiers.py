@@ -83,7 +83,7 @@ class _SecondTier(Record):
 
 def quick_first(text: str, function: Function, nanoseconds: float) -> bool:
     """Whether a first tier pays. It does not for loops that may run long, since a call ends with the code it began with, nor
-    where code is dumped, which should be the final one. With the flag "quick" loops count as short unless it is known better."""
+    where code is dumped, which should be the final one. With the flag "quick" loops are short unless known better."""
     lines = text.count("\n")
     if config.tiers == "one" or config.dump or config.verify or lines < LEAST_LINES or nanoseconds > NS_PER_LINE * lines:
         return False

@@ -77,7 +77,8 @@ def test_errors_are_those_of_jax(text, wanted):
 def test_every_operation_has_a_rule_or_types_of_its_own():
     own = lambda op: op.elementwise or op.programs or op.typed or op.places is not None
     known = {name for name, op in all_ops().items() if own(op) or name in RULES}
-    assert not set(all_ops()) - known - {"custom_partitioning"}  # which has no rule: users divide its functions themselves
+    missing = set(all_ops()) - known
+    assert missing <= {"custom_partitioning"}  # which has no rule: users divide its functions themselves
 
 
 def test_programs_without_explicit_axes_have_no_placements():
