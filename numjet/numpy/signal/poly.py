@@ -175,7 +175,7 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
     order = as_integer(m, "m, how often,")
     if order < 0:
         raise ValueError("Order of integral must be positive (see polyder)")
-    p, constants = promote_args_inexact("polyint", p, 0 if k is None else to_array(k))
+    p, constants = promote_args_inexact("polyint", p, 0 if k is None else array_arg("polyint", k, 1))
     _check_vector("polyint", p)
     if order == 0:
         return p
@@ -202,7 +202,8 @@ def poly(seq_of_zeros: Any) -> Any:
     if zeros.ndim == 2 and zeros.shape[0] == zeros.shape[1] != 0:
         zeros, = eig(zeros, compute_left_eigenvectors=False, compute_right_eigenvectors=False)
     if zeros.ndim != 1:
-        raise ValueError(f"jnp.poly: expected a vector of zeros or a square matrix that is not empty, got shape {zeros.shape}")
+        raise ValueError(f"jnp.poly: input must be 1d or non-empty square 2d array. It is a vector of zeros or a matrix; got "
+                         f"shape {zeros.shape}")
     if not zeros.shape[0]:
         return create.full((), np.ones((), zeros.dtype)[()])
     one = create.full((1,), np.ones((), zeros.dtype)[()])

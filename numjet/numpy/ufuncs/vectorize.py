@@ -41,7 +41,7 @@ def checked(fn: Callable[..., Any], sizes: dict[str, int], names: list[Dims], hi
         out = fn(*args)
         outs = out if isinstance(out, tuple) else (out,)
         if len(names) > 1 and not isinstance(out, tuple):
-            raise TypeError(f"wrong number of output arguments: expected {len(names)}, got 1 {hint}")
+            raise TypeError(f"output must be a tuple when multiple outputs are expected, got: {out!r} {hint}")
         if len(outs) != len(names):
             raise TypeError(f"wrong number of output arguments: expected {len(names)}, got {len(outs)} {hint}")
         known = dict(sizes)
@@ -87,7 +87,7 @@ def vectorize(pyfunc: Callable[..., Any], *, excluded: Collection[int | str] = f
     if any(isinstance(e, int) and e < 0 for e in excluded):
         raise ValueError(f"jnp.vectorize: excluded={excluded!r} contains negative numbers")
     without = frozenset(excluded)
-    hint = f"on vectorized function with excluded={set(without) or '{}'} and signature={signature!r}"
+    hint = f"on vectorized function with excluded={without!r} and signature={signature!r}"
     parsed = None if signature is None else parse(signature)
 
     @functools.wraps(pyfunc, assigned=("__module__", "__name__", "__qualname__", "__doc__", "__annotations__"), updated=())

@@ -296,6 +296,8 @@ def test_vectorize():
             (lambda: jnp.vectorize(jnp.sum, signature="(n)->()")(rows, rows), TypeError, "expected 1, got 2"),
             (lambda: jnp.vectorize(jnp.sum, signature="(n,m)->()")(rows[0]), ValueError, "enough dimensions"),
             (lambda: jnp.vectorize(lambda a: a, signature="(n)->()")(rows), ValueError, "output shape"),
+            (lambda: jnp.vectorize(lambda a: a[0], signature="(n)->(),()")(rows), TypeError,
+             r"output must be a tuple when multiple outputs are expected.*excluded=frozenset\(\)"),
             (lambda: jnp.vectorize(jnp.sum, excluded={-1}), ValueError, "negative")]:
         with pytest.raises(error, match=text):
             call()
