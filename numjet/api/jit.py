@@ -715,10 +715,9 @@ def jit(fun: Callable[..., Any] | _NotGiven = _NOT_GIVEN, /, *, in_shardings: An
                "device": device, "shardings": shardings, "named": named, "control_flow": control_flow,
                "dynamic_shapes": _checked_dynamic(dynamic_shapes), "compiler_options": compiler_options,
                "out_shardings": out_shardings, "by_mesh": (in_shardings, out_shardings) if late else None}
-    if dynamic_axes is not None:
-        make = functools.partial(_size_generic, spec=axes.Spec(dynamic_axes), options=options)
-        return make if isinstance(fun, _NotGiven) else make(fun)
-    return functools.partial(_jitted, options=options) if isinstance(fun, _NotGiven) else _jitted(fun, options)
+    make = functools.partial(_jitted, options=options) if dynamic_axes is None else functools.partial(
+        _size_generic, spec=axes.Spec(dynamic_axes), options=options)
+    return make if isinstance(fun, _NotGiven) else make(fun)
 
 
 def _jitted(fun: Callable[..., Any], options: dict[str, Any]) -> Any:
