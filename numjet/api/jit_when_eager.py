@@ -90,8 +90,9 @@ def _separable(args: Sequence[Any], fixed: Sequence[Any], kwargs: dict[str, Any]
 
 
 def _holds_array(a: Any) -> bool:
-    """Whether an axis, say, is an array of no axes, or a tuple with one: no key of a cache."""
-    return type(a) in _ARRAYS or (type(a) is tuple and any(type(v) in _ARRAYS for v in a))
+    """Whether an axis, say, is an array of no axes, or a tuple with one, or the first operand of einsum, which may be an object
+    with `__jax_array__`: no key of a cache."""
+    return type(a) in _ARRAYS or hasattr(a, "__jax_array__") or (type(a) is tuple and any(type(v) in _ARRAYS for v in a))
 
 
 def _any_large(args: Iterable[Any]) -> bool:

@@ -124,3 +124,18 @@ def test_axes_that_are_arrays(axis):
     for f in (nj.nn.logsumexp, nj.nn.softmax, jnp.mean, jnp.std):
         np.testing.assert_allclose(f(x, axis=axis), f(x, axis=plain), rtol=1e-6, atol=1e-7)
         np.testing.assert_allclose(f(x, axis), f(x, plain), rtol=1e-6, atol=1e-7)
+
+
+def test_objects_with_an_array_are_no_static_values():
+    """Where a parameter takes text or an operand: `einsum` with lists of axes in place of subscripts."""
+    class Wrapped:
+        __hash__ = None
+
+        def __init__(self, x):
+            self.x = x
+
+        def __jax_array__(self):
+            return self.x
+
+    x, y = np.ones((5, 3), np.float32), np.ones(3, np.float32)
+    assert jnp.einsum(Wrapped(x), (0, 1), Wrapped(y), (1,), (0,)).tolist() == [3] * 5
