@@ -5,8 +5,6 @@ import math
 import warnings
 from typing import Any
 
-import numpy as np
-
 import numjet.numpy as jnp
 from numjet.api.jit_when_eager import jit_when_eager
 from numjet.control.custom.custom_jvp import custom_jvp
@@ -173,7 +171,7 @@ swish = silu
 
 @custom_jvp
 def _softplus(x: Any) -> Any:
-    if dtypes.issubdtype(x.dtype, np.complexfloating):
+    if jnp.iscomplexobj(x):
         return jnp.logaddexp(x, 0)
     return jnp.maximum(x, 0) + transcendental.log1p(transcendental.exp(-abs(x)))
 
