@@ -12,6 +12,7 @@ from numjet.cpu.ir.nodes import For, Store
 from numjet.cpu.ir.traversal import walk
 from numjet.cpu.lowering.arrays.row_tiles import LANES, LEAST_TILES, tile_of
 from numjet.cpu.lowering.lower import lower
+from numjet.foundation.config import Override
 from numjet.transforms.simplify import simplify
 
 COLUMNS = (2, 3, 4, 5, 7, 8, 9, 12, 13, 16, 17, 20, 24, 33, 50)
@@ -132,3 +133,15 @@ def test_rows_that_lie_apart_are_written_out_where_lanes_are_few(columns, dtype,
         x = np.ones((500, 2 * columns), dtype)
         (loop,) = vector_loops(lambda x: fun(x[:, :columns]), x)
     assert sum(isinstance(s, Store) for s in loop.body) == stores
+
+
+@pytest.mark.parametrize("columns", [3, 8, 12])
+def test_what_tiles_read_is_named(columns):
+    """Under jax_enable_checks deferred arrays say what they read; a tile is a copy of the row that they name."""
+    x, row = values(2000, columns), values(columns, seed=1)
+    with Override("jax_enable_checks", True):
+        np.testing.assert_array_equal(nj.jit(centred)(x, row), np.maximum(x - row, 0) * row + 1)
+        sums = nj.jit(lambda x, row: jnp.square(jnp.sin(x) - jnp.sin(row)).sum(0))(x, row)
+        drawn = nj.random.categorical(nj.random.key(0), row[:columns], shape=(2000,))
+    np.testing.assert_allclose(sums, np.square(np.sin(x) - np.sin(row)).sum(0), rtol=1e-5)
+    assert drawn.shape == (2000,)

@@ -17,6 +17,11 @@ class ReadChecker:
 
     def __init__(self) -> None:
         self._open: list[set[Buffer]] = []
+        self._copies: dict[Buffer, LoweredArray] = {}
+
+    def copied(self, x: LoweredArray, buffer: Buffer) -> None:
+        """Elements of x are in this memory, to be read in the loop behind it: reading them counts as reading x."""
+        self._copies[buffer] = x
 
     def define(self, x: LoweredArray, compute: Callable[[], Any]) -> Any:
         """An element of a deferred array. Raises AssertionError if it reads memory that the array does not name."""
@@ -35,11 +40,14 @@ class ReadChecker:
     def read(self, x: LoweredArray) -> None:
         """An array is read."""
         if self._open:
-            self._open[-1] |= _memory(x)
+            for buffer in _memory(x):
+                self.load(buffer)
 
     def load(self, buffer: Buffer) -> None:
         """Memory is read."""
-        if self._open and buffer.kind != "const":
+        if buffer in self._copies:
+            self.read(self._copies[buffer])
+        elif self._open and buffer.kind != "const":
             self._open[-1].add(buffer)
 
 

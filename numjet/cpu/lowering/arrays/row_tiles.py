@@ -80,4 +80,6 @@ class RowTiles:
             value = self.reads.read(row, *delinearize(row.shape, place))
             self.memory.store(written.storage, self.ir.terms.index(again) * row.size + place, value)
         self.nests.nest((tile // row.size, row.size), store)
+        if self.ir.checker is not None:
+            self.ir.checker.copied(row, written.storage.buffer)
         return written
