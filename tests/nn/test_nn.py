@@ -412,5 +412,5 @@ def test_activations_of_complex_numbers_and_of_no_slope():
 def test_softplus_of_python_numbers_in_transformations():
     for f, slope in ((nn.softplus, 0.5), (nn.mish, 0.6), (nn.log_sigmoid, 0.5)):
         np.testing.assert_allclose(nj.grad(f)(0.0), slope, rtol=1e-6)
-        np.testing.assert_allclose(nj.jit(lambda: f(0.5))(), f(0.5), rtol=1e-6)
+        np.testing.assert_allclose(nj.jit(lambda f=f: f(0.5))(), f(0.5), rtol=1e-6)
     nj.test_util.check_grads(nn.softplus, (1e-8,), order=4, modes=["fwd", "rev"])
