@@ -5,6 +5,7 @@ from numjet.control.branches.cond_op import cond_p as cond_p
 from numjet.control.branches.platform import platform_dependent as platform_dependent, platform_index_p as platform_index_p
 from numjet.control.call.call import jit_p as jit_p, named_call as named_call
 from numjet.control.call.composite import composite as composite, composite_p as composite_p
+from numjet.control.call.metadata_call import xla_metadata_call_p as xla_metadata_call_p
 from numjet.control.checks.check_op import check_p as check_p
 from numjet.control.custom.checkpoint import checkpoint as checkpoint, checkpoint_p as checkpoint_p, remat as remat
 from numjet.control.custom.checkpoint_policies import (

@@ -67,6 +67,7 @@ class Builder:
         self.kept: list[Any] = []  # what has to live while the program is compiled
         self.lower_part: Callable[[Any], str] = lambda closed: ""  # a program of one device as text
         self.functions: dict[str, list[str]] = {}  # the text of private ones, by symbol
+        self._called: dict[Any, tuple[str, list[Any]]] = {}  # symbols and results of those that calls share
         self.token: Value | None = None
         self.location = ""
         self.names: tuple[str, ...] = ()  # of the scopes around the program being written
@@ -170,6 +171,19 @@ class Builder:
         if version:
             given["version"] = f"{int(version)} : i32"
         return self.op("stablehlo.composite", args, outs, attrs=given)
+
+    def call(self, name: str, jaxpr: ClosedJaxpr, args: Sequence[Value], metadata: Mapping[str, Any]) -> list[Value]:
+        """A call, with attributes for XLA, of a program that is a function beside: one for all of its calls."""
+        if jaxpr.effects or self.partitions is not None:
+            return self.inline(jaxpr, args)
+        key = name, jaxpr, self.compute_type, frozenset(self.metadata.items())
+        if key not in self._called:
+            self._called[key] = self.function(name, [v.aval for v in args], lambda *values: self.inline(jaxpr, values))
+        symbol, outs = self._called[key]
+        outer, self.metadata = self.metadata, metadata
+        called = self.op("func.call", args, outs, attrs={"callee": f"@{symbol}"})
+        self.metadata = outer
+        return called
 
     def placed(self, x: Value, mesh: Any, parts: Sequence[Any], unreduced: frozenset[Any] = frozenset()) -> Value:
         """x, divided along Explicit axes of a mesh, whose devices along axes `unreduced` have summands; along its Auto axes as

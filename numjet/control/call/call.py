@@ -32,9 +32,7 @@ def call_program(jaxpr: ClosedJaxpr, args: Sequence[Any], *, op: Op | None = Non
     if _only_passes(jaxpr):
         return eval_closed(jaxpr, *args)
     op = op or jit_p
-    if "donated_invars" in op.params:
-        params = {**params, "donated_invars": (False,) * len(args)}
-    return op.bind(*args, jaxpr=jaxpr, **params)
+    return op.bind(*args, jaxpr=jaxpr, **{**params, **_donating_none(op, args)})
 
 
 def _only_passes(jaxpr: ClosedJaxpr) -> bool:
@@ -133,24 +131,30 @@ def calling_op(name: str, params: tuple[str, ...], rest: Callable[[dict[str, Any
     return record
 
 
-def _partial_eval(trace: Any, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
-    """The known part is called in the parent trace, the unknown part is staged."""
+def split_call(op: Op, trace: Any, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+    """Partial evaluation of an operation that calls a program: the known part is called in the parent trace, the unknown part
+    is staged."""
     rest = {k: v for k, v in params.items() if k not in ("jaxpr", "donated_invars")}
     unknown_in = tuple(trace.is_unknown(a) for a in args)
     known, unknown = partition_list(unknown_in, args)
     split = split_program(params["jaxpr"], unknown_in, False)
     inputs = [*split.consts, *known]
-    outs = run_known_program(trace, split.known, inputs, **rest)
+    outs = run_known_program(trace, split.known, inputs, op, **rest)
     staged = [*split.pick(inputs, outs), *unknown]
-    found = trace.stage(jit_p, staged, {**rest, "jaxpr": split.unknown, "donated_invars": (False,) * len(staged)})
+    found = trace.stage(op, staged, {**rest, "jaxpr": split.unknown, **_donating_none(op, staged)})
     return merge_lists(split.flags, outs[: split.known_count], found)
 
 
-def run_known_program(trace: Any, jaxpr: ClosedJaxpr, args: Sequence[Any], **params: Any) -> list[Any]:
-    """Calls a program in the parent of a PartialTrace."""
+def _donating_none(op: Op, args: Sequence[Any]) -> dict[str, Any]:
+    return {"donated_invars": (False,) * len(args)} if "donated_invars" in op.params else {}
+
+
+def run_known_program(trace: Any, jaxpr: ClosedJaxpr, args: Sequence[Any], op: Op | None = None, **params: Any) -> list[Any]:
+    """Calls a program in the parent of a PartialTrace, by the operation `op` (default: jit)."""
     if _only_passes(jaxpr):
         return eval_closed(jaxpr, *args)
-    return trace.run_known(jit_p, args, {**params, "jaxpr": jaxpr, "donated_invars": (False,) * len(args)})
+    op = op or jit_p
+    return trace.run_known(op, args, {**params, "jaxpr": jaxpr, **_donating_none(op, args)})
 
 
 jit_p = calling_op(
@@ -158,7 +162,7 @@ jit_p = calling_op(
     ("name", "jaxpr", "inline", "donated_invars", "keep_unused"),
     lambda params: {k: v for k, v in params.items() if k != "donated_invars"},
     compiled=True,
-    partial_eval=_partial_eval,
+    partial_eval=lambda *given: split_call(jit_p, *given),
     scope="jit({name})",
     printing=PrintingRule(first=("name", "donated_invars", "jaxpr"),
                           implied={"inline": False, "keep_unused": False,
