@@ -1,8 +1,10 @@
-"""Monitoring: events that libraries record, sent to the listeners that programs register. numjet itself records none here;
-its own events are those of `numjet.foundation.events`."""
+"""Monitoring: events that libraries record, sent to the listeners that programs register. numjet itself records how long
+tracing, lowering and compiling took, under JAX's names; its other events are those of `numjet.foundation.events`."""
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
+from types import TracebackType
 from typing import Any
 
 Listener = Callable[..., None]
@@ -95,6 +97,64 @@ def unregister_event_time_span_listener(callback: Listener) -> None:
 def unregister_scalar_listener(callback: Listener) -> None:
     """Unregisters a listener to numbers. Raises ValueError if it was not registered."""
     _scalars.remove(callback)
+
+
+class _Step:
+    """A block whose duration, begin and end are recorded when it ends without an error."""
+    __slots__ = ("_began", "_event", "_fun_name")
+
+    def __init__(self, event: str, fun_name: str):
+        self._event, self._fun_name = event, fun_name
+
+    def __enter__(self) -> None:
+        self._began = time.time()
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        if kind is None:
+            ended = time.time()
+            record_event_duration_secs(self._event, ended - self._began, fun_name=self._fun_name)
+            record_scalar(self._event, self._began, fun_name=self._fun_name)
+            record_event_time_span(self._event, self._began, ended, fun_name=self._fun_name)
+
+
+class _Unwatched:
+    __slots__ = ()
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, *exc_info: object) -> None: ...
+
+
+_UNWATCHED = _Unwatched()
+
+
+def _step(event: str, fun_name: str) -> _Step | _Unwatched:
+    watched = _durations.listeners or _scalars.listeners or _spans.listeners
+    return _Step(event, fun_name) if watched else _UNWATCHED
+
+
+def tracing(fun_name: str) -> _Step | _Unwatched:
+    """A block that traces a function.
+
+    >>> seen = []
+    >>> register_event_duration_secs_listener(lambda event, duration, fun_name: seen.append((event, fun_name)))
+    >>> with tracing("f"):
+    ...     pass
+    >>> seen
+    [('/jax/core/compile/jaxpr_trace_duration', 'f')]
+    >>> clear_event_listeners()
+    """
+    return _step("/jax/core/compile/jaxpr_trace_duration", fun_name)
+
+
+def lowering(name: str) -> _Step | _Unwatched:
+    """A block that makes the program that is compiled of what was traced: it is simplified."""
+    return _step("/jax/core/compile/jaxpr_to_mlir_module_duration", f"jit({name})")
+
+
+def compiling(name: str) -> _Step | _Unwatched:
+    """A block that compiles a program."""
+    return _step("/jax/core/compile/backend_compile_duration", f"jit({name})")
 
 
 def clear_event_listeners() -> None:
