@@ -1,6 +1,7 @@
 """Profiles: a timeline of annotations, tracing and compilation, and snapshots of the memory of arrays."""
 
 from numjet.api.profiler import (
+    ProfileOptions as ProfileOptions,
     StepTraceAnnotation as StepTraceAnnotation,
     TraceAnnotation as TraceAnnotation,
     annotate_function as annotate_function,

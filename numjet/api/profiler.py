@@ -4,15 +4,16 @@ A timeline is written in Chrome's trace event format, which Perfetto and TensorB
 """
 from __future__ import annotations
 
+import copy
 import gzip
 import json
 import os
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from numjet.api import pprof
 from numjet.api.transfer import live_arrays
@@ -42,6 +43,15 @@ class TraceAnnotation:
 
     def __exit__(self, *error: Any) -> None:
         self._span.__exit__(*error)
+
+    def set_metadata(self, **kwargs: Any) -> None:
+        """Adds data to the span, inside of the block."""
+        self.kwargs.update(kwargs)
+
+    @staticmethod
+    def is_enabled() -> bool:
+        """Whether a trace runs, so that data for it is worth gathering."""
+        return bool(_active)
 
 
 class StepTraceAnnotation(TraceAnnotation):
@@ -74,13 +84,48 @@ def annotate_function(func: Callable[..., Any], name: str | None = None, **decor
 
 # ------------------------------------------------------------------------------------------------ timelines
 
+class ProfileOptions:
+    """What a trace shows, for start_trace. Of its settings, which have the types of their defaults, numjet reads two.
+
+    host_tracer_level: 0: no events; 1: annotations; from 2 on all. session_id: the name of the folder of the files, default:
+    the time. The others are of parts that numjet's traces do not have: Python's calls, other devices, XLA's programs.
+
+    >>> options = ProfileOptions()
+    >>> options.host_tracer_level = 1
+    >>> options.python_tracer_level
+    1
+    """
+    _DEFAULTS: Mapping[str, Any] = {
+        "advanced_configuration": {}, "duration_ms": 0, "enable_hlo_proto": True, "host_tracer_level": 2,
+        "include_dataset_ops": True, "python_tracer_level": 1, "raise_error_on_start_failure": False, "repository_path": "",
+        "session_id": "", "start_timestamp_ns": 0}
+
+    def __init__(self) -> None:
+        for name, value in self._DEFAULTS.items():
+            setattr(self, name, copy.copy(value))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        kind = type(self._DEFAULTS.get(name))
+        if name in self._DEFAULTS and not isinstance(value, kind):
+            raise TypeError(f"ProfileOptions: {name} must be of type {kind.__name__}, got {value!r} of type "
+                            f"{type(value).__name__}")
+        super().__setattr__(name, value)
+
+    if TYPE_CHECKING:
+        def __getattr__(self, name: str) -> Any: ...
+
+
 class _Timeline:
     """The events of one trace, and where they go."""
 
-    def __init__(self, folder: Path, perfetto: bool):
-        self.folder, self.perfetto, self.began = folder, perfetto, time.perf_counter()
+    def __init__(self, folder: Path, perfetto: bool, level: int):
+        self.folder, self.perfetto, self.began, self.level = folder, perfetto, time.perf_counter(), level
         self.events: list[events.Event] = []
-        self.subscription = events.subscribe(self.events.append)
+        self.subscription = events.subscribe(self._take)
+
+    def _take(self, event: events.Event) -> None:
+        if self.level > 1 or self.level and event.name == _ANNOTATION:
+            self.events.append(event)
 
     def write(self) -> None:
         """Ends the trace and writes its files."""
@@ -105,23 +150,25 @@ class _Timeline:
 
 
 def start_trace(log_dir: str | os.PathLike[str], create_perfetto_link: bool = False, create_perfetto_trace: bool = False,
-                profiler_options: Any = None) -> None:
+                profiler_options: ProfileOptions | None = None) -> None:
     """Begins a timeline of the process; `stop_trace` writes it below log_dir/plugins/profile, where TensorBoard looks.
 
     It shows annotations, tracing, compilation and cache misses of all threads. create_perfetto_trace: also write
     perfetto_trace.json.gz, to be opened at ui.perfetto.dev.
-    Raises RuntimeError if a trace runs already; NotImplementedError for create_perfetto_link and profiler_options.
+    Raises RuntimeError if a trace runs already; NotImplementedError for create_perfetto_link; TypeError for options that are
+    no ProfileOptions.
     """
     if create_perfetto_link:
         raise NotImplementedError("start_trace: create_perfetto_link would serve the file on a port of this machine, which "
                                   "numjet does not do. Pass create_perfetto_trace=True and open the file at ui.perfetto.dev.")
-    if profiler_options is not None:
-        raise NotImplementedError("start_trace: profiler_options are those of XLA's profiler; numjet has none, leave them out")
-    folder = Path(log_dir) / "plugins" / "profile" / time.strftime("%Y_%m_%d_%H_%M_%S")
+    options = ProfileOptions() if profiler_options is None else profiler_options
+    if not isinstance(options, ProfileOptions):
+        raise TypeError(f"start_trace: profiler_options must be a jax.profiler.ProfileOptions, got {options!r}")
+    folder = Path(log_dir) / "plugins" / "profile" / (options.session_id or time.strftime("%Y_%m_%d_%H_%M_%S"))
     with _lock:
         if _active:
             raise RuntimeError("Profile has already been started. Only one profile may be run at a time.")
-        _active.append(_Timeline(folder, create_perfetto_trace))
+        _active.append(_Timeline(folder, create_perfetto_trace, options.host_tracer_level))
 
 
 def stop_trace() -> None:
@@ -135,7 +182,7 @@ def stop_trace() -> None:
 
 @contextmanager
 def trace(log_dir: str | os.PathLike[str], create_perfetto_link: bool = False, create_perfetto_trace: bool = False,
-          profiler_options: Any = None) -> Iterator[None]:
+          profiler_options: ProfileOptions | None = None) -> Iterator[None]:
     """Writes a timeline of a block, as start_trace and stop_trace do."""
     start_trace(log_dir, create_perfetto_link, create_perfetto_trace, profiler_options)
     try:
@@ -169,7 +216,7 @@ def start_server(port: int, requires_backend: bool = True) -> NoReturn:
 
 def stop_server() -> NoReturn:
     """Not available, as there is no server: raises ValueError."""
-    raise ValueError("stop_server: no profiler server was started; numjet has none, see start_server")
+    raise ValueError("No active profiler server: numjet has none, see start_server")
 
 
 def register_subprocess(pid: int, port: int) -> NoReturn:

@@ -4,12 +4,15 @@ All processes call them alike, in the same order.
 """
 from __future__ import annotations
 
+import contextlib
 import zlib
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from numjet.api.jit import jit
+from numjet.api.processes import is_initialized
 from numjet.api.sharding.shards import make_array_from_single_device_arrays
 from numjet.api.transfer import device_get, device_put, devices, effects_barrier, local_devices, process_count, process_index
 from numjet.core.sharding.mesh import Mesh
@@ -125,6 +128,51 @@ def assert_equal(in_tree: Any, fail_message: str = "") -> None:
         every = process_allgather(value)
         if not all(np.array_equal(value, other, equal_nan=value.dtype.kind in "fc") for other in every):
             raise AssertionError(f"{fail_message}. Expected: {every[0]}; got: {value} in process {process_index()}.")
+
+
+class ProcessFailureError(Exception):
+    """A block of live_devices failed in other processes, whose devices are in `failed_devices`."""
+
+    def __init__(self, message: str, failed_devices: set[Any]):
+        super().__init__(message)
+        self.failed_devices = failed_devices
+
+
+@contextlib.contextmanager
+def live_devices(devices: Sequence[Any]) -> Iterator[list[Any]]:
+    """A block that all processes of the devices run, or none: it gets the devices, and waits for the other processes before
+    and after. Where it raises in one process, it raises in all.
+
+    A process that ends takes the others with it, so the devices of all processes are alive.
+    Raises RuntimeError before distributed.initialize, ValueError without a device of this process, NotImplementedError for
+    devices of some of the processes; ProcessFailureError where the block failed in others.
+
+    >>> from numjet import distributed
+    >>> distributed.initialize("localhost:12345", num_processes=1, process_id=0)
+    >>> with live_devices(local_devices()) as alive:
+    ...     len(alive) == len(local_devices())
+    True
+    >>> distributed.shutdown()
+    """
+    if not is_initialized():
+        raise RuntimeError("Distributed JAX not initialized: live_devices is for programs that began with "
+                           "distributed.initialize")
+    if not any(d.process_index == process_index() for d in devices):
+        raise ValueError(f"live_devices: none of the devices is one of process {process_index()}, got {list(devices)}")
+    if {d.process_index for d in devices} != set(range(process_count())):
+        raise NotImplementedError("live_devices: the devices must be of all processes, as a process that ends takes the others "
+                                  "with it. Pass jax.devices().")
+    sync_global_devices("live_devices")
+    done = False
+    try:
+        yield list(devices)
+        done = True
+    finally:
+        every = process_allgather(np.array(done))
+    failed = set(np.nonzero(~every)[0].tolist())
+    if failed:
+        raise ProcessFailureError(f"live_devices: the block failed in processes {sorted(failed)}",
+                                  {d for d in devices if d.process_index in failed})
 
 
 def _specs(pspecs: Any, values: Any) -> list[PartitionSpec]:

@@ -41,6 +41,33 @@ def test_timeline(tmp_path):
     assert timeline(tmp_path, "perfetto_trace.json.gz") == timeline(tmp_path)
 
 
+@pytest.mark.parametrize(("level", "names"), [(0, set()), (1, {"mine"}), (2, {"mine", "trace fresh", "compile fresh"})])
+def test_options_say_what_a_trace_shows(tmp_path, level, names):
+    def fresh(x):
+        return x * 5 + level
+    options = profiler.ProfileOptions()
+    options.host_tracer_level, options.session_id = level, "here"
+    options.advanced_configuration = {"tpu_trace_mode": "TRACE_ONLY_HOST"}
+    with profiler.trace(tmp_path, profiler_options=options), profiler.TraceAnnotation("mine") as mine:
+        mine.set_metadata(size=3)
+        assert profiler.TraceAnnotation.is_enabled()
+        nj.jit(fresh)(jnp.ones(7))
+    assert not profiler.TraceAnnotation.is_enabled() and (tmp_path / "plugins" / "profile" / "here").is_dir()
+    found = {e["name"]: e for e in timeline(tmp_path)}
+    assert names == {"mine", "trace fresh", "compile fresh"} & set(found) and (level or not found)
+    assert level == 0 or found["mine"]["args"] == {"size": 3}
+
+
+def test_options_have_types(tmp_path):
+    options = profiler.ProfileOptions()
+    assert (options.python_tracer_level, options.enable_hlo_proto, options.advanced_configuration) == (1, True, {})
+    with pytest.raises(TypeError, match="python_tracer_level must be of type int"):
+        options.python_tracer_level = "all"
+    with pytest.raises(TypeError, match="must be a jax.profiler.ProfileOptions"):
+        profiler.start_trace(tmp_path, profiler_options=1)
+    assert profiler.ProfileOptions().advanced_configuration is not options.advanced_configuration
+
+
 def test_a_trace_ends_with_its_block(tmp_path):
     with pytest.raises(ZeroDivisionError), profiler.trace(tmp_path), profiler.TraceAnnotation("fails"):
         1 / 0  # noqa: B018
@@ -85,8 +112,8 @@ def test_what_is_refused(tmp_path):
             (lambda: profiler.start_server(9999), "no profiler server"),
             (lambda: profiler.register_subprocess(1, 9999), "does not have"),
             (lambda: profiler.start_trace(tmp_path, create_perfetto_link=True), "create_perfetto_trace=True"),
-            (lambda: profiler.start_trace(tmp_path, profiler_options=1), "leave them out")]:
+            ]:
         with pytest.raises(NotImplementedError, match=message):
             refuse()
-    with pytest.raises(ValueError, match="no profiler server was started"):
+    with pytest.raises(ValueError, match="No active profiler server"):
         profiler.stop_server()

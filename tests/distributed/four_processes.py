@@ -84,8 +84,28 @@ def helpers():
     hosts.sync_global_devices("the end")
 
 
+def together():
+    with hosts.live_devices(nj.devices()) as alive:
+        assert alive == nj.devices()
+
+    def failing():
+        with hosts.live_devices(nj.devices()):
+            assert HERE != 2, "I failed"
+    if HERE == 2:
+        raises(AssertionError, "I failed", failing)
+    else:
+        try:
+            failing()
+        except hosts.ProcessFailureError as error:
+            assert error.failed_devices == set(nj.local_devices(2))
+        else:
+            raise AssertionError("no ProcessFailureError")
+    raises(NotImplementedError, "of all processes", lambda: hosts.live_devices(nj.local_devices()).__enter__())
+    raises(ValueError, "none of the devices", lambda: hosts.live_devices([]).__enter__())
+
+
 if __name__ == "__main__":
-    for check in (devices, arrays, programs, helpers):
+    for check in (devices, arrays, programs, helpers, together):
         check()
     nj.distributed.shutdown()
     sys.stdout.write(f"process {HERE} is done\n")
