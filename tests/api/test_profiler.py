@@ -63,7 +63,7 @@ def test_options_have_types(tmp_path):
     assert (options.python_tracer_level, options.enable_hlo_proto, options.advanced_configuration) == (1, True, {})
     with pytest.raises(TypeError, match="python_tracer_level must be of type int"):
         options.python_tracer_level = "all"
-    with pytest.raises(TypeError, match="must be a jax.profiler.ProfileOptions"):
+    with pytest.raises(TypeError, match=r"must be a jax\.profiler.ProfileOptions"):
         profiler.start_trace(tmp_path, profiler_options=1)
     assert profiler.ProfileOptions().advanced_configuration is not options.advanced_configuration
 

@@ -157,7 +157,7 @@ def run_known_program(trace: Any, jaxpr: ClosedJaxpr, args: Sequence[Any], op: O
     return trace.run_known(op, args, {**params, "jaxpr": jaxpr, **_donating_none(op, args)})
 
 
-jit_p = calling_op(
+jit_p: Op = calling_op(
     "jit",
     ("name", "jaxpr", "inline", "donated_invars", "keep_unused"),
     lambda params: {k: v for k, v in params.items() if k != "donated_invars"},

@@ -23,9 +23,9 @@ def _hlo(b: Any, *args: Any, scope: str, jaxpr: Any) -> list[Any]:
     return b.call("xla_metadata_call", jaxpr, args, xla_metadata.of_scopes([scope], b.metadata))
 
 
-xla_metadata_call_p: Op = calling_op("xla_metadata_call", ("scope", "jaxpr"), lambda params: params, compiled=True, scope="{scope}",
-                                 hlo=_hlo, traits=NAMED_CALL,
-                                 partial_eval=lambda *given: split_call(xla_metadata_call_p, *given))
+xla_metadata_call_p: Op = calling_op("xla_metadata_call", ("scope", "jaxpr"), lambda params: params, compiled=True,
+                                     scope="{scope}", hlo=_hlo, traits=NAMED_CALL,
+                                     partial_eval=lambda *given: split_call(xla_metadata_call_p, *given))
 
 
 def xla_metadata_call(f: Callable[..., Any] | None = None, **meta: Any) -> Callable[..., Any]:
