@@ -1,7 +1,8 @@
-"""Public errors, under the names that JAX users know, and three more that JAX keeps private."""
+"""Public errors, under the names that JAX users know, and four more that JAX keeps private or lacks."""
 
 from numjet.foundation.errors import (
-    ConcretizationTypeError as ConcretizationTypeError, InconclusiveDimensionOperation as InconclusiveDimensionOperation,
+    ConcretizationTypeError as ConcretizationTypeError, DeletedArrayError as DeletedArrayError,
+    InconclusiveDimensionOperation as InconclusiveDimensionOperation,
     JAXIndexError as JAXIndexError, JaxprTypeError as JaxprTypeError, JaxRuntimeError as JaxRuntimeError,
     JAXTypeError as JAXTypeError, KeyReuseError as KeyReuseError, NonConcreteBooleanIndexError as NonConcreteBooleanIndexError,
     TracerArrayConversionError as TracerArrayConversionError, TracerBoolConversionError as TracerBoolConversionError,

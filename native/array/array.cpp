@@ -119,7 +119,12 @@ void array_delete(Array* array) {
 }
 
 int raise_deleted(const Array* array) {
-  PyErr_Format(PyExc_RuntimeError, "Array has been deleted with shape=%s.", describe(array->info).c_str());
+  PyRef errors(PyImport_ImportModule("numjet.foundation.errors"));
+  PyRef error(errors ? PyObject_GetAttrString(errors.get(), "DeletedArrayError") : nullptr);
+  if (error) {
+    PyErr_Format(error.get(), "Array has been deleted with shape=%s. Buffer has been deleted or donated.",
+                 describe(array->info).c_str());
+  }
   return -1;
 }
 

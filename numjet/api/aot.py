@@ -16,7 +16,7 @@ from numjet.core.sharding.mesh import NO_PLATFORM
 from numjet.core.trace import Tracer, aval_of
 from numjet.core.traits import NAMED_CALL
 from numjet.core.walk import all_eqns
-from numjet.foundation import lazy_import, monitoring
+from numjet.foundation import events, lazy_import
 from numjet.foundation.record import Record
 from numjet.foundation.tree import PyTreeDef, keystr, tree_flatten, tree_unflatten, treedef_children
 from numjet.foundation.tree.prefix import equality_errors_treedef
@@ -192,7 +192,7 @@ class Traced(Stage):
                              f"{len(self.call.device.devices)} devices of which nothing is known: say of which platform, or "
                              "set a mesh of devices with jax.set_mesh")
         platforms = (own,) if lowering_platforms is None else _checked_platforms(lowering_platforms)
-        with monitoring.lowering(self.fun_name):
+        with events.lowering(self.fun_name):
             simple = simplify(self.program)
         return Lowered(self, simple, platforms)
 

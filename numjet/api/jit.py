@@ -36,7 +36,7 @@ from numjet.core.stage import DebugInfo, StageTrace, hoist_consts, trace_with_re
 from numjet.core.trace import EVAL, Tracer, current_trace
 from numjet.core.user_functions import where
 from numjet.core.walk import eval_jaxpr, first_mesh
-from numjet.foundation import events, lazy_import, monitoring, source
+from numjet.foundation import events, lazy_import, source
 from numjet.foundation.config import config
 from numjet.foundation.dimension import computed_sizes
 from numjet.foundation.flags import parse_switch_or_count
@@ -302,7 +302,7 @@ class Jitted:
         limit = self._limit()
         trimming: list[Any] = []
         with (events.span("trace", name=self.name), events.logged(lambda: f"tracing {self.name} for jit"),
-              monitoring.tracing(self.name)):
+              events.tracing(self.name)):
             traced = dynamic.padded(flat, None if limit is True else limit, trimming) if limit else flat
             jaxpr, consts, touched = trace_with_refs(traced, call.avals, debug)
         if trimming and (touched or self.shardings is not None):
@@ -528,7 +528,7 @@ class Jitted:
             closed, kept = self.thinned(traced)
             there = device if isinstance(device, Device) else device.replace(ins=tuple(device.ins[k] for k in kept))
             donated = _consumed(closed, kept, [*self.donated(call), *[t.written for t in traced.refs.touched]], device)
-            with monitoring.lowering(self.name):
+            with events.lowering(self.name):
                 simple = simplify.simplify(closed)
             compiled = dispatch.compile_closed(simple, self.name, [donated[k] for k in kept], there, closed,
                                                self.options.get("compiler_options"), stored=True)

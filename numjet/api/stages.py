@@ -24,7 +24,7 @@ from numjet.core.sharding.layouts import Format, check_concrete, sharding_of
 from numjet.core.sharding.memory import Space, space_of
 from numjet.core.stage import trace_with_refs
 from numjet.core.trace import Array, aval_of, current_trace, is_array_like
-from numjet.foundation import dtypes, lazy_import, monitoring, source
+from numjet.foundation import dtypes, events, lazy_import, source
 from numjet.foundation.dimension import Dimension
 from numjet.foundation.tree import PyTreeDef, tree_flatten, tree_map, tree_unflatten
 from numjet.foundation.util import function_name, wraps
@@ -196,7 +196,7 @@ def trace_call(fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, A
         return flatten_result(fun(*full, **named), out_tree, fun)
     check_tracing(fun, kind)
     # Users take the program apart from the arrays it closes over, so all of those are constants, whatever their values.
-    with monitoring.tracing(function_name(fun)):
+    with events.tracing(function_name(fun)):
         jaxpr, consts, _ = trace_with_refs(flat, [abstract(x) for x in leaves], debug_info(kind, fun, args, kwargs, static),
                                            inlines=kind != "make_jaxpr")
     return ClosedJaxpr(jaxpr, consts), out_tree[0]

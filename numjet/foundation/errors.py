@@ -212,6 +212,11 @@ class InconclusiveDimensionOperation(_Documented):
     """A comparison of symbolic dimensions has different results for different sizes."""
 
 
+class DeletedArrayError(RuntimeError, ValueError):
+    """An array that has no value: it was deleted, or donated to a call. A RuntimeError as where JAX looks at an array, a
+    ValueError as where it passes one to a compiled program."""
+
+
 class ShapeMismatchError(TypeError, ValueError):
     """Shapes that do not go together: a TypeError as in JAX, a ValueError as in NumPy, whichever a program expects."""
 
@@ -224,8 +229,8 @@ class TypePromotionError(ValueError):
     """Two dtypes have no common dtype for an implicit conversion."""
 
 
-for _error in (ConcretizationTypeError, InconclusiveDimensionOperation, JAXIndexError, JaxprTypeError, JaxRuntimeError,
-               JAXTypeError, KeyReuseError, NonConcreteBooleanIndexError, ShapeMismatchError, ShardingTypeError,
+for _error in (ConcretizationTypeError, DeletedArrayError, InconclusiveDimensionOperation, JAXIndexError, JaxprTypeError,
+               JaxRuntimeError, JAXTypeError, KeyReuseError, NonConcreteBooleanIndexError, ShapeMismatchError, ShardingTypeError,
                TracerArrayConversionError, TracerBoolConversionError, TracerIntegerConversionError, TypePromotionError,
                UnexpectedTracerError):
     _error.__module__ = "numjet.errors"  # where users find them: the name in tracebacks

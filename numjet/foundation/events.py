@@ -152,6 +152,53 @@ def span(span_name: str, /, **data: Any) -> _Span | _NoSpan:
     return _Span(span_name, data) if _listeners else _NO_SPAN
 
 
+steps: Callable[[str, str, float, float], Any] | None = None  # hears of steps: foundation.monitoring sets it
+
+
+class _Step:
+    __slots__ = ("_began", "_fun_name", "_step")
+
+    def __init__(self, name: str, fun_name: str):
+        self._step, self._fun_name = name, fun_name
+
+    def __enter__(self) -> None:
+        self._began = time.time()
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        if kind is None and steps is not None:
+            steps(self._step, self._fun_name, self._began, time.time())
+
+
+def step(name: str, fun_name: str) -> _Step | _NoSpan:
+    """Context manager: a step of tracing or compiling, by JAX's name of it, and by that of the function."""
+    return _Step(name, fun_name) if steps is not None else _NO_SPAN
+
+
+def tracing(fun_name: str) -> _Step | _NoSpan:
+    """A block that traces a function.
+
+    >>> from numjet import monitoring
+    >>> seen = []
+    >>> monitoring.register_event_duration_secs_listener(lambda event, duration, fun_name: seen.append((event, fun_name)))
+    >>> with tracing("f"):
+    ...     pass
+    >>> seen
+    [('/jax/core/compile/jaxpr_trace_duration', 'f')]
+    >>> monitoring.clear_event_listeners()
+    """
+    return step("jaxpr_trace", fun_name)
+
+
+def lowering(name: str) -> _Step | _NoSpan:
+    """A block that makes the program that is compiled of what was traced: it is simplified."""
+    return step("jaxpr_to_mlir_module", f"jit({name})")
+
+
+def compiling(name: str) -> _Step | _NoSpan:
+    """A block that compiles a program."""
+    return step("backend_compile", f"jit({name})")
+
+
 def miss(cache: str, reason: Callable[[], str], **data: Any) -> None:
     """Reports a miss of the cache `cache` to the listeners, and to the log if `jax_explain_cache_misses` is set. `reason`
     makes the explanation, and is called only if somebody reads it."""

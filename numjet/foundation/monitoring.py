@@ -2,19 +2,26 @@
 tracing, lowering and compiling took, under JAX's names; its other events are those of `numjet.foundation.events`."""
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
-from types import TracebackType
 from typing import Any
+
+from numjet.foundation import events
 
 Listener = Callable[..., None]
 
 
 class Channel:
-    """Listeners to one kind of event."""
+    """Listeners to one kind of event. of_steps: those that are told of steps of tracing and compiling, too."""
 
-    def __init__(self) -> None:
+    def __init__(self, of_steps: bool = True) -> None:
         self.listeners: list[Listener] = []
+        self.of_steps = of_steps
+
+    def add(self, listener: Listener) -> None:
+        """Registers a listener."""
+        self.listeners.append(listener)
+        if self.of_steps:
+            events.steps = _record_step
 
     def send(self, *args: Any, **kwargs: Any) -> None:
         """Calls all listeners."""
@@ -28,7 +35,7 @@ class Channel:
         self.listeners.remove(listener)
 
 
-_events, _durations, _spans, _scalars = (Channel() for _ in range(4))
+_events, _durations, _spans, _scalars = Channel(False), Channel(), Channel(), Channel()
 
 
 def record_event(event: str, **kwargs: str | int) -> None:
@@ -61,22 +68,22 @@ def record_scalar(event: str, value: float | int, **kwargs: str | int) -> None:
 
 def register_event_listener(callback: Listener) -> None:
     """Registers callback(event, **kwargs)."""
-    _events.listeners.append(callback)
+    _events.add(callback)
 
 
 def register_event_duration_secs_listener(callback: Listener) -> None:
     """Registers callback(event, duration, **kwargs)."""
-    _durations.listeners.append(callback)
+    _durations.add(callback)
 
 
 def register_event_time_span_listener(callback: Listener) -> None:
     """Registers callback(event, start_time, end_time, **kwargs)."""
-    _spans.listeners.append(callback)
+    _spans.add(callback)
 
 
 def register_scalar_listener(callback: Listener) -> None:
     """Registers callback(event, value, **kwargs)."""
-    _scalars.listeners.append(callback)
+    _scalars.add(callback)
 
 
 def unregister_event_listener(callback: Listener) -> None:
@@ -99,65 +106,16 @@ def unregister_scalar_listener(callback: Listener) -> None:
     _scalars.remove(callback)
 
 
-class _Step:
-    """A block whose duration, begin and end are recorded when it ends without an error."""
-    __slots__ = ("_began", "_event", "_fun_name")
-
-    def __init__(self, event: str, fun_name: str):
-        self._event, self._fun_name = event, fun_name
-
-    def __enter__(self) -> None:
-        self._began = time.time()
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        if kind is None:
-            ended = time.time()
-            record_event_duration_secs(self._event, ended - self._began, fun_name=self._fun_name)
-            record_scalar(self._event, self._began, fun_name=self._fun_name)
-            record_event_time_span(self._event, self._began, ended, fun_name=self._fun_name)
-
-
-class _Unwatched:
-    __slots__ = ()
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, *exc_info: object) -> None: ...
-
-
-_UNWATCHED = _Unwatched()
-
-
-def _step(event: str, fun_name: str) -> _Step | _Unwatched:
-    watched = _durations.listeners or _scalars.listeners or _spans.listeners
-    return _Step(event, fun_name) if watched else _UNWATCHED
-
-
-def tracing(fun_name: str) -> _Step | _Unwatched:
-    """A block that traces a function.
-
-    >>> seen = []
-    >>> register_event_duration_secs_listener(lambda event, duration, fun_name: seen.append((event, fun_name)))
-    >>> with tracing("f"):
-    ...     pass
-    >>> seen
-    [('/jax/core/compile/jaxpr_trace_duration', 'f')]
-    >>> clear_event_listeners()
-    """
-    return _step("/jax/core/compile/jaxpr_trace_duration", fun_name)
-
-
-def lowering(name: str) -> _Step | _Unwatched:
-    """A block that makes the program that is compiled of what was traced: it is simplified."""
-    return _step("/jax/core/compile/jaxpr_to_mlir_module_duration", f"jit({name})")
-
-
-def compiling(name: str) -> _Step | _Unwatched:
-    """A block that compiles a program."""
-    return _step("/jax/core/compile/backend_compile_duration", f"jit({name})")
+def _record_step(step: str, fun_name: str, began: float, ended: float) -> None:
+    """Records that a step of tracing or compiling is done, under JAX's names."""
+    event = f"/jax/core/compile/{step}_duration"
+    record_event_duration_secs(event, ended - began, fun_name=fun_name)
+    record_scalar(event, began, fun_name=fun_name)
+    record_event_time_span(event, began, ended, fun_name=fun_name)
 
 
 def clear_event_listeners() -> None:
     """Unregisters all listeners."""
     for channel in (_events, _durations, _spans, _scalars):
         channel.listeners.clear()
+    events.steps = None

@@ -16,7 +16,7 @@ from numjet.core.ir import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from numjet.core.op import Op
 from numjet.core.snapshots import snapshot
 from numjet.core.trace import EVAL, Tracer, aval_of, current_trace, escaped
-from numjet.foundation import events, lazy_import, monitoring
+from numjet.foundation import events, lazy_import
 from numjet.foundation.config import config
 from numjet.foundation.memo import Memo
 from numjet.runtime import backends, compiler_options, gc_guard as gc_guard, one_device, prologue, verification
@@ -142,7 +142,7 @@ def _compiled(closed: ClosedJaxpr, name: str, donated: Sequence[bool], device: D
     check_if_enabled(closed)
     events.count("compile")
     events.log_debug(lambda: _start_of(closed, name), config.log_compiles)
-    with (events.span("compile", name=name), events.logged(lambda: _end_of(name, device)), monitoring.compiling(name),
+    with (events.span("compile", name=name), events.logged(lambda: _end_of(name, device)), events.compiling(name),
           _native.rare_collections):
         if not isinstance(device, Device):
             loaded = backends.load_partitioned().compile_program(closed, name, tuple(donated), device, CPU, options)
@@ -161,7 +161,7 @@ def compile_generic(samples: Sequence[ClosedJaxpr], name: str, points: Sequence[
     """One program for the CPU for sizes from `least` to `most`, out of programs for some, and the least sizes that it is for.
     The first `names` sizes are independent, the others follow from them. NotImplementedError where there is none."""
     events.log_debug(lambda: _start_of(samples[0], name), config.log_compiles)
-    with (events.span("compile", name=name), events.logged(lambda: _end_of(name, CPU)), monitoring.compiling(name),
+    with (events.span("compile", name=name), events.logged(lambda: _end_of(name, CPU)), events.compiling(name),
           _native.rare_collections):
         program, low = backends.load_backend("cpu").compile_generic(samples, name, points, least, most, names)
         events.count("compile")
@@ -350,7 +350,7 @@ def operation(op: Op, avals: Sequence[ShapedArray], params: dict[str, Any], devi
         epoch = _native.config_epoch()
         meant = one_equation(op, avals, params)
         name = params.get("name", op.name) if op.programs else op.name
-        with monitoring.lowering(name):
+        with events.lowering(name):
             program = hooks.simplify(meant) if op.compiled else meant
         found = compile_closed(program, name, device=device, meant=meant, stored=True), params
         if epoch == _native.config_epoch():  # else flags changed while it was made

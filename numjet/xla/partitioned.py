@@ -100,7 +100,9 @@ class Executable(LoadedProgram):
             reordered = self._taken[k] is None and array._remote is not None  # so `buffer` is another object
             holder = array._remote.buffer if reordered else buffer
             if seen.get(id(holder), False) or (gives and id(holder) in seen):
-                raise JaxRuntimeError("Attempt to use a buffer that was previously donated in the same call (argument "
+                both = gives and seen[id(holder)]
+                twice = "donate the same buffer twice in Execute(): it was" if both else "use a buffer that was"
+                raise JaxRuntimeError(f"Attempt to {twice} previously donated in the same call (argument "
                                       f"{k} of the executable). A donated array may be passed once only: f(donated(x), x) has "
                                       "to copy one of them.")
             seen[id(holder)] = gives

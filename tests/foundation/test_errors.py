@@ -24,7 +24,8 @@ BASES = {  # as jax.errors has them
     "TracerIntegerConversionError": (errors.JAXTypeError, TypeError),
     "UnexpectedTracerError": (errors.JAXTypeError, TypeError),
 }
-PRIVATE_IN_JAX = {  # raised there, too, with these bases
+PRIVATE_IN_JAX = {  # raised there, too, or its bases are
+    "DeletedArrayError": (RuntimeError, ValueError),
     "ShapeMismatchError": (TypeError, ValueError),
     "ShardingTypeError": (Exception,),
     "TypePromotionError": (ValueError,),

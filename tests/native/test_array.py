@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from numjet import _native
+from numjet.errors import DeletedArrayError
 
 DTYPES = "bool int8 int32 int64 uint8 uint64 float16 float32 float64 complex64 complex128".split()
 OTHER_AVALS = [((4,), "float32"), ((3, 1), "float32"), ((3,), "int32"), ((3,), "float64"), ((), "float32")]
@@ -296,7 +297,7 @@ def test_delete(array):
     looks = [lambda: x._value, x.block_until_ready, x.is_ready, x.unsafe_buffer_pointer, x.tolist, x.item, x.__array__,
              lambda: np.asarray(x), x.__dlpack__, lambda: copy.copy(x), lambda: _native.rewrap(x)]
     for look in looks:
-        with pytest.raises(RuntimeError, match=r"Array has been deleted with shape=float32\[3\]\."):
+        with pytest.raises(DeletedArrayError, match=r"deleted with shape=float32\[3\]\. Buffer has been deleted or donated"):
             look()
     scalar = array(1.0, "float32")
     scalar.delete()

@@ -189,8 +189,9 @@ def test_queued_donation_behind_a_queued_reader_is_in_place_and_right(gate, exec
 def test_donating_an_array_that_is_used_twice_raises(mask, executable, array):
     x = array([1, 2, 3, 4], "float32")
     for _ in range(2):
-        with pytest.raises(JaxRuntimeError, match=r"previously donated.*f\(donated\(x\), x\)"):
+        with pytest.raises(JaxRuntimeError, match=r"previously donated.*f\(donated\(x\), x\)") as refused:
             executable("add")([x, x], mask)
+        assert ("Attempt to donate the same buffer twice" in str(refused.value)) == all(mask)
         assert x.tolist() == [1, 2, 3, 4]
     assert executable("add")([x, x], [False, False])[0].tolist() == [2, 4, 6, 8]
 

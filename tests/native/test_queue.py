@@ -283,7 +283,7 @@ def test_an_array_deleted_while_another_thread_waits(gate):
     g.result.delete()
     g.open()
     waiter.join(5)
-    assert caught == ["Array has been deleted with shape=float32[1]."]
+    assert caught == ["Array has been deleted with shape=float32[1]. Buffer has been deleted or donated."]
 
 
 @pytest.fixture

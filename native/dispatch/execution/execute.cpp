@@ -38,14 +38,14 @@ struct Call {
 };
 
 // A JaxRuntimeError, as what XLA's runtime refuses is.
-int raise_donated_twice(size_t input) {
+int raise_donated_twice(size_t input, bool both) {
   PyRef errors(PyImport_ImportModule("numjet.foundation.errors"));
   PyRef error(errors ? PyObject_GetAttrString(errors.get(), "JaxRuntimeError") : nullptr);
   if (!error) return -1;
   PyErr_Format(error.get(),
-               "Attempt to use a buffer that was previously donated in the same call (argument %zu of the "
+               "Attempt to %s previously donated in the same call (argument %zu of the "
                "executable). A donated array may be passed once only: f(donated(x), x) has to copy one of them.",
-               input);
+               both ? "donate the same buffer twice in Execute(): it was" : "use a buffer that was", input);
   return -1;
 }
 
@@ -61,7 +61,7 @@ int check_donation(const Call& call) {
     if (!call.donated[k] && call.ins[k]->marked) bad = k;
   }
   for (size_t k = 0; k < count; ++k) call.ins[k]->marked = false;
-  return bad == count ? 0 : raise_donated_twice(bad);
+  return bad == count ? 0 : raise_donated_twice(bad, call.donated[bad]);
 }
 
 int check_inputs(const Call& call) {

@@ -55,9 +55,10 @@ def parts_of(array: Any) -> list[Any]:
 
 
 def check_not_deleted(array: Any) -> None:
-    """RuntimeError for a deleted array."""
+    """DeletedArrayError for a deleted array."""
     if array.is_deleted():
-        raise RuntimeError(f"Array has been deleted with shape={array.aval.str_short()}.")
+        raise errors.DeletedArrayError(f"Array has been deleted with shape={array.aval.str_short()}. Buffer has been deleted "
+                                       "or donated.")
 
 
 def shards_of(array: Any) -> list[Shard]:
