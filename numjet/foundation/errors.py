@@ -230,7 +230,7 @@ class TypePromotionError(ValueError):
 
 
 for _error in (ConcretizationTypeError, DeletedArrayError, InconclusiveDimensionOperation, JAXIndexError, JaxprTypeError,
-               JaxRuntimeError, JAXTypeError, KeyReuseError, NonConcreteBooleanIndexError, ShapeMismatchError, ShardingTypeError,
-               TracerArrayConversionError, TracerBoolConversionError, TracerIntegerConversionError, TypePromotionError,
-               UnexpectedTracerError):
+               JaxRuntimeError, JAXTypeError, KeyReuseError, NonConcreteBooleanIndexError, ShapeMismatchError,
+               ShardingTypeError, TracerArrayConversionError, TracerBoolConversionError, TracerIntegerConversionError,
+               TypePromotionError, UnexpectedTracerError):
     _error.__module__ = "numjet.errors"  # where users find them: the name in tracebacks
