@@ -97,6 +97,8 @@ def value_and_grad(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, ha
     @wraps(fun)
     @source.api_boundary
     def value_and_grad_fun(*args: Any, **kwargs: Any) -> Any:
+        if not nums:
+            raise ValueError("argnums is an empty sequence: grad needs the number of at least one argument")
         picked = _pick(nums, args)
         if hooks.holds_above(picked):
             options = {"has_aux": has_aux, "holomorphic": holomorphic, "allow_int": allow_int}

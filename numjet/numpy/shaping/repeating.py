@@ -159,14 +159,17 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
 
 
 def _shifts(shift: Any) -> list[Any]:
-    """A shift, or several, as a list of ints and traced scalars."""
+    """A shift, or several, as a list of ints and traced scalars. Numbers that are no integers are cut, as by int()."""
     if isinstance(shift, (tuple, list, range)):
         return [s for one in shift for s in _shifts(one)]
     value = value_of(shift)
     if value is None:
         shift = to_array(shift)
+        if not dtypes.issubdtype(shift.dtype, np.integer):
+            shift = convert.convert_element_type(shift, _INT32)
         return [shift[i] for i in range(shift.shape[0])] if shift.ndim else [shift]
-    return [operator.index(s) for s in value.reshape(-1)]
+    cut = int if value.dtype == bool or dtypes.issubdtype(value.dtype, np.floating) else operator.index
+    return [cut(s) for s in value.reshape(-1)]
 
 
 def _roll_one(a: Any, by: Any, dim: int) -> Any:

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from numjet.foundation import dtypes
 from numjet.foundation.dimension import as_integer, is_symbolic, largest, smallest
 from numjet.lax.axes import as_axis
 from numjet.lax.indexing import slicing
@@ -17,11 +18,11 @@ def _borders(name: str, sections: Any, size: int, even: bool) -> list[int]:
     """The boundaries of the parts, from a number of parts or from the boundaries themselves."""
     if isinstance(sections, (list, tuple)) or np.ndim(sections if not hasattr(sections, "aval")
                                                       else np.empty(sections.aval.shape, bool)):
-        positions = [as_integer(i, f"jnp.{name}: a border") for i in np.asarray(known(name, sections, "where the parts lie"))] \
-            if hasattr(sections, "aval") else [_integer(name, i) for i in sections]
+        borders = known(name, sections, "where the parts lie") if hasattr(sections, "aval") else sections
+        positions = [as_integer(i, f"jnp.{name}: a border") for i in borders]
         clipped = [smallest(largest(i + size if i < 0 else i, 0), size) for i in positions]
         return [*clipped, size]
-    count = _integer(name, sections)
+    count = _count(name, sections)
     if count <= 0:
         raise ValueError(f"jnp.{name}: number sections must be larger than 0, got {count}")
     if even and size % count:
@@ -32,11 +33,11 @@ def _borders(name: str, sections: Any, size: int, even: bool) -> list[int]:
     return np.cumsum(sizes).tolist()
 
 
-def _integer(name: str, x: Any) -> int:
-    """A number of parts or a border; floats count where they are whole."""
-    value = known(name, x, "where the parts lie") if hasattr(x, "aval") else x
-    return int(value) if hasattr(x, "aval") and value.ndim == 0 and float(value).is_integer() \
-        else as_integer(value, f"jnp.{name}: a number of parts or a border")
+def _count(name: str, sections: Any) -> int:
+    """A number of parts; floats are cut, as by int()."""
+    value = known(name, sections, "where the parts lie") if hasattr(sections, "aval") else sections
+    is_float = dtypes.issubdtype(getattr(value, "dtype", type(value)), np.floating)
+    return int(value) if is_float else as_integer(value, f"jnp.{name}: a number of parts")
 
 
 def _split(name: str, ary: Any, sections: Any, axis: int, even: bool) -> list[Any]:

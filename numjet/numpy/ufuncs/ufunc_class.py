@@ -98,8 +98,10 @@ class ufunc:
             return self._reduce(a, axis=axis, dtype=dtype, keepdims=keepdims, initial=initial, where=where)
         return _fold(self, a, axis, dtype, keepdims, initial, where)
 
-    def accumulate(self, a: Any, axis: int = 0, dtype: Any = None, out: None = None) -> Any:
+    def accumulate(self, a: Any, axis: int | None = 0, dtype: Any = None, out: None = None) -> Any:
         """The results of combining the first 1, 2, ... elements along `axis`.
+
+        None: of the flattened array, for add, multiply, maximum, minimum and logaddexp. ValueError for several axes.
 
         >>> import numjet.numpy as jnp
         >>> jnp.multiply.accumulate(jnp.array([1, 2, 3])).tolist()
@@ -108,6 +110,10 @@ class ufunc:
         self._binary("accumulate")
         check_out(f"{self.__name__}.accumulate", out)
         a = array_arg(f"{self.__name__}.accumulate", a)
+        if axis is None and self._accumulate is not None:
+            return self._accumulate(a, axis=None, dtype=dtype)
+        if axis is None or isinstance(axis, tuple):
+            raise ValueError(f"accumulate does not allow multiple axes: {self}.accumulate(axis={axis})")
         if a.ndim == 0:
             raise ValueError(f"cannot accumulate on a scalar: {self}.accumulate needs an axis")
         at = as_axis(axis, a.ndim)

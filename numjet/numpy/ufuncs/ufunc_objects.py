@@ -41,7 +41,7 @@ def _update_extremum(kind: str) -> Any:
 
 
 def _accumulating(name: str, fn: Any, result: Callable[[np.dtype], np.dtype] = dtypes.to_numeric_dtype) -> Any:
-    def accumulate(a: Any, *, axis: int, dtype: Any) -> Any:
+    def accumulate(a: Any, *, axis: int | None, dtype: Any) -> Any:
         return running.run_along(name, a, axis, result(a.dtype) if dtype is None else dtype, fn)
     return accumulate
 

@@ -118,9 +118,23 @@ def test_values_that_are_traced() -> None:
             nj.jit(jnp.repeat)(np.arange(3), n)
 
 
+@pytest.mark.parametrize("shift", [1.5, True, -1.5, np.float32(2), jnp.float32(2.5), np.array([1.5, 1.0]), jnp.bfloat16(2)])
+def test_roll_cuts_shifts_to_integers(shift: Any) -> None:
+    want = np.roll(V, int(np.sum(np.asarray(shift).astype(int))))
+    assert jnp.roll(V, shift).tolist() == want.tolist() == nj.jit(jnp.roll)(V, shift).tolist()
+
+
+@pytest.mark.parametrize("parts", [3.0, np.float64(3), np.array(3.0), jnp.float32(3), 3.5])
+def test_split_cuts_the_number_of_parts_to_an_integer(parts: Any) -> None:
+    assert [x.tolist() for x in jnp.split(V[:3], parts)] == [[x] for x in V[:3].tolist()]
+
+
 @pytest.mark.parametrize(
     ("call", "error", "text"),
     [
+        (lambda: jnp.split(A, [1.0]), TypeError, "must be an integer, got 1.0"),
+        (lambda: jnp.split(A, "2"), TypeError, "must be an integer, got '2'"),
+        (lambda: jnp.roll(A, "2"), TypeError, "integer"),
         (lambda: jnp.reshape(A, (4, 2)), TypeError, "cannot reshape"),
         (lambda: jnp.reshape(A, (4, -1)), TypeError, "cannot reshape"),
         (lambda: jnp.reshape(A, (-1, -1)), TypeError, "only specify one unknown axis size"),

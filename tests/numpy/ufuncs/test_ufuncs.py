@@ -330,3 +330,13 @@ def test_quotients_of_halves_are_rounded_once(dtype):
     scalar = jnp.asarray(x) // 0.3
     assert scalar.dtype == dtype
     np.testing.assert_array_equal(scalar, np.floor_divide(x.astype("f"), np.asarray(0.3, dtype).astype("f")).astype(dtype))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, bool])
+def test_accumulate_along_all_axes_is_that_of_the_flattened_array(dtype):
+    x = np.array([[1, 2, 0], [3, 1, 2]]).astype(dtype)
+    for f in (jnp.add, jnp.multiply):
+        np.testing.assert_array_equal(f.accumulate(x, axis=None), f.accumulate(x.reshape(-1)))
+    for f, axis in [(jnp.subtract, None), (jnp.logical_and, (0, 1)), (jnp.frompyfunc(lambda a, b: a + b, 2, 1), None)]:
+        with pytest.raises(ValueError, match="does not allow multiple axes"):
+            f.accumulate(x, axis=axis)
