@@ -29,14 +29,17 @@ def _binary(fn: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     return method
 
 
+def _no_operand(symbol: str, left: str, right: str) -> TypeError:
+    return TypeError(f"unsupported operand type(s) for {symbol}: {left!r} and {right!r}: use jnp.asarray(...) of it")
+
+
 def _comparison(symbol: str, fn: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     """As _binary, for == and !=, which Python answers by identity where both sides refuse: containers raise TypeError."""
     binary = _binary(fn)
 
     def method(self: Any, other: Any) -> Any:
-        if isinstance(other, (list, tuple, set, dict)):
-            raise TypeError(f"unsupported operand type(s) for {symbol}: 'ArrayImpl' and {type(other).__name__!r}: compare with "
-                            "jnp.asarray(...) of it")
+        if type(other) in (list, tuple, set, dict):
+            raise _no_operand(symbol, "ArrayImpl", type(other).__name__)
         return binary(self, other)
     return method
 
@@ -47,6 +50,18 @@ def _reflected(fn: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
             return fn(other, self)
         return NotImplemented
     return method
+
+
+def _not_of_sequences(symbol: str, fn: Callable[[Any, Any], Any], reflected: bool) -> Callable[[Any, Any], Any]:
+    """+ or *, which Python takes for joining and repeating lists and tuples where the array refuses: these raise TypeError."""
+    method = (_reflected if reflected else _binary)(fn)
+
+    def checked(self: Any, other: Any) -> Any:
+        if type(other) in (list, tuple):
+            names = ("ArrayImpl", type(other).__name__)
+            raise _no_operand(symbol, *(names[::-1] if reflected else names))
+        return method(self, other)
+    return checked
 
 
 def _also_of_float0(fn: Callable[[Any, Any], Any], ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
@@ -64,6 +79,7 @@ _BOTH_SIDES: dict[str, Callable[[Any, Any], Any]] = {
     "and": logic.bitwise_and, "or": logic.bitwise_or, "xor": logic.bitwise_xor,
     "lshift": logic.left_shift, "rshift": logic.right_shift,
 }
+_SEQUENCE_OPERATORS = [("add", "+", arithmetic.add), ("mul", "*", arithmetic.multiply)]
 _EQUALITIES: dict[str, Callable[[Any, Any], Any]] = {
     "eq": _comparison("==", _also_of_float0(logic.equal, np.equal)),
     "ne": _comparison("!=", _also_of_float0(logic.not_equal, np.not_equal)),
@@ -116,6 +132,8 @@ OPERATORS: dict[str, Callable[..., Any]] = {
     **{f"__{name}__": _binary(fn) for name, fn in (_BOTH_SIDES | _ORDER).items()},
     **{f"__{name}__": fn for name, fn in _EQUALITIES.items()},
     **{f"__r{name}__": _reflected(fn) for name, fn in _BOTH_SIDES.items()},
+    **{f"__{name}__": _not_of_sequences(symbol, fn, False) for name, symbol, fn in _SEQUENCE_OPERATORS},
+    **{f"__r{name}__": _not_of_sequences(symbol, fn, True) for name, symbol, fn in _SEQUENCE_OPERATORS},
     "__neg__": arithmetic.negative, "__pos__": arithmetic.positive, "__abs__": arithmetic.absolute, "__invert__": logic.invert,
     "__getitem__": _getitem, "__setitem__": _refuse_setitem, "__iter__": _iterate, "__round__": _round,
 }

@@ -44,6 +44,8 @@ def cov(m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: in
     if ddof is not None and int(ddof) != ddof:
         raise ValueError("ddof must be integer")
     x, *other = promote_args_inexact("cov", m, *(() if y is None else (y,)))
+    if aweights is not None:
+        x, *other, _ = promote_args_inexact("cov", x, *other, aweights)
     if x.ndim > 2 or (other and other[0].ndim > 2):
         raise ValueError(f"cov: m and y must have at most two axes, got shape {x.shape}")
     if dtype is not None:

@@ -18,8 +18,7 @@ def _borders(name: str, sections: Any, size: int, even: bool) -> list[int]:
     """The boundaries of the parts, from a number of parts or from the boundaries themselves."""
     if isinstance(sections, (list, tuple)) or np.ndim(sections if not hasattr(sections, "aval")
                                                       else np.empty(sections.aval.shape, bool)):
-        borders = known(name, sections, "where the parts lie") if hasattr(sections, "aval") else sections
-        positions = [as_integer(i, f"jnp.{name}: a border") for i in borders]
+        positions = [as_integer(_value(name, i), f"jnp.{name}: a border") for i in _value(name, sections)]
         clipped = [smallest(largest(i + size if i < 0 else i, 0), size) for i in positions]
         return [*clipped, size]
     count = _count(name, sections)
@@ -33,9 +32,13 @@ def _borders(name: str, sections: Any, size: int, even: bool) -> list[int]:
     return np.cumsum(sizes).tolist()
 
 
+def _value(name: str, sections: Any) -> Any:
+    return known(name, sections, "where the parts lie") if hasattr(sections, "aval") else sections
+
+
 def _count(name: str, sections: Any) -> int:
     """A number of parts; floats are cut, as by int()."""
-    value = known(name, sections, "where the parts lie") if hasattr(sections, "aval") else sections
+    value = _value(name, sections)
     is_float = dtypes.issubdtype(getattr(value, "dtype", type(value)), np.floating)
     return int(value) if is_float else as_integer(value, f"jnp.{name}: a number of parts")
 

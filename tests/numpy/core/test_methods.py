@@ -346,3 +346,24 @@ def test_traced_values_refuse_what_arrays_tell_of_their_place(transformation):
         assert not hasattr(x, "device") and not hasattr(x, "sharding")
         return x
     transformation(f)(1.0)
+
+
+@pytest.mark.parametrize("sequence", [[1, 2], (1, 2)])
+def test_lists_and_tuples_are_no_operands(sequence):
+    x, name = jnp.array(2), type(sequence).__name__
+    for call, text in [(lambda: x * sequence, f"for [*]: 'ArrayImpl' and '{name}'"), (lambda: sequence * x, f"'{name}' and 'ArrayImpl'"),
+                       (lambda: x + sequence, f"for [+]: 'ArrayImpl' and '{name}'"), (lambda: sequence + x, f"'{name}' and 'ArrayImpl'"),
+                       (lambda: nj.jit(lambda y: sequence * y)(x), f"'{name}' and 'ArrayImpl'")]:
+        with pytest.raises(TypeError, match=f"unsupported operand type.*{text}"):
+            call()
+
+
+def test_equality_with_containers_of_other_classes_is_theirs():
+    class Names(dict):
+        def __eq__(self, other):
+            return "mine"
+        __hash__ = None
+
+    assert (jnp.array(2) == Names()) == "mine"
+    with pytest.raises(TypeError, match="'ArrayImpl' and 'dict'"):
+        _ = jnp.array(2) == {}
