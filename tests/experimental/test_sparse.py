@@ -355,3 +355,20 @@ def test_operations_with_constants_in_their_definitions_stand_in_loops(name, how
         close(reverse(jnp.asarray(b)), inverse.T @ b)
     else:
         close((nj.jit(f) if how == "jit" else f)(jnp.asarray(b)), inverse @ b)
+
+
+@pytest.mark.parametrize("dense", [0, 1])
+def test_convolutions_of_sparse_and_dense_arrays(dense):
+    x, y = (RNG.integers(-2, 3, (1, 1, n)).astype(np.float32) for n in (6, 3))
+    operands = [sparse.BCOO.fromdense(v, n_batch=2) for v in (x, y)]
+    operands[dense] = (x, y)[dense]
+    convolve = partial(sparse.bcoo_conv_general_dilated, window_strides=(1,), padding="SAME")
+    for call in (convolve, nj.jit(convolve)):
+        close(call(*operands), nj.lax.conv_general_dilated(x, y, (1,), "SAME"))
+
+
+@pytest.mark.parametrize(("old", "new"), [((3, 1), (3,)), ((3, 2), (6,)), ((2, 3), (1, 6)), ((2, 4), (4, 1, 2))])
+@pytest.mark.parametrize("layout", [{"n_batch": 2}, {"n_dense": 2}])
+def test_reshapes_of_arrays_without_sparse_axes(old, new, layout):
+    x = np.arange(np.prod(old), dtype=np.float32).reshape(old)
+    close(sparse.BCOO.fromdense(x, **layout).reshape(*new), x.reshape(new))

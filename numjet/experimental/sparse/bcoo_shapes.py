@@ -112,7 +112,7 @@ def bcoo_reshape(mat: BCOO, *, new_sizes: Sequence[int], dimensions: Sequence[in
 def _split_at(new: Sequence[int], old: Sequence[int], mat: BCOO, kind: str) -> int:
     """How many of the new sizes make up the old ones: as many as before, if that fits."""
     if prod(new[:len(old)]) == prod(old):
-        return len(old)
+        return min(len(old), len(new))
     found = next((k for k in range(len(new) + 1) if prod(new[:k]) == prod(old)), None)
     if found is None:
         raise _mixes(mat, new, kind, len(old))
@@ -389,12 +389,13 @@ def _shifted(mat: BCOO, indices: Any, column: int, start: int, shape: Sequence[i
     return marked(indices + by, inside(indices, mat._sparse_shape), sizes)
 
 
-def bcoo_conv_general_dilated(lhs: BCOO, rhs: BCOO, *, window_strides: Sequence[int], padding: Any,
+def bcoo_conv_general_dilated(lhs: Any, rhs: Any, *, window_strides: Sequence[int], padding: Any,
                               lhs_dilation: Any = None, rhs_dilation: Any = None, dimension_numbers: Any = None,
                               feature_group_count: int = 1, batch_group_count: int = 1, precision: None = None,
                               preferred_element_type: Any = None, out_sharding: None = None) -> BCOO:
-    """Convolution of two sparse arrays of shape [1, 1, n], as lax.conv_general_dilated: one batch, one feature, one axis.
+    """Convolution of two arrays of shape [1, 1, n], as lax.conv_general_dilated: one batch, one feature, one axis.
 
+    Dense operands are taken for sparse arrays that store every element.
     NotImplementedError for strides, dilations, groups, other dimension numbers, and more than one axis, batch or feature.
 
     >>> import numjet.numpy as jnp
@@ -413,9 +414,10 @@ def bcoo_conv_general_dilated(lhs: BCOO, rhs: BCOO, *, window_strides: Sequence[
     if lhs.ndim != 3 or rhs.ndim != 3 or lhs.shape[:2] != (1, 1) or rhs.shape[:2] != (1, 1):
         raise NotImplementedError("bcoo_conv_general_dilated: operands must have the shape [1, 1, n], got "
                                   f"{lhs.shape} and {rhs.shape}")
-    dtype = jnp.result_type(lhs.data, rhs.data) if preferred_element_type is None else preferred_element_type
+    dtype = jnp.result_type(lhs.dtype, rhs.dtype) if preferred_element_type is None else preferred_element_type
     (low, high), = lax.padtype_to_pads(lhs.shape[2:], rhs.shape[2:], (1,), padding) if isinstance(padding, str) else padding
-    x, y = (m.update_layout(n_batch=2, n_dense=0, on_inefficient=None) for m in (lhs, rhs))
+    x, y = (m.update_layout(n_batch=2, n_dense=0, on_inefficient=None) if isinstance(m, BCOO)
+            else BCOO.fromdense(jnp.asarray(m), nse=m.shape[2], n_batch=2) for m in (lhs, rhs))
     y = bcoo_rev(y, (2,))
     size = lhs.shape[2] + low + high - rhs.shape[2] + 1
     i, j = x.indices[..., :, None, :], y.indices[..., None, :, :]

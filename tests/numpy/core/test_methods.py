@@ -351,10 +351,11 @@ def test_traced_values_refuse_what_arrays_tell_of_their_place(transformation):
 @pytest.mark.parametrize("sequence", [[1, 2], (1, 2)])
 def test_lists_and_tuples_are_no_operands(sequence):
     x, name = jnp.array(2), type(sequence).__name__
-    for call, text in [(lambda: x * sequence, f"for [*]: 'ArrayImpl' and '{name}'"), (lambda: sequence * x, f"'{name}' and 'ArrayImpl'"),
-                       (lambda: x + sequence, f"for [+]: 'ArrayImpl' and '{name}'"), (lambda: sequence + x, f"'{name}' and 'ArrayImpl'"),
-                       (lambda: nj.jit(lambda y: sequence * y)(x), f"'{name}' and 'ArrayImpl'")]:
-        with pytest.raises(TypeError, match=f"unsupported operand type.*{text}"):
+    right, left = f"'ArrayImpl' and '{name}'", f"'{name}' and 'ArrayImpl'"
+    for call, text in [(lambda: x * sequence, f"for [*]: {right}"), (lambda: sequence * x, f"for [*]: {left}"),
+                       (lambda: x + sequence, f"for [+]: {right}"), (lambda: sequence + x, f"for [+]: {left}"),
+                       (lambda: nj.jit(lambda y: sequence * y)(x), left)]:
+        with pytest.raises(TypeError, match=f"unsupported operand type.* {text}"):
             call()
 
 
