@@ -87,6 +87,7 @@ class Signature(Record):
     device: Any                        # or how several take the arguments and give the results
     refs: RefArguments = NONE
     named: Any = None                  # the shardings over one device that jit was given
+    takes_all: bool = False            # whether arguments come from anywhere, as jit was given the device
 
     @property
     def inputs_donated(self) -> list[bool]:
@@ -282,23 +283,42 @@ class Lowered(Stage):
         """Machine code for the device of the call.
 
         compiler_options: settings of XLA for this program, by name. numjet's own compiler, which compiles for the CPU, warns
-        that it does not read them. Raises JaxRuntimeError for unknown ones and values of another type, ValueError for a
-        program that was lowered for other platforms, and for a device assignment.
+        that it does not read them. device_assignment: the devices of a program over an AbstractMesh, in the mesh's order.
+        Raises JaxRuntimeError for unknown options and values of another type, ValueError for a program that was lowered for
+        other platforms, and for other devices than those that the arguments name; RuntimeError where none are named.
         """
-        call, traced = self.traced.call, self.traced
-        if device_assignment is not None:
-            raise ValueError(f"compile: a program runs on one device, here {call.device}; leave out device_assignment, and "
-                             "place the arguments with device_put")
-        if backends.canonical(call.device.platform) not in map(_canonical, self.platforms):
+        traced = self._placed(device_assignment)
+        call = traced.call
+        if device_assignment is None and backends.canonical(call.device.platform) not in map(_canonical, self.platforms):
             raise ValueError(f"compile: lowered for {', '.join(self.platforms)}, but the arguments are on {call.device} of "
                              f"platform {call.device.platform}: lower for that platform, or put the arguments elsewhere")
-        if call.device.platform == NO_PLATFORM:
-            raise ValueError(f"compile: {call.fun_name} was lowered for an AbstractMesh, which has no devices: set a mesh of "
-                             "devices with jax.set_mesh, or pass shardings over one")
         donated = traced.consumed
         over = _kept(call.device, traced.kept)
         executable = dispatch.compile_closed(self.jaxpr, call.fun_name, donated, over, traced.program, compiler_options)
         return Compiled(traced, executable, self.jaxpr)
+
+    def _placed(self, devices: Sequence[Device] | None) -> Traced:
+        """The traced function on devices that a user assigns to it."""
+        there = self.traced.call.device
+        known = there.platform != NO_PLATFORM
+        if devices is None:
+            if not known:
+                raise RuntimeError("device_assignment cannot be `None` during compilation. Please pass a tuple of devices to "
+                                   f"`.compile(device_assignment=)`: {self.traced.fun_name} was lowered for an AbstractMesh, "
+                                   "which has no devices. Or set a mesh of devices with jax.set_mesh before")
+            return self.traced
+        of_call = (there,) if isinstance(there, Device) else there.devices
+        if known and tuple(devices) != of_call:
+            raise ValueError("device_assignment passed to `.compile` must match the device_assignment calculated from array "
+                             f"shardings and out_shardings. Got device ids passed to compile {[d.id for d in devices]} and "
+                             "devices ids calculated from array shardings and out_shardings "
+                             f"{[d.id for d in of_call]}")
+        if known:
+            return self.traced
+        if len(devices) != len(of_call):
+            raise ValueError(f"The size of abstract mesh {len(of_call)} in {there.mesh} must match the length of device "
+                             f"assignment: {len(devices)}")
+        return self.traced.replace(call=self.traced.call.replace(device=there.on(devices)))
 
 
 def _kept(device: Any, kept: Sequence[int]) -> Any:
@@ -401,14 +421,17 @@ class Compiled(Stage):
                  for name, aval, got in zip(call.names, call.in_avals, given, strict=True)
                  if got.shape != aval.shape or got.dtype != aval.dtype]
         if wrong:
-            raise TypeError("Argument types differ from the types for which this computation was compiled. Perhaps the "
-                            "compiled executable is called with a different enable_x64 mode than when it was compiled? The "
-                            "mismatches are:\n" + "\n".join(wrong) + "\nLower and compile the function for these arguments.")
+            raise TypeError("Argument types differ from the types for which this computation was compiled. Perhaps you are "
+                            "calling the compiled executable with a different enable_x64 mode than when it was AOT compiled? "
+                            "The mismatches are:\n" + "\n".join(wrong) + "\nLower and compile the function for these "
+                            "arguments.")
 
     def _check_shardings(self, arrays: Sequence[Any]) -> None:
         """ValueError for arguments that are divided in other ways than those that the program was compiled for. The values of
         mutable references, which come last, move to where it runs."""
         call = self.traced.call
+        if call.takes_all:
+            return
         count = sum(not isinstance(a, AbstractRef) for a in call.in_avals)
         kept = [k for k in self.traced.kept if k < count]
         arrays = arrays[:len(kept)]

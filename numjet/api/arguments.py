@@ -9,7 +9,7 @@ from typing import Any
 from numjet.core import hooks
 from numjet.core.refs import Ref, returned_ref
 from numjet.core.snapshots import frozen
-from numjet.core.stage import DebugInfo, StageTrace
+from numjet.core.stage import DebugInfo, ResultTree, StageTrace
 from numjet.core.trace import aval_of, current_trace, is_array_like
 from numjet.core.user_functions import where
 from numjet.foundation.config import config
@@ -135,13 +135,13 @@ def path_names(fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, A
 
 
 def debug_info(kind: str, fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any],
-               skip: Sequence[int] = ()) -> DebugInfo:
-    """The function being traced, for error messages."""
+               skip: Sequence[int] = (), results: ResultTree | None = None) -> DebugInfo:
+    """The function being traced, for error messages. results: where the structure of its result will be."""
     code = getattr(inspect.unwrap(fun, stop=lambda f: hasattr(f, "__code__")), "__code__", None)
     name = function_name(fun)
     if code is None:
-        return DebugInfo(name, kind, arg_names=path_names(fun, args, kwargs, skip))
-    return DebugInfo(name, kind, code.co_filename, code.co_firstlineno, path_names(fun, args, kwargs, skip))
+        return DebugInfo(name, kind, arg_names=path_names(fun, args, kwargs, skip), results=results)
+    return DebugInfo(name, kind, code.co_filename, code.co_firstlineno, path_names(fun, args, kwargs, skip), results=results)
 
 
 def check_callable(fun: Any) -> None:
@@ -230,6 +230,8 @@ def flatten_result(out: Any, store: list[PyTreeDef], fun: Callable[..., Any], ki
             at = f" at output component {keystr(path)}" if path else ""
             error = hooks.ResultAbove if type(leaf) in hooks.types_above else TypeError
             said = f"Output from batched function {leaf!r} is not a valid JAX type: " if kind == "vmap" else ""
+            if getattr(type(leaf), "_stands_for_array", False):
+                said += "A ShapeDtypeStruct does not have a value and cannot be used as a constant in a JAX function: "
             raise error(f"{said}function {of_function(fun)} returned a value of type {type(leaf)}{at}, which is not a "
                         "valid JAX type: expected arrays, scalars or pytrees of them.")
     if isinstance(current_trace(), StageTrace):  # which takes snapshots, one for each array

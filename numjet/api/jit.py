@@ -32,7 +32,7 @@ from numjet.core.ir import ClosedJaxpr, Jaxpr, Var
 from numjet.core.named_axes import scope as named_scope
 from numjet.core.refs import Ref
 from numjet.core.sharding.mesh import current_mesh, is_without_devices, over_devices, without_devices
-from numjet.core.stage import DebugInfo, StageTrace, hoist_consts, trace_with_refs
+from numjet.core.stage import DebugInfo, ResultTree, StageTrace, hoist_consts, trace_with_refs
 from numjet.core.trace import EVAL, Tracer, current_trace
 from numjet.core.user_functions import where
 from numjet.core.walk import eval_jaxpr, first_mesh
@@ -288,9 +288,9 @@ class Jitted:
         return cache_misses.explain(self.fun, self.name, now, before, names)
 
     def _trace_now(self, call: Call, aliases: tuple[Ref, ...]) -> Traced:
-        out_tree: list[PyTreeDef] = []
+        out_tree = ResultTree()
         given = self.shardings or self.named
-        debug = debug_info("jit", self.fun, call.args, call.kwargs, call.static_nums)
+        debug = debug_info("jit", self.fun, call.args, call.kwargs, call.static_nums, out_tree)
 
         def flat(*xs: Any) -> list[Any]:
             leaves = joined(xs, [(i, alias) for (i, _), alias in zip(call.refs, aliases, strict=True)])
@@ -469,6 +469,7 @@ class Jitted:
     def where(self, traced: Traced, call: Call) -> Any:
         """The device that runs a call, or how several do. A device that jit was given takes arguments from anywhere."""
         if self.device is not None and self.named is None:
+            self._check_mesh(traced.mesh)
             return self.device
         named = self.shardings or traced.mesh
         if named is NO_MESH and not elsewhere() and self.device is None:
@@ -486,9 +487,9 @@ class Jitted:
         """ValueError for a program whose operations name other devices than the one that the shardings name."""
         assert self.device is not None
         if mesh is not NO_MESH and not mesh.is_abstract and set(mesh.devices.flat) != {self.device}:
-            raise ValueError(f"Received incompatible devices for jitted computation. {self.name} has shardings with device ids "
-                             f"[{self.device.id}], and operations inside name {mesh} with device ids "
-                             f"{[d.id for d in mesh.devices.flat]}. Use shardings over the devices of the mesh.")
+            raise ValueError("Received incompatible devices for jitted computation. Got explicit output sharding with device "
+                             f"ids [{self.device.id}] of {self.name} and sharding_constraint inside jit with device ids "
+                             f"{[d.id for d in mesh.devices.flat]}: operations name {mesh}. Use shardings over its devices.")
 
     def _staying(self, call: Call) -> list[Any]:
         """The arguments that a device named by shardings does not take from another one: those without in_shardings, and those
@@ -562,7 +563,8 @@ class Jitted:
         with without_devices():
             where = self.where(found, call)
         signature = aot.Signature(self.name, call.in_tree, avals, donated, names, found.out_tree,
-                                  tuple(found.jaxpr.out_avals[:found.out_tree.num_leaves]), where, found.refs, self.named)
+                                  tuple(found.jaxpr.out_avals[:found.out_tree.num_leaves]), where, found.refs, self.named,
+                                  self.device is not None and self.named is None)
         return aot.Traced(signature, ClosedJaxpr(found.jaxpr, found.consts), program, kept)
 
 

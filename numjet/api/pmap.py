@@ -81,15 +81,15 @@ def pmap(fun: Callable[..., Any], axis_name: Any = None, *, in_axes: Any = 0, ou
             return fun(*[args[n] if n in static_positions else a for n, a in enumerate(own)], **named)
         if count == 1:
             return _with_axis(with_one_participant(part, axis_name)(*leaves), out_axes)
-        return _on_several(part, leaves, axes, there[:count], _AXIS if axis_name is None else axis_name, out_axes)
+        return _on_several(fun, part, leaves, axes, there[:count], _AXIS if axis_name is None else axis_name, out_axes)
     one = there[0] if devices is not None and len(there) == 1 else None
     return jit(on_devices, static_argnums=static, donate_argnums=numbers_tuple(donate_argnums), device=one,
                backend=None if one is not None else backend)
 
 
-def _on_several(part: Callable[..., Any], leaves: Sequence[Any], axes: Sequence[int | None], there: Sequence[Device],
-                name: Any, out_axes: Any) -> Any:
-    """The results of all devices. part: what each does with its entries, along axes of size 1."""
+def _on_several(fun: Callable[..., Any], part: Callable[..., Any], leaves: Sequence[Any], axes: Sequence[int | None],
+                there: Sequence[Device], name: Any, out_axes: Any) -> Any:
+    """The results of all devices. fun: the user's function; part: what each does with its entries, along axes of size 1."""
     grid = np.empty(len(there), object)
     grid[:] = there
     ins = tuple(PartitionSpec() if d is None else PartitionSpec(*[None] * (d % aval_of(x).ndim), name)
@@ -100,6 +100,7 @@ def _on_several(part: Callable[..., Any], leaves: Sequence[Any], axes: Sequence[
         outs, tree = tree_flatten(part(*parts))
         trees[:] = tree, flatten_axes("pmap out_axes", tree, out_axes)
         return [x if d is None else expand_dims(x, (0,)) for x, d in zip(outs, trees[1], strict=True)]
+    shard.owner = fun  # type: ignore[attr-defined]  # whom errors name
     outs = lambda: [PartitionSpec() if d is None else PartitionSpec(name) for d in trees[1]]
     whole = shard_map(shard, mesh=Mesh(grid, (name,)), in_specs=ins, out_specs=outs, check_vma=False)(*leaves)
     return tree_unflatten(trees[0], [x if d is None else moveaxis(x, 0, _target(d, aval_of(x).ndim))

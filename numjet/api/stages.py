@@ -22,7 +22,7 @@ from numjet.core.named_axes import with_named_axes
 from numjet.core.sharding import manual_axes
 from numjet.core.sharding.layouts import Format, check_concrete, sharding_of
 from numjet.core.sharding.memory import Space, space_of
-from numjet.core.stage import trace_with_refs
+from numjet.core.stage import ResultTree, trace_with_refs
 from numjet.core.trace import Array, aval_of, current_trace, is_array_like
 from numjet.foundation import dtypes, events, lazy_import, source
 from numjet.foundation.dimension import Dimension
@@ -41,6 +41,8 @@ class ShapeDtypeStruct:
     >>> nj.ShapeDtypeStruct((2,), nj.numpy.float32).shape
     (2,)
     """
+
+    _stands_for_array = True  # so that errors can say so
 
     __slots__ = ("shape", "dtype", "weak_type", "sharding", "manual_axis_type", "is_ref", "_layout")
 
@@ -187,7 +189,7 @@ def trace_call(fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, A
     leaves, given = split_off([ref_of_type(x) for x in leaves], names, function_name(fun), kind)
     described = [x for x in leaves if is_array_like(x) or not hasattr(x, "shape")]
     check_arrays(described, names, function_name(fun))
-    out_tree: list[PyTreeDef] = []
+    out_tree = ResultTree()
 
     def flat(*xs: Any) -> list[Any]:
         values, named = tree_unflatten(in_tree, joined(xs, given))
@@ -197,8 +199,8 @@ def trace_call(fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, A
     check_tracing(fun, kind)
     # Users take the program apart from the arrays it closes over, so all of those are constants, whatever their values.
     with events.tracing(function_name(fun)):
-        jaxpr, consts, _ = trace_with_refs(flat, [abstract(x) for x in leaves], debug_info(kind, fun, args, kwargs, static),
-                                           inlines=kind != "make_jaxpr")
+        debug = debug_info(kind, fun, args, kwargs, static, out_tree)
+        jaxpr, consts, _ = trace_with_refs(flat, [abstract(x) for x in leaves], debug, inlines=kind != "make_jaxpr")
     return ClosedJaxpr(jaxpr, consts), out_tree[0]
 
 

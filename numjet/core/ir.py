@@ -162,7 +162,12 @@ class Jaxpr:
         self.debug = debug if debug_info is None else debug_info
 
     is_high = False
-    debug_info = property(lambda self: self.debug)
+    @property
+    def debug_info(self) -> Any:
+        """The function that it was traced of; without the paths of its result where derived programs have other results."""
+        paths = getattr(self.debug, "result_paths", None)
+        return self.debug if paths is None or len(paths) == len(self.outvars) else self.debug.replace(results=None)
+
 
     def replace(self, **fields: Any) -> Jaxpr:
         """A copy with some fields changed; effects, unless given, are those of the equations."""
@@ -221,7 +226,7 @@ class ClosedJaxpr:
     constvars = property(lambda self: self.jaxpr.constvars)
     invars = property(lambda self: self.jaxpr.invars)
     outvars = property(lambda self: self.jaxpr.outvars)
-    debug_info = property(lambda self: self.jaxpr.debug)
+    debug_info = property(lambda self: self.jaxpr.debug_info)
     is_high = False
 
     def map_jaxpr(self, f: Callable[[Jaxpr], Jaxpr]) -> ClosedJaxpr:

@@ -14,10 +14,18 @@ from numjet.core.ir import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from numjet.core.named_axes import checked_axes
 from numjet.core.snapshots import is_writable, snapshot
 from numjet.core.trace import EVAL, Trace, Tracer, aval_of, current_trace, escaped, set_trace, type_text
-from numjet.foundation import source
+from numjet.foundation import source, tree
 from numjet.foundation.config import config
 from numjet.foundation.dimension import is_symbolic
 from numjet.foundation.record import Record
+
+
+class ResultTree(list[Any]):
+    """The structure of the result of a function that is traced: at most one, which is there once the function has returned."""
+    __hash__ = object.__hash__  # type: ignore[assignment]
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
 
 
 class DebugInfo(Record):
@@ -28,11 +36,20 @@ class DebugInfo(Record):
     line: int = 0
     arg_names: tuple[str, ...] = ()
     hint: str = ""  # what to do about arguments whose values Python needs
+    results: ResultTree | None = None
 
     func_name = property(lambda self: self.name)
     traced_for = property(lambda self: self.kind)
     func_src_info = property(lambda self: self.where())
-    result_paths = None
+
+    @property
+    def result_paths(self) -> tuple[str, ...] | None:
+        """`result['a']`: the path of every leaf of the function's result. None while it is not known."""
+        if not self.results:
+            return None
+        structure = self.results[0]
+        paths = tree.tree_leaves_with_path(tree.tree_unflatten(structure, range(structure.num_leaves)))
+        return tuple(f"result{tree.keystr(path)}" for path, _ in paths)
 
     def where(self) -> str:
         return f"{self.name} at {self.file}:{self.line}" if self.file else self.name

@@ -6,17 +6,19 @@ from collections.abc import Callable
 from typing import Any
 
 from numjet import _native
-from numjet.core.stage import DebugInfo
+from numjet.core.stage import DebugInfo, ResultTree
 from numjet.foundation import tree
 from numjet.foundation.util import function_name
 
 
-def debug_info(fun: Callable[..., Any], in_tree: Any, kind: str) -> DebugInfo:
-    """Name and location of a function, and the names of its flat arguments. Wrappers are shown as the user's function."""
+def debug_info(fun: Callable[..., Any], in_tree: Any, kind: str, results: ResultTree | None = None) -> DebugInfo:
+    """Name and location of a function, and the names of its flat arguments. Wrappers are shown as the user's function.
+    results: where the structure of its result will be."""
     users = of_user(fun)
     code = getattr(inspect.unwrap(users) if callable(users) else users, "__code__", None)
     file, line = (code.co_filename, code.co_firstlineno) if code is not None else (None, 0)
-    return DebugInfo(function_name(users), kind, file, line, argument_names(fun, in_tree), getattr(fun, "hint", ""))
+    return DebugInfo(function_name(users), kind, file, line, argument_names(fun, in_tree), getattr(fun, "hint", ""),
+                     results)
 
 
 def of_user(fun: Any) -> Any:

@@ -32,6 +32,9 @@ def pjit(fun: Callable[..., Any], **options: Any) -> Any:
         def called(*args: Any, **kwargs: Any) -> Any:
             if current_mesh().empty:
                 return outside(*args, **kwargs)
+            if options.get("device") is not None or options.get("backend") is not None:
+                raise ValueError("Mesh context manager should not be used with jit when backend or device is also specified as "
+                                 f"an argument to jit. The mesh in use is {current_mesh()}.")
             with _placed():
                 return method(*args, **kwargs)
         return called

@@ -354,7 +354,7 @@ class Setting:
 
     def __init__(self, name: str, default: Any = _REQUIRED, keyword: str = "new_val"):
         self.flag = BY_NAME[name]
-        self._default, self._keyword = default, keyword
+        self._default, self._keyword, self.__name__ = default, keyword, self.flag.stem
         self.__doc__ = f"Context manager for this thread: {self.flag.doc} (flag {name})"
 
     def __call__(self, new_val: Any = _REQUIRED, **named: Any) -> Override:

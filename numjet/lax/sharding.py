@@ -90,13 +90,16 @@ def _check_stands_for(x: Any, aval: ShapedArray, sharding: Sharding) -> None:
                          f"sharding {sharding.mesh.shape_tuple} for shape {aval.str_short()}")
 
 
+_ONE = ("_0",)  # the axes of the mesh of one device that no user made
+
+
 def _on_device(x: Any, sharding: SingleDeviceSharding) -> Any:
     """x in a program that runs on one device, as a constraint says."""
     if not isinstance(x, Tracer):
         return device_put_p.bind(x, sharding=sharding, src=None)
     grid = np.empty(1, object)
     grid[0] = sharding.device
-    return sharding_constraint_p.bind(x, sharding=NamedSharding(Mesh(grid, ("_0",)), PartitionSpec()))
+    return sharding_constraint_p.bind(x, sharding=NamedSharding(Mesh(grid, _ONE), PartitionSpec()))
 
 
 def _even(sharding: NamedSharding, shape: Sequence[int]) -> NamedSharding:
@@ -175,6 +178,11 @@ def _batch(size: int, args: Sequence[Any], dims: Sequence[int | None], *, shardi
     if d is None:
         return sharding_constraint_p.bind(x, sharding=sharding), None
     along = batches.current.spmd
+    if not set(along) <= set(sharding.mesh.axis_names):
+        given = SingleDeviceSharding(sharding.mesh.devices.flat[0]) if sharding.mesh.axis_names == _ONE else sharding
+        raise ValueError("If you are using spmd_axis_name parameter of jax.vmap, please make sure to run your jitted function "
+                         "inside the mesh context manager. Only `jax.lax.with_sharding_constraint` with a NamedSharding over a "
+                         f"mesh that has the axis can be transformed with spmd_axis_name {along}, got {given}")
     if set(along) & set(axes_of(sharding.spec)):
         raise ValueError(f"vmap spmd_axis_name {along} cannot appear in with_sharding_constraint spec, but got spec "
                          f"{sharding.spec}: an axis divides the batch or a dimension of its elements, not both")

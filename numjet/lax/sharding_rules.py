@@ -44,7 +44,8 @@ def _merged(name: str, specs: Sequence[Parts], ndim: int) -> Parts:
     for entries in zip(*[s for s in specs if len(s) == ndim], strict=True):
         named = {e for e in entries if e is not None}
         if len(named) > 1:
-            raise ShardingTypeError(f"{name} got incompatible shardings for broadcasting: "
+            what = "select cases must have the same shardings: " if name == "select_n" else ""
+            raise ShardingTypeError(f"{what}{name} got incompatible shardings for broadcasting: "
                                     f"{', '.join(str(s) for s in specs if len(s) == ndim)}.")
         found.append(named.pop() if named else None)
     return tuple(found)

@@ -79,8 +79,8 @@ def test_lowering_platforms(traced):
 def test_options_are_refused(traced):
     with pytest.raises(nj.errors.JaxRuntimeError, match="No such compile option: 'fast'"):
         traced.lower().compile({"fast": True})
-    with pytest.raises(ValueError, match="leave out device_assignment"):
-        traced.lower().compile(device_assignment=(0,))
+    with pytest.raises(ValueError, match="device_assignment calculated from array shardings"):
+        traced.lower().compile(device_assignment=(nj.Device("cpu", 1),))
 
 
 def test_wrapped():
@@ -141,3 +141,24 @@ def test_a_numpy_array_that_is_read_and_returned_is_one_constant():
     first, second = nj.jit(lambda: (c, c))()
     c[:] = 5
     assert first.tolist() == second.tolist() == [1, 1, 1]
+
+
+def paths_of(program):
+    return program.debug_info.result_paths
+
+
+def test_programs_name_the_leaves_of_their_results():
+    def f(x, *, y):
+        return {"sum": x + y, "both": (x, [y])}
+    program = nj.jit(f).trace(1.0, y=2.0).jaxpr
+    assert paths_of(program) == paths_of(program.jaxpr) == ("result['both'][0]", "result['both'][1][0]", "result['sum']")
+    assert paths_of(nj.make_jaxpr(f)(1.0, y=2.0)) == paths_of(program)
+    branches = nj.make_jaxpr(lambda x: nj.lax.cond(x > 0, lambda a: (a + 1, a * 2), lambda b: (b * 3, b - 1), x))(1.0).eqns[-1]
+    assert [paths_of(b) for b in branches.params["branches"]] == [("result[0]", "result[1]")] * 2
+    loop = nj.make_jaxpr(lambda x: nj.lax.while_loop(lambda c: c < 9, lambda c: c * 2, x))(1.0).eqns[-1]
+    assert paths_of(loop.params["body_jaxpr"]) == ("result",)
+
+
+def test_derived_programs_with_other_results_name_none():
+    call = nj.make_jaxpr(lambda x: nj.jvp(nj.jit(lambda y: nj.lax.sin(y)), (x,), (x,)))(1.0).eqns[0]
+    assert len(call.outvars) == 2 and paths_of(call.params["jaxpr"]) is None

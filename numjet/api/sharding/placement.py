@@ -28,7 +28,7 @@ def resolved(what: str, placement: Any) -> Any:
         if mesh.empty:
             if what.startswith("jit"):
                 side = _side(what)
-                raise RuntimeError(f"jit requires a non-empty mesh in context if you are passing `PartitionSpec`s to {side}. "
+                raise RuntimeError(f"pjit requires a non-empty mesh in context if you are passing `PartitionSpec`s to {side}. "
                                    f"You can define a context mesh via `jax.set_mesh(mesh)`. Alternatively, provide "
                                    f"`Sharding`s to {side} and then the mesh context manager is not required. Got "
                                    f"{placement}.")
@@ -254,8 +254,8 @@ def check_inputs(shardings: Sequence[Any], leaves: Sequence[Any], avals: Sequenc
         there = leaf.device if type(leaf) is _native.Array and leaf.committed else None
         if isinstance(there, Sharding) and isinstance(sharding, Sharding) and not there.is_equivalent_to(sharding, aval.ndim):
             raise ValueError(f"Sharding passed to jit does not match the sharding on the respective arg. Got jit sharding: "
-                             f"{sharding},\narg sharding: {there} for arg {names()[k]} of shape {aval.str_short()}. Move it "
-                             "with device_put, or leave in_shardings out.")
+                             f"{sharding},\narg sharding: {there} for arg {names()[k]}, arg type: {aval.str_short(False)}. "
+                             "Move it with device_put, or leave in_shardings out.")
 
 
 def check_memories(shardings: Sequence[Any], leaves: Sequence[Any]) -> None:

@@ -21,8 +21,18 @@ from numjet.core.sharding import explicit
 from numjet.core.sharding.mesh import AbstractMesh, AxisType, Mesh, current_mesh
 from numjet.core.sharding.partition_spec import PartitionSpec, axes_of, parts_of
 from numjet.core.sharding.shardings import NamedSharding
+from numjet.core.stage import DebugInfo
 from numjet.core.trace import Array, Tracer, aval_of, is_array_like
-from numjet.foundation.tree import keystr, tree_flatten, tree_flatten_with_path, tree_leaves, tree_map, tree_unflatten
+from numjet.core.user_functions import debug_info
+from numjet.foundation.tree import (
+    PyTreeDef,
+    keystr,
+    tree_flatten,
+    tree_flatten_with_path,
+    tree_leaves,
+    tree_map,
+    tree_unflatten,
+)
 from numjet.foundation.tree.prefix import broadcast_prefix, prefix_errors
 from numjet.foundation.util import function_name, wraps
 from numjet.lax.sharding import resharded
@@ -253,12 +263,18 @@ class _Call:
         parts.__name__ = self.name
         avals = [part_type(aval_of(x), self.mesh, s, self.axes, self.check_vma) for x, s in zip(passed, specs, strict=True)]
         with inside(self.mesh, self.axes, self.check_vma):
-            body = trace_body(parts, _native.pytree_structure(tuple(range(len(avals)))), avals, "shard_map")
+            body = trace_body(parts, _native.pytree_structure(tuple(range(len(avals)))), avals, "shard_map",
+                              info=self._described(tree, given))
         consts = body.consts
         outs = shard_map_p.bind(*consts, *passed, jaxpr=body.jaxpr, mesh=self.mesh,
                                 in_specs=(*[PartitionSpec()] * len(consts), *specs), out_specs=tuple(out_specs_flat),
                                 manual_axes=self.axes, check_vma=self.check_vma)
         return tree_unflatten(body.out_tree, list(map(self._as_given, outs, out_specs_flat)))
+
+    def _described(self, tree: PyTreeDef, given: Sequence[Any]) -> DebugInfo:
+        """The function of shards, and the names of the arguments that are passed to its program."""
+        info = debug_info(self.f, tree, "shard_map")
+        return info.replace(arg_names=tuple(n for n, s in zip(info.arg_names, given, strict=True) if s is not None))
 
     def _as_given(self, x: Any, spec: PartitionSpec) -> Any:
         """A result that shows its specification as it was given; one over some axes alone is divided as the compiler chose."""

@@ -28,7 +28,7 @@ from numjet.core.named_axes import scope as named_scope
 from numjet.core.op import Op
 from numjet.core.refs import Ref, returned_ref
 from numjet.core.snapshots import snapshot
-from numjet.core.stage import Touched, trace_to_closed, trace_with_refs
+from numjet.core.stage import DebugInfo, ResultTree, Touched, trace_to_closed, trace_with_refs
 from numjet.core.trace import Tracer
 from numjet.core.user_functions import debug_info, where, without_tapes
 from numjet.foundation import dtypes, locks, source, tree
@@ -72,36 +72,37 @@ class Captures(Exception):
 
 
 def trace_body(fun: Callable[..., Any], in_tree: Any, in_avals: Sequence[ShapedArray], kind: str,
-               captures: bool = False) -> Body:
+               captures: bool = False, info: DebugInfo | None = None) -> Body:
     """The program of `fun`, whose positional arguments have the structure `in_tree` (of a tuple).
 
     captures: the caller threads mutable references, so raise Captures where the function uses those of outer traces.
+    info: what is known of the function, default: what it says itself.
     """
     fun = without_tapes(fun)
     key = _native.exact_key((in_tree, tuple(in_avals), kind, config.token, named_scope()))
     known = _recall(fun, key)
     if known is not None:
         return known
-    out_tree = None
+    results = ResultTree()
 
     def flat(*leaves: Any) -> list[Any]:
-        nonlocal out_tree
         out, out_tree = tree.tree_flatten(fun(*tree.tree_unflatten(in_tree, leaves)))
+        results[:] = [out_tree]
         for x in out:
             if isinstance(x, Ref):
                 raise returned_ref(x, where(fun), kind)
         return out
 
-    info = debug_info(fun, in_tree, kind)
+    info = debug_info(fun, in_tree, kind, results) if info is None else info.replace(results=results)
     if captures:
         jaxpr, consts, touched = trace_with_refs(flat, in_avals, info)
         if touched:
             closed = ClosedJaxpr(jaxpr, consts)
-            raise Captures(touched, Replay(fun, in_tree, tuple(in_avals), closed, out_tree, tuple(touched)))
+            raise Captures(touched, Replay(fun, in_tree, tuple(in_avals), closed, results[0], tuple(touched)))
         closed = ClosedJaxpr(jaxpr, consts)
     else:
         closed = trace_to_closed(flat, in_avals, info)
-    body = Body(without_consts(closed), closed.consts, out_tree)
+    body = Body(without_consts(closed), closed.consts, results[0])
     _keep(fun, key, body)
     return body
 

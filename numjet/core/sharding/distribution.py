@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from numjet.core.sharding.partition_spec import PartitionSpec
@@ -33,6 +34,20 @@ class Distribution(Record):
     @property
     def platform(self) -> str:
         return self.devices[0].platform
+
+    def on(self, devices: Sequence[Any]) -> Distribution:
+        """The same over other devices, one for each."""
+        to = dict(zip(self.devices, devices, strict=True))
+        moved = lambda s: s.update(mesh=_moved(s.mesh, to)) if isinstance(s, NamedSharding) else s
+        return Distribution(tuple(devices), tuple(map(moved, self.ins)), tuple(map(moved, self.outs)),
+                            self.mesh if self.mesh is None else _moved(self.mesh, to))
+
+
+def _moved(mesh: Any, to: Mapping[Any, Any]) -> Any:
+    """A mesh with other devices for its own."""
+    grid = mesh.devices.copy()
+    grid.flat = [to[d] for d in mesh.devices.flat]
+    return mesh.update(devices=grid)
 
 
 def devices_of(placement: Any) -> tuple[Any, ...]:

@@ -97,3 +97,45 @@ def test_donated_parts_in_another_order_of_devices_are_refused_too():
     with pytest.raises(JaxRuntimeError, match=r"previously donated in the same call \(argument 2"):
         add(x, y, nj.device_put(y, y.sharding))
     assert add(x, y, y + 0).tolist() == [*range(0, 24, 3)]
+
+
+def lowered_for_an_abstract_mesh(f=lambda x: x * 2):
+    mesh = Mesh(np.array(nj.devices()[:2]), ("x",))
+    struct = nj.ShapeDtypeStruct((8, 2), np.float32, sharding=NS(mesh.abstract_mesh, P("x")))
+    return mesh, nj.jit(f).trace(struct).lower(lowering_platforms=("cpu",))
+
+
+def test_devices_are_assigned_to_programs_over_abstract_meshes():
+    mesh, lowered = lowered_for_an_abstract_mesh()
+    x = nj.device_put(np.arange(16.0, dtype=np.float32).reshape(8, 2), NS(mesh, P("x")))
+    out = lowered.compile(device_assignment=tuple(mesh.devices.flat))(x)
+    assert out.sharding == NS(mesh, P("x")) and out.tolist() == (2 * np.asarray(x)).tolist()
+    with pytest.raises(RuntimeError, match="device_assignment cannot be `None` during compilation"):
+        lowered.compile()
+    with pytest.raises(ValueError, match=r"size of abstract mesh 2 in .* must match the length of device assignment: 1"):
+        lowered.compile(device_assignment=nj.devices()[:1])
+
+
+@pytest.mark.parametrize("placement", [NS(Mesh(np.array(nj.devices()[:2]), ("x",)), P("x")), None])
+def test_assigned_devices_are_those_that_arguments_name(placement):
+    lowered = nj.jit(lambda x: x).lower(nj.ShapeDtypeStruct((8,), np.float32, sharding=placement))
+    lowered.compile(device_assignment=nj.devices()[:2 if placement else 1])
+    with pytest.raises(ValueError, match=r"must match the device_assignment calculated.* compile \[3\]"):
+        lowered.compile(device_assignment=nj.devices()[3:4])
+
+
+def test_a_device_given_to_jit_holds_for_compiled_programs_and_for_constraints():
+    first, last = nj.devices()[0], nj.devices()[-1]
+    x = nj.device_put(np.arange(8.0, dtype=np.float32), NS(M, P("x")))
+    compiled = nj.jit(lambda x: x * 2, device=last).lower(nj.ShapeDtypeStruct((8,), np.float32)).compile()
+    assert compiled(x).devices() == {last} and compiled(x).tolist() == [*range(0, 16, 2)]
+    with pytest.raises(ValueError, match=r"explicit output sharding with device ids \[0\].*sharding_constraint inside jit"):
+        nj.jit(lambda x: nj.lax.with_sharding_constraint(x, NS(M, P("x"))), device=first)(np.arange(8.0))
+    with M, pytest.raises(ValueError, match="Mesh context manager should not be used with jit when backend or device"):
+        nj.experimental.pjit.pjit(lambda x: x, device=first)(np.arange(8.0))
+
+
+def test_constraints_on_one_device_know_no_axes_of_vmap():
+    one = nj.sharding.SingleDeviceSharding(nj.devices()[0])
+    with pytest.raises(ValueError, match=r"inside the mesh context manager.*SingleDeviceSharding"):
+        nj.jit(nj.vmap(lambda x: nj.lax.with_sharding_constraint(x, one), spmd_axis_name="x"))(np.arange(8.0))

@@ -373,3 +373,19 @@ def test_collectives_exchange_nothing(shape):
     found = nj.jit(nj.shard_map(every, mesh=mesh, in_specs=P(), out_specs=P(), check_vma=False))(np.zeros(shape, np.float32))
     grow, shrink = [(4 * shape[0], shape[1]), (shape[0], 4 * shape[1])], [(shape[0] // 4, shape[1]), (shape[0], shape[1] // 4)]
     assert [x.shape for x in found] == [*grow, *shrink, shape, shape]
+
+
+@pytest.mark.parametrize("mapped", [
+    lambda f: nj.pmap(f), lambda f: nj.shard_map(f, mesh=nj.make_mesh((8,), ("i",)), in_specs=P("i"), out_specs=P("i"))])
+def test_errors_of_shards_name_the_function(mapped):
+    def mine(first):
+        return 1 if first.sum() > 0 else first
+    with pytest.raises(nj.errors.TracerBoolConversionError, match=r"the function mine at .*shards\.py:\d+ for shard_map"):
+        mapped(mine)(np.arange(8.0))
+
+
+def test_programs_of_shards_have_the_names_of_arguments():
+    mesh = nj.make_mesh((8,), ("i",))
+    f = nj.shard_map(lambda a, b: a["k"] + b, mesh=mesh, in_specs=P("i"), out_specs=P("i"))
+    body = nj.make_jaxpr(f)({"k": np.arange(8.0)}, np.arange(8.0)).eqns[0].params["jaxpr"]
+    assert body.debug_info.arg_names == ("a['k']", "b") and body.debug_info.result_paths == ("result",)
