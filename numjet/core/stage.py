@@ -60,6 +60,14 @@ def _on_host(x: Any) -> bool:
     return not isinstance(x, Tracer) and (type(x) is not _native.Array or x._remote is None)
 
 
+def _as_literal(x: Any, aval: ShapedArray) -> Literal | None:
+    """A number on the host as a literal; None for all else."""
+    if aval.shape or aval.dtype.kind not in "biufcV" or aval.dtype.names is not None or not _on_host(x):
+        return None
+    value = x._value if isinstance(x, _native.Array) else np.asarray(x)
+    return Literal(value.astype(aval.dtype)[()], aval)
+
+
 def _for_many_sizes(eqn: JaxprEqn) -> bool:
     """Whether an equation has symbolic dimensions, so that it has no value yet."""
     return is_symbolic(eqn.params.values()) or any(is_symbolic(v.aval.shape) for v in eqn.outvars)
@@ -90,16 +98,20 @@ class _State:
 
 
 class StageTracer(Tracer):
-    """A variable of the jaxpr that is being written."""
+    """A variable of the jaxpr that is being written, or a number that the traced function made."""
 
     __slots__ = ("_var",)
     _trace: StageTrace
 
-    def __init__(self, trace: StageTrace, var: Var):
+    def __init__(self, trace: StageTrace, var: Atom):
         self._trace, self._var, self.aval = trace, var, var.aval
 
     def concrete(self) -> Any:
-        return self._trace.value_of(self._var)
+        known = self._trace.value_of(self._var)
+        return hooks.literal_array(known) if isinstance(known, Literal) else known
+
+    def given(self) -> Any:
+        return hooks.literal_array(self._var) if isinstance(self._var, Literal) else self._trace._values.get(self._var)
 
     def __repr__(self) -> str:
         return f"JitTracer({type_text(self.aval)})"
@@ -150,6 +162,14 @@ class StageTrace(Trace):
         """Gives a reference a value, until the caller takes it out of `refs` again."""
         self.refs[ref] = _State(value)
 
+    def hold(self, x: Any) -> Any:
+        if self.partial:
+            return x
+        atom = _as_literal(x, aval_of(x)) or self._const(x)
+        if isinstance(atom, Var):
+            self._values[atom] = x
+        return StageTracer(self, atom)
+
     def atom(self, x: Any) -> Atom:
         """The variable of a tracer of this trace, a literal for scalars, a constant variable for all else."""
         if type(x) is StageTracer and x._trace is self:
@@ -171,10 +191,10 @@ class StageTrace(Trace):
         elif hasattr(x, "__jax_array__"):
             return self.atom(x.__jax_array__())
         aval = aval_of(x)
-        inlined = self.inlines or not isinstance(x, _native.Array)
-        if inlined and aval.shape == () and aval.dtype.kind in "biufcV" and aval.dtype.names is None and _on_host(x):
-            value = x._value if isinstance(x, _native.Array) else np.asarray(x)
-            return Literal(value.astype(aval.dtype)[()], aval)
+        if self.inlines or not isinstance(x, _native.Array):
+            literal = _as_literal(x, aval)
+            if literal is not None:
+                return literal
         if is_writable(x):
             return self.atom(snapshot(x))
         var = Var(aval)

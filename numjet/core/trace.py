@@ -68,6 +68,12 @@ class Trace:
         """The name of such traces in messages, which people search for."""
         return type(self).__name__
 
+    def hold(self, x: Any) -> Any:
+        """A number that a function made while it is traced, as the outermost program holds it: a literal's tracer where
+        there is a program, else the array itself."""
+        parent = getattr(self, "parent", None)
+        return x if parent is None else parent.hold(x)
+
     def full_raise(self, x: Any) -> Any:
         """The value itself: what a trace makes of values of others is its own matter."""
         return x
@@ -165,6 +171,10 @@ class Tracer:
 
     def concrete(self) -> Any:
         """The value, where it can be known while tracing; else None."""
+        return None
+
+    def given(self) -> Any:
+        """The value, where the traced function made it of known values and nothing was computed; else None."""
         return None
 
     def origin_text(self) -> str:

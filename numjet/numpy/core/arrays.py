@@ -57,6 +57,12 @@ def _is_beside(like: Any, x: Any) -> bool:
     return bool(like.committed) and type(x) is Array
 
 
+def held(x: Any) -> Any:
+    """A new array as the function that is being traced holds it: its numbers are part of the program, and tracers as in JAX,
+    by which libraries find out whether a function is traced."""
+    return x if type(x) is not Array or current_trace() is EVAL else current_trace().hold(x)
+
+
 # -------------------------------------------------------------------------------------------- conversion
 
 def _concrete(x: Any, aval: ShapedArray | None = None) -> Any:
@@ -224,7 +230,9 @@ def array(object: Any, dtype: Any = None, *args: Any, copy: bool | None = True, 
         object = object.data  # as numpy.array does: a copy has no mask
     wanted = None if dtype is None else dtypes.check_user_dtype(dtype, "array")
     out = _convert(object, wanted)
-    if copy and out is object:
+    if out is not object:
+        out = held(out)
+    elif copy:
         out = _fresh(out)
     if ndmin > out.ndim:
         out = broadcast_to(out, (1,) * (ndmin - out.ndim) + out.shape)

@@ -18,7 +18,7 @@ from numjet.lax import axes
 from numjet.lax.elementwise import arithmetic, compare, convert
 from numjet.lax.shape import create, join, rearrange as shapes
 from numjet.numpy.core import promotion
-from numjet.numpy.core.arrays import asarray, on_device_of, to_device
+from numjet.numpy.core.arrays import asarray, held, on_device_of, to_device
 from numjet.numpy.core.promotion import array_arg, as_dtype, broadcast_to, literal, size_literal
 from numjet.numpy.indexing.where import choose_by
 from numjet.numpy.ufuncs.arithmetic import floor, power, sign, true_divide
@@ -57,7 +57,7 @@ def _filled(name: str, shape: Any, value: Any, dtype: Any, device: Any, out_shar
     if wanted in _NUMBERS and _by_numpy():
         filled = _repeated(target, np.asarray(value).astype(wanted)[()], wanted, False)
     else:
-        filled = create.full(target, np.asarray(value).astype(wanted)[()])
+        filled = held(create.full(target, np.asarray(value).astype(wanted)[()]))
     return to_device(name, filled, device, out_sharding)
 
 
@@ -129,8 +129,8 @@ def _spread(name: str, value: Any, target: tuple[int, ...]) -> Any:
     if type(value) is Literal and value.aval.dtype in _NUMBERS and _by_numpy():
         return _repeated(target, value.val, value.aval.dtype, value.aval.weak_type)
     if value.aval.shape == target:
-        return promotion.to_array(value) if not hasattr(value, "val") else convert.constant(value.val, value.aval.dtype,
-                                                                                          value.aval.weak_type)
+        return promotion.to_array(value) if not hasattr(value, "val") else held(
+            convert.constant(value.val, value.aval.dtype, value.aval.weak_type))
     if promotion.rearrange.broadcast_shapes(value.aval.shape, target) != target:
         raise ValueError(f"jnp.{name}: fill_value of shape {value.aval.shape} does not broadcast to {target}")
     return broadcast_to(value, target)

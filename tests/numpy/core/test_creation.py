@@ -352,3 +352,40 @@ def test_objects_are_read_as_numpy_reads_them_if_a_dtype_is_given():
     objects = np.array([1, 2.5, None], object)
     np.testing.assert_array_equal(jnp.array(objects, float), [1, 2.5, np.nan])
     assert jnp.asarray(objects[:2], "int8").tolist() == [1, 2]
+
+
+NEW = [lambda: jnp.array(1.5), lambda: jnp.array([1, 2]), lambda: jnp.asarray(np.arange(3)), lambda: jnp.ones(()),
+       lambda: jnp.zeros(3), lambda: jnp.full((), 2), lambda: jnp.empty(()), lambda: jnp.ones_like(1.0),
+       lambda: jnp.zeros_like(np.ones(2))]
+
+
+@pytest.mark.parametrize("make", NEW)
+def test_new_arrays_are_tracers_where_a_program_is_written(make):
+    """By which libraries find out whether a function is traced."""
+    def is_traced(x):
+        found.append(isinstance(make(), nj.core.Tracer))
+        return x
+    found = []
+    nj.jit(is_traced)(1.0), nj.jit(nj.vmap(is_traced))(jnp.ones(2)), nj.jit(nj.grad(is_traced))(1.0)
+    assert found == [True] * 3
+    found.clear()
+    is_traced(1.0), nj.vmap(is_traced)(jnp.ones(2)), nj.grad(is_traced)(1.0)
+    assert found == [False] * 3
+    assert_same(nj.jit(make)(), make())
+
+
+def test_new_numbers_are_literals_and_their_values_are_known_while_tracing():
+    text = str(nj.make_jaxpr(lambda x: x * jnp.array(3.0) + jnp.ones(()))(2.0))
+    assert "mul a 3.0:f32[]" in text and "add b 1.0:f32[]" in text
+    def uses(x):
+        n = jnp.array(3)
+        assert int(n) == 3 and n + 1 == 4 and [1, 2, 3, 4][n] == 4
+        return jnp.zeros(n) + x
+    assert nj.jit(uses)(1.0).shape == (3,)
+
+
+def test_indices_made_in_a_traced_function_are_known():
+    x = jnp.arange(12.0).reshape(4, 3)
+    assert "dynamic_slice" not in str(nj.make_jaxpr(lambda x: x[jnp.array(2)])(x))
+    assert "PROMISE_IN_BOUNDS" in str(nj.make_jaxpr(lambda x: x[jnp.array([0, 2])])(x))
+    assert nj.jit(lambda x: x[jnp.array([True, False, True, True])])(x).shape == (3, 3)
