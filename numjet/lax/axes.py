@@ -2,16 +2,18 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from numjet.core.ir import JaxprEqn
 from numjet.core.trace import Tracer
+from numjet.foundation.config import config, enable_x64
 from numjet.foundation.dimension import as_integer, as_size, computed_sizes, is_symbolic
 
 Ints = tuple[int, ...]
+_INT32_MAX = int(np.iinfo(np.int32).max)
 
 
 def as_shape(shape: Any, what: str = "Shapes") -> tuple[int, ...]:
@@ -117,3 +119,30 @@ def cut_axis(eqn: JaxprEqn, result: int) -> int | None:
     sizes = zip(eqn.invars[0].aval.shape, eqn.outvars[result].aval.shape, strict=True)
     cut = [d for d, (whole, part) in enumerate(sizes) if whole != part]
     return cut[0] if len(cut) == 1 else None
+
+
+# ------------------------------------------------------------------------------------------------ long axes
+# The default of integers, int32, does not hold positions along axes of more than 2^31 elements: indices would saturate or wrap.
+# Functions that take indices run with 64-bit integers there; those that return positions in int32 raise.
+
+def is_long(shape: Sequence[Any]) -> bool:
+    """Whether an axis has positions beyond int32. Sizes that are not known yet count as short."""
+    return any(type(n) is int and n > _INT32_MAX for n in shape)
+
+
+def needs_64_bits(shape: Sequence[Any]) -> bool:
+    """Whether positions along an axis would not fit the default of integers."""
+    return is_long(shape) and not config.enable_x64
+
+
+def in_64_bits(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """function(*args, **kwargs) with 64-bit integers on."""
+    with enable_x64(True):
+        return function(*args, **kwargs)
+
+
+def check_positions(name: str, axes: Sequence[Any], dtype: np.dtype) -> None:
+    """OverflowError where a 32-bit dtype is to hold positions along axes of these sizes, and does not."""
+    if dtype.itemsize == 4 and dtype.kind in "iu" and is_long(axes) and max(axes) - 1 > np.iinfo(dtype).max:
+        raise OverflowError(f"{name}: the positions along an axis of {max(axes)} elements do not fit {dtype}. Enable 64-bit "
+                            "integers (jax_enable_x64), or split the axis by reshape.")

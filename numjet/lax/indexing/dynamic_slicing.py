@@ -13,7 +13,7 @@ from numjet.core.trace import aval_of
 from numjet.core.traits import EXACT, LANES
 from numjet.foundation import dtypes
 from numjet.foundation.dimension import as_size, exceeds, may_exceed
-from numjet.lax.axes import as_axis, as_shape
+from numjet.lax.axes import as_axis, as_shape, in_64_bits, needs_64_bits
 from numjet.lax.elementwise.arithmetic import add_p
 from numjet.lax.elementwise.compare import lt_p, select_n_p
 from numjet.lax.elementwise.convert import cast, size_constant
@@ -311,6 +311,8 @@ def dynamic_slice(operand: Any, start_indices: Any, slice_sizes: Sequence[int], 
     >>> dynamic_slice(np.arange(5), (4,), (3,)).tolist()
     [2, 3, 4]
     """
+    if needs_64_bits(aval_of(operand).shape):
+        return in_64_bits(dynamic_slice, operand, start_indices, slice_sizes, allow_negative_indices=allow_negative_indices)
     starts = _canonical_starts("dynamic_slice", operand, start_indices, allow_negative_indices)
     return dynamic_slice_p.bind(operand, *starts, slice_sizes=as_shape(slice_sizes))
 
@@ -326,6 +328,8 @@ def dynamic_update_slice(operand: Any, update: Any, start_indices: Any, *,
     >>> dynamic_update_slice(np.zeros(4, np.float32), np.ones(2, np.float32), (1,)).tolist()
     [0.0, 1.0, 1.0, 0.0]
     """
+    if needs_64_bits(aval_of(operand).shape):
+        return in_64_bits(dynamic_update_slice, operand, update, start_indices, allow_negative_indices=allow_negative_indices)
     starts = _canonical_starts("dynamic_update_slice", operand, start_indices, allow_negative_indices)
     return dynamic_update_slice_p.bind(operand, update, *starts)
 

@@ -14,7 +14,7 @@ from numjet.core.op import ZERO, Missing, Op, Samples
 from numjet.core.trace import aval_of
 from numjet.core.traits import EXACT, LANES, READS_ONCE, SCANS_OPERAND
 from numjet.foundation import dtypes
-from numjet.lax.axes import Ints, without
+from numjet.lax.axes import Ints, check_positions, without
 from numjet.lax.operands import converted
 from numjet.lax.reduction.reduce import IDENTITIES, accumulator, batch, on_bools
 from numjet.lax.templates import kind_of
@@ -33,6 +33,7 @@ def _abstract(name: str) -> Callable[..., ShapedArray]:
         if x.shape[axis] == 0:
             raise ValueError("argmin and argmax require non-empty reduced dimension. "
                              f"operand.shape={x.shape} axis={axis}")
+        check_positions(name, (x.shape[axis],), np.dtype(index_dtype))
         return ShapedArray(without(x.shape, axes), index_dtype)
     return abstract
 

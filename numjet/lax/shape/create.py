@@ -13,7 +13,7 @@ from numjet.core.trace import aval_of
 from numjet.core.traits import COMPACT, LANES
 from numjet.foundation import dtypes
 from numjet.foundation.dimension import Dimension, exceeds
-from numjet.lax.axes import as_shape
+from numjet.lax.axes import as_shape, check_positions
 from numjet.lax.elementwise.convert import constant, convert_dtype
 from numjet.lax.operands import real_dtype
 from numjet.lax.shape.rearrange import divided, filled
@@ -134,6 +134,7 @@ def _iota_abstract(*, dtype: np.dtype, shape: tuple[int, ...], dimension: int) -
     if not 0 <= dimension < len(shape):
         raise ValueError(f"iota dimension must be between 0 and len(shape), got dimension={dimension} for "
                          f"shape={shape}")
+    check_positions("iota", (shape[dimension],), np.dtype(dtype))
     return ShapedArray(shape, np.dtype(dtype))
 
 

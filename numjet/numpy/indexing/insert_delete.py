@@ -14,6 +14,7 @@ from numjet.lax.shape import create, join, rearrange
 from numjet.numpy.core.arrays import asarray
 from numjet.numpy.core.concrete import known, value_of
 from numjet.numpy.core.promotion import check_arraylike, to_array
+from numjet.numpy.indexing.plan import positions_where
 from numjet.numpy.indexing.subscript import getitem
 from numjet.numpy.indexing.where import choose_by
 from numjet.numpy.reduction.reductions import axes_of, sum as total
@@ -51,7 +52,7 @@ def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices
             if values.size and (values.min() < -n or values.max() >= n):
                 raise IndexError(f"index {values.min()} to {values.max()} is out of bounds for axis {dim} with size {n}")
             keep[values.reshape(-1)] = False
-        return getitem(arr, (slice(None),) * dim + (np.nonzero(keep)[0].astype(np.int32),))
+        return getitem(arr, (slice(None),) * dim + positions_where(keep))
     positions = ravel(to_array(obj))
     if positions.dtype == np.bool_ or not (assume_unique_indices or positions.size == 1):
         known("delete", positions, "how many parts stay (assume_unique_indices=True when no index is repeated)")

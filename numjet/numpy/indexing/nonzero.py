@@ -10,6 +10,7 @@ import numpy as np
 from numjet.core.trace import aval_of
 from numjet.foundation import dtypes
 from numjet.foundation.dimension import Dimension, as_integer, computed_sizes
+from numjet.lax.axes import check_positions, in_64_bits, is_long, needs_64_bits
 from numjet.lax.elementwise import arithmetic, compare, convert
 from numjet.lax.indexing import slicing
 from numjet.lax.reduction import cumulative
@@ -39,6 +40,7 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
     if a.ndim == 0:
         raise ValueError("Calling nonzero on 0d arrays is not allowed. Use jnp.atleast_1d(scalar).nonzero() instead.")
     dtype = dtypes.canonicalize_dtype(np.int64)
+    check_positions("nonzero", a.shape, dtype)
     if size is None and computed_sizes.maker is not None and value_of(a) is None:
         mask = a if a.dtype == _BOOL else compare.ne(a, np.zeros((), a.dtype)[()])
         return tuple(convert.convert_element_type(i, dtype) for i in computed_sizes.maker.true_positions(mask))
@@ -47,25 +49,35 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
     size = as_integer(size, "size")
     if prod(a.shape) == 0 or size == 0:
         return tuple(create.full((size,), _fill(f, dtype)) for f in _fills(fill_value, a.ndim))
+    if needs_64_bits((a.size,)):
+        return in_64_bits(_first_of_shape, a, size, fill_value, dtype)
+    return _first_of_shape(a, size, fill_value, dtype)
+
+
+def _first_of_shape(a: Any, size: int, fill_value: Any, dtype: np.dtype) -> tuple[Any, ...]:
+    """The indices of the first `size` elements that are not 0, one array per axis."""
     flat, count = first_true(a, size)
-    missing = compare.ge(create.iota(_INT32, size), rearrange.broadcast_in_dim(count, (size,), ()))
+    missing = compare.ge(create.iota(count.dtype, size), rearrange.broadcast_in_dim(count, (size,), ()))
     return tuple(_filled(i, missing, f, dtype)
                  for i, f in zip(_unraveled(flat, a.shape), _fills(fill_value, a.ndim), strict=True))
 
 
 def first_true(a: Any, size: int) -> tuple[Any, Any]:
-    """The flat positions (int32) of the first `size` elements that are not 0, and the number of all such elements.
+    """The flat positions of the first `size` elements that are not 0, and the number of all such elements, in int32 where that
+    holds them, else in int64.
 
     Stream compaction: a running sum of the mask gives the index at which each position is written. There is one more element
     for those that are not wanted, so that no index is out of bounds, which checks of indices would report.
     """
+    dtype = np.dtype(np.int64) if is_long((a.size,)) else _INT32
     x = rearrange.reshape(a, (a.size,))
     mask = x if x.dtype == _BOOL else compare.ne(x, np.zeros((), x.dtype)[()])
-    ones = convert.convert_element_type(mask, _INT32)
-    target = arithmetic.sub(cumulative.cumsum(ones, 0), np.int32(1))
-    nowhere = rearrange.broadcast_in_dim(convert.size_constant(size, _INT32), target.shape, ())
+    ones = convert.convert_element_type(mask, dtype)
+    target = arithmetic.sub(cumulative.cumsum(ones, 0), np.ones((), dtype)[()])
+    nowhere = rearrange.broadcast_in_dim(convert.size_constant(size, dtype), target.shape, ())
     target = compare.select(mask, compare.min(target, nowhere), nowhere)
-    found = scatter_update(create.full((size + 1,), np.int32(0)), target, create.iota(_INT32, a.size), "set", mode="drop")
+    none = create.full((size + 1,), np.zeros((), dtype)[()])
+    found = scatter_update(none, target, create.iota(dtype, a.size), "set", mode="drop")
     found = slicing.slice_in_dim(found, 0, size)
     return found, reduce_sum(ones, (0,))
 
@@ -73,8 +85,8 @@ def first_true(a: Any, size: int) -> tuple[Any, Any]:
 def _unraveled(flat: Any, sizes: Sequence[int]) -> list[Any]:
     out = []
     for n in reversed(sizes[1:]):
-        out.append(arithmetic.rem(flat, convert.size_constant(n, _INT32)))
-        flat = arithmetic.div(flat, convert.size_constant(n, _INT32))
+        out.append(arithmetic.rem(flat, convert.size_constant(n, flat.dtype)))
+        flat = arithmetic.div(flat, convert.size_constant(n, flat.dtype))
     return [flat, *reversed(out)]
 
 

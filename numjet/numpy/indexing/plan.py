@@ -18,6 +18,7 @@ from numjet.core.trace import Array, Tracer, aval_of, is_array_like
 from numjet.foundation import dtypes
 from numjet.foundation.dimension import Dimension, as_size, computed_sizes, is_symbolic, largest, smallest
 from numjet.foundation.errors import NonConcreteBooleanIndexError
+from numjet.lax.axes import is_long
 from numjet.lax.indexing.index_slices import Slice
 
 Shape = tuple[int, ...]
@@ -193,9 +194,14 @@ def _has_tracer(items: Sequence[Any]) -> bool:
 
 
 def _ready_values(idx: Any) -> Any:
-    """Ready arrays as NumPy arrays (integers of rank 0: as int); unchanged are traced ones, and arrays of integers on other
-    devices, where their values are used."""
-    if isinstance(idx, Tracer) or (type(idx) is Array and idx._remote is not None and idx.ndim and idx.dtype != np.bool_):
+    """Ready arrays, and those that the traced function made of known values, as NumPy arrays (integers of rank 0: as int);
+    unchanged are traced ones, and arrays of integers on other devices, where their values are used."""
+    if isinstance(idx, Tracer):
+        given = idx.given()
+        if given is None:
+            return idx
+        idx = given
+    if type(idx) is Array and idx._remote is not None and idx.ndim and idx.dtype != np.bool_:
         return idx
     value = frozen_ndarray(idx) if isinstance(idx, np.ndarray) else np.asarray(idx)
     return int(value) if value.ndim == 0 and value.dtype != np.bool_ else value
@@ -292,6 +298,12 @@ def known_mask(mask: Any) -> np.ndarray:
     return mask
 
 
+def positions_where(mask: np.ndarray) -> tuple[np.ndarray, ...]:
+    """numpy.nonzero, in int32 along axes whose positions fit."""
+    found = np.nonzero(mask)
+    return tuple(p if is_long((n,)) else p.astype(np.int32) for p, n in zip(found, mask.shape, strict=True))
+
+
 def _mask_entries(mask: Any, shape: Shape, old: int, axis: int, position: int) -> list[Advanced]:
     check_mask(mask.shape, shape, old, position)
     if not mask.ndim:
@@ -300,7 +312,7 @@ def _mask_entries(mask: Any, shape: Shape, old: int, axis: int, position: int) -
         return [Advanced(axis, np.zeros(int(mask), np.int32))]
     if isinstance(mask, Tracer):
         return [Advanced(axis + k, found) for k, found in enumerate(computed_sizes.maker.true_positions(mask))]
-    return [Advanced(axis + k, positions.astype(np.int32)) for k, positions in enumerate(np.nonzero(mask))]
+    return [Advanced(axis + k, positions) for k, positions in enumerate(positions_where(mask))]
 
 
 def check_mask(mask: Shape, shape: Shape, axis: int, position: int) -> None:

@@ -16,6 +16,7 @@ from numjet.foundation import dtypes, lazy_import, source
 from numjet.foundation.dimension import Dimension, computed_sizes, is_empty, is_symbolic, largest, may_exceed, smallest
 from numjet.foundation.errors import NonConcreteBooleanIndexError
 from numjet.lax import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
+from numjet.lax.axes import in_64_bits, needs_64_bits
 from numjet.lax.elementwise.convert import size_constant
 from numjet.lax.shape import rearrange
 from numjet.lax.sharding_later import sharding as lax_sharding
@@ -62,6 +63,9 @@ def getitem(x: Any, idx: Any, *, mode: Any = None, fill_value: Any = None, indic
             found = static_reads.read(x, idx)
         if found is not None:
             return found
+    if needs_64_bits(aval_of(x).shape):
+        return in_64_bits(getitem, x, idx, mode=mode, fill_value=fill_value, indices_are_sorted=indices_are_sorted,
+                          unique_indices=unique_indices, wrap_negative_indices=wrap_negative_indices)
     found = large.read(getitem, x, idx, mode=mode, fill_value=fill_value, indices_are_sorted=indices_are_sorted,
                              unique_indices=unique_indices, wrap_negative_indices=wrap_negative_indices)
     if found is not None:
@@ -291,6 +295,9 @@ def scatter_update(x: Any, idx: Any, values: Any, op: str, *, indices_are_sorted
         found = fast_index.update(x, idx, values, op)
         if found is not None:
             return found
+    if needs_64_bits(aval_of(x).shape):
+        return in_64_bits(scatter_update, x, idx, values, op, mode=mode, indices_are_sorted=indices_are_sorted,
+                          unique_indices=unique_indices, wrap_negative_indices=wrap_negative_indices)
     found = large.update(scatter_update, x, idx, values, op, mode=mode, indices_are_sorted=indices_are_sorted,
                                unique_indices=unique_indices, wrap_negative_indices=wrap_negative_indices)
     if found is not None:
