@@ -16,6 +16,8 @@ from numjet.runtime import device
 # Neither this process nor those that tests start keep programs in the cache of the user who runs the tests.
 os.environ["NUMJET_CACHE"] = "0"
 config.update("numjet_cache", "0")
+# Programs here run for a moment: their code is that of the first tier, which differs in LLVM's effort only.
+config.update("numjet_tiers", "quick")
 # XLA compiles thousands of small programs here: it neither optimizes them nor starts MLIR for loops.
 QUICK_XLA = ("--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true "
              "--xla_cpu_use_fusion_emitters=false")

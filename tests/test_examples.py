@@ -8,7 +8,6 @@ import re
 import pytest
 
 import numjet as nj
-from numjet.foundation.config import Override
 
 OPTIONS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL
 PACKAGES = ("numpy", "scipy", "random", "nn", "image", "experimental", "example_libraries", "api",
@@ -41,8 +40,7 @@ def test_examples_in_docstrings(package):
     """Those of libraries under strict promotion: what their code combines has equal dtypes and ranks, whatever users allow."""
     report = []
     promotion = ("strict", "raise") if package in STRICT else ("standard", "allow")
-    quick = Override("numjet_tiers", "quick")   # long functions that run once
-    with nj.numpy_dtype_promotion(promotion[0]), nj.numpy_rank_promotion(promotion[1]), quick:
+    with nj.numpy_dtype_promotion(promotion[0]), nj.numpy_rank_promotion(promotion[1]):
         for module in modules(package):
             for name, text in examples(module).items():
                 test = doctest.DocTestParser().get_doctest(text, dict(vars(module)), f"{module.__name__}.{name}", None, None)

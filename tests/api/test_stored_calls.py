@@ -16,7 +16,7 @@ import pytest
 import numjet as nj
 import numjet.numpy as jnp
 from numjet.foundation import disk_cache, events
-from numjet.foundation.config import config, enable_x64, explain_cache_misses
+from numjet.foundation.config import Override, config, enable_x64, explain_cache_misses
 from numjet.runtime import stored_programs
 
 HEADER = "import math\nimport numpy as np\nimport numjet as nj\nimport numjet.numpy as jnp\nfrom numjet import lax\n"
@@ -239,7 +239,13 @@ def test_entries_that_are_gone(cache):
         path.write_bytes(whole)
 
 
-def test_second_tier_takes_the_place_of_the_first(cache):
+@pytest.fixture
+def both_tiers():
+    with Override("numjet_tiers", "auto"):
+        yield
+
+
+def test_second_tier_takes_the_place_of_the_first(cache, both_tiers):
     source = "def f(x):\n    for k in range(150): x = jnp.sin(x) * 1.5 + jnp.cos(x * k) / (k + jnp.tanh(x))\n    return x"
     from numjet.cpu.native_code import tiers
     tiers.finish()   # what other programs wait for

@@ -77,17 +77,13 @@ def test_small_programs_have_one_tier(monkeypatch):
 
 
 def test_flag_for_one_tier(two_tiers):
-    config.update("numjet_tiers", "one")
-    try:
+    with Override("numjet_tiers", "one"), events.counting() as grown:
         f = chain(5)
-        with events.counting() as grown:
-            f(values(33)), f(values(33))
-            tiers.finish()
-        assert grown["codegen"] == 1 and "compile.first_tier" not in grown
-        with pytest.raises(ValueError, match=r"new enum value must be in \['auto', 'one', 'quick'\], got 'two'"):
-            config.update("numjet_tiers", "two")
-    finally:
-        config.update("numjet_tiers", "auto")
+        f(values(33)), f(values(33))
+        tiers.finish()
+    assert grown["codegen"] == 1 and "compile.first_tier" not in grown
+    with pytest.raises(ValueError, match=r"new enum value must be in \['auto', 'one', 'quick'\], got 'two'"):
+        config.update("numjet_tiers", "two")
 
 
 def test_flag_for_quick_code_only(two_tiers):
