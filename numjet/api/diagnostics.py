@@ -118,6 +118,9 @@ class _KnownTrace(Trace):
         with set_trace(trace):
             return op.bind(*operands, **params)
 
+    def hold(self, x: Any) -> Any:
+        return x   # known values stay arrays
+
     def handler(self, args: Sequence[Any]) -> tuple[Trace, Sequence[Any]]:
         known = [_known(a) for a in args]
         return (self.parent, args) if any(k is None for k in known) else (EVAL, known)

@@ -262,7 +262,7 @@ class StageTrace(Trace):
         if a.aval.placement is None:
             return a
         with set_trace(self):
-            return hooks.left_to_compiler(StageTracer(self, a))._var  # type: ignore[arg-type]
+            return hooks.left_to_compiler(StageTracer(self, a))._var
 
     def finish(self, outs: Sequence[Any]) -> tuple[Jaxpr, list[Any]]:
         """The jaxpr that returns `outs`, and the values of its constvars (only those that it reads)."""
@@ -273,12 +273,12 @@ class StageTrace(Trace):
         return jaxpr, [x for _, x in kept]
 
     # -- values known while tracing ------------------------------------------------------------------------------
-    def _producer(self, var: Var) -> JaxprEqn | None:
+    def _producer(self, var: Atom) -> JaxprEqn | None:
         while self._seen < len(self.eqns):
             eqn = self.eqns[self._seen]
             self._producers.update((v, eqn) for v in eqn.outvars)
             self._seen += 1
-        return self._producers.get(var)
+        return None if isinstance(var, Literal) else self._producers.get(var)
 
     def value_of(self, atom: Atom) -> Any:
         """The value of a variable that depends on no input, computed now; None if it depends on one."""
@@ -305,7 +305,7 @@ class StageTrace(Trace):
         self._values.update(zip(eqn.outvars, outs, strict=True))
         return self._values[var]
 
-    def explain(self, var: Var) -> str:
+    def explain(self, var: Atom) -> str:
         """Names the arguments that a variable depends on."""
         stack: list[Atom] = [var]
         found: set[int] = set()
