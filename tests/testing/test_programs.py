@@ -36,6 +36,7 @@ NEVER = {
     "expect_size": "stands in bodies of programs with computed sizes",
     "leading": "says how far a padded axis has elements, in programs with computed sizes",
     "progress": "draws how far a loop is, by a Python function",
+    "xla_metadata_call": "a call with attributes for XLA, which is inlined here",
     "name": "a mark, which the simplifier takes away; it has samples, so it is drawn by records",
 }
 
