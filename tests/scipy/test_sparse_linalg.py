@@ -51,7 +51,7 @@ def test_functions_trees_guesses_and_preconditioners(problem):
     want = np.linalg.solve(a, b)
     for extra in ({}, {"M": precondition}, {"x0": rhs}):
         got, info = solver(product, rhs, tol=1e-10, **extra)
-        assert info is None
+        assert info is None if solver is not linalg.gmres else int(info) == 0
         np.testing.assert_allclose(np.concatenate([got["u"], got["v"].ravel()]), want, rtol=1e-7, atol=1e-8)
     back = nj.grad(lambda r: jnp.sum(jnp.real(solver(product, r, tol=1e-10, M=precondition)[0]["u"])))(rhs)
     exact = nj.grad(lambda b: jnp.sum(jnp.real(jnp.linalg.solve(a, b)[:2])))(b)
@@ -87,6 +87,13 @@ def test_gmres_restarts_ends_early_and_survives_singular_matrices():
         np.testing.assert_allclose(linalg.gmres(singular, jnp.array([4.0, 0.0]))[0], [2.0, 0.0])
         nilpotent = jnp.array([[0.0, 1.0], [0.0, 0.0]])
         assert jnp.all(jnp.isfinite(linalg.gmres(nilpotent, jnp.array([1.0, 0.0]))[0]))
+
+
+def test_gmres_says_whether_the_solution_is_nan():
+    solve = nj.jit(lambda a, b: linalg.gmres(lambda x: {"x": a @ x["x"]}, {"x": b}, {"x": b}))
+    assert int(solve(jnp.eye(2), jnp.ones(2))[1]) == 0
+    x, info = solve(jnp.eye(2), jnp.array([1.0, jnp.nan]))
+    assert info.dtype == "int32" and int(info) == -bool(jnp.isnan(x["x"]).any())
 
 
 @pytest.mark.parametrize("solver", SOLVERS)

@@ -69,7 +69,9 @@ def _parse(subscripts: str, ranks: tuple[int, ...]) -> tuple[tuple[str, ...], st
     terms = left.split(",")
     if len(terms) != len(ranks):
         raise ValueError(f"einsum: {subscripts!r} names {len(terms)} operands, got {len(ranks)}")
-    odd = sorted(set((left + right).replace("...", "")) & set(".->"))
+    if any(term.count(".") not in (0, 3) or "." in term.replace("...", "") for term in (*terms, right)):
+        raise ValueError(f"einsum: {subscripts!r}: Invalid Ellipses: expected '...' at most once per operand")
+    odd = sorted(set(left + right) & set("->"))
     if odd:
         raise ValueError(f"einsum: {subscripts!r}: expected letters, commas, '...' and '->', got {odd}")
     most = max([r - len(t.replace("...", "")) for t, r in zip(terms, ranks, strict=True) if "..." in t], default=0)

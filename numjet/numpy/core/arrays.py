@@ -326,9 +326,13 @@ def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str) ->
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Any:
     """An array of another library's array, through its __dlpack__. The values are copied. ValueError for copy=False.
 
+    Arrays of numjet share their buffer, which nobody can write, unless copy=True.
+
     >>> from_dlpack(np.arange(3.0, dtype="float32"))
     Array([0., 1., 2.], dtype=float32)
     """
+    if isinstance(x, Array) and not dtypes.is_key(x.dtype):
+        return to_device("from_dlpack", array(x, copy=bool(copy)), device)
     if copy is False:
         raise ValueError("jnp.from_dlpack: arrays never share memory that others can write; use copy=None")
     return to_device("from_dlpack", asarray(dlpack.read(x)), device)

@@ -30,6 +30,9 @@ def read(x: Any) -> np.ndarray:
     >>> read(np.arange(2, dtype="int8")).tolist()
     [0, 1]
     """
+    if not hasattr(x, "__dlpack__") or not hasattr(x, "__dlpack_device__"):
+        raise TypeError("The array passed to from_dlpack must have __dlpack__ and __dlpack_device__ methods, got one of type "
+                        f"{type(x).__name__}")
     try:
         return np.from_dlpack(x)
     except (RuntimeError, BufferError):

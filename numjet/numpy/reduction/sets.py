@@ -19,7 +19,7 @@ from numjet.lax.reduction import cumulative
 from numjet.lax.reduction.reduce import reduce_or
 from numjet.lax.shape import create, join, rearrange
 from numjet.numpy.core.concrete import known_for_size
-from numjet.numpy.core.promotion import array_arg, as_dtype, check_arraylike, promote_dtypes, to_array
+from numjet.numpy.core.promotion import array_arg, as_dtype, check_arraylike, promote_dtypes, strong_array, to_array
 from numjet.numpy.indexing.nonzero import nonzero
 from numjet.numpy.indexing.subscript import getitem, scatter_update
 from numjet.numpy.indexing.where import choose_by
@@ -347,9 +347,9 @@ def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices:
     del assume_unique
     a, b = _two("intersect1d", ar1, ar2)
     if a.size == 0 or b.size == 0:
-        none = create.full((size or 0,), as_dtype(to_array(0 if fill_value is None else fill_value), a.dtype))
-        lost = create.full((size or 0,), np.zeros((), _index_dtype())[()])
-        return (none, lost, lost) if return_indices else none
+        none = create.full((size or 0,), strong_array(as_dtype(to_array(0 if fill_value is None else fill_value), a.dtype)))
+        lost = [create.full((size or 0,), np.asarray(x.size, _index_dtype())[()]) for x in (a, b)]
+        return (none, *lost) if return_indices else none
     values, new = _distinct(a)
     mask = bitwise.bitwise_and(new, isin(values, b))
     if fill_value is None and size is not None:

@@ -222,6 +222,22 @@ def test_conversions():
         assert jnp.asarray(np.float64(1e300)).tolist() == np.inf
 
 
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float8_e4m3fn", "complex64", "bool"])
+def test_arrays_share_their_buffer_by_dlpack_unless_copied(dtype):
+    x = jnp.zeros((2, 3), dtype)
+    for copy in (None, False, True):
+        y = jnp.from_dlpack(x, copy=copy)
+        assert y.dtype == x.dtype and y.shape == x.shape
+        assert (y.unsafe_buffer_pointer() == x.unsafe_buffer_pointer()) == (copy is not True)
+
+
+def test_dlpack_of_other_objects_and_keys_is_refused():
+    with pytest.raises(TypeError, match="must have __dlpack__ and __dlpack_device__"):
+        jnp.from_dlpack(jnp.zeros(2).__dlpack__())
+    with pytest.raises(BufferError, match="no code for dtype"):
+        jnp.from_dlpack(nj.random.key(0))
+
+
 def test_readers_and_files():
     assert jnp.frombuffer(b"\x01\x02", dtype="uint8").tolist() == [1, 2]
     assert jnp.fromiter((i * i for i in range(3)), dtype="int32").tolist() == [0, 1, 4]

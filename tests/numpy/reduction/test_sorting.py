@@ -111,6 +111,13 @@ def test_sets(name: str) -> None:
         nj.jit(getattr(jnp, name))(P, Q)
 
 
+def test_intersections_with_nothing() -> None:
+    none, some = jnp.zeros(0, jnp.int32), jnp.arange(3, dtype=jnp.int32)
+    values, first, second = jnp.intersect1d(none, some, size=2, fill_value=-1, return_indices=True)
+    assert not values.weak_type and values.tolist() == [-1, -1]
+    assert first.tolist() == [0, 0] and second.tolist() == [3, 3]
+
+
 def test_intersect_places_and_isin() -> None:
     assert_same(jnp.intersect1d(P, Q, return_indices=True), np.intersect1d(P, Q, return_indices=True))
     for invert in (False, True):

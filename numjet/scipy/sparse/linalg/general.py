@@ -1,11 +1,13 @@
 """Solvers for matrices of any kind."""
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numjet.numpy as jnp
 from numjet.control.loops.while_loop import fori_loop, while_loop
+from numjet.foundation import tree
 from numjet.lax.contraction.precision import Precision
 from numjet.lax.linalg import triangular_solve
 from numjet.scipy.sparse.linalg.systems import Problem, dot, scaled, solve_implicitly, square_norm
@@ -170,8 +172,10 @@ def _gmres(restart: int) -> Callable[[Problem], Any]:
 
 
 def gmres(A: Any, b: Any, x0: Any = None, *, tol: Any = 1e-5, atol: Any = 0.0, restart: int = 20, maxiter: int | None = None,
-          M: Any = None, solve_method: str = "batched") -> tuple[Any, None]:
-    """Generalized minimal residuals (Saad, Schultz 1986), restarted: the x with A x = b for any regular A, and None.
+          M: Any = None, solve_method: str = "batched") -> tuple[Any, Any]:
+    """Generalized minimal residuals (Saad, Schultz 1986), restarted: the x with A x = b for any regular A, and 0.
+
+    Instead of 0 the second result is -1 where x is NaN.
 
     restart: vectors of a Krylov space; each of at most maxiter cycles (default 10 times the size of b) builds one, and
     ends early when the residual is tolerated. M: right preconditioner, so that tolerances are about b - A x. solve_method:
@@ -187,4 +191,6 @@ def gmres(A: Any, b: Any, x0: Any = None, *, tol: Any = 1e-5, atol: Any = 0.0, r
         raise ValueError(f"invalid solve_method {solve_method}, must be either 'incremental' or 'batched'")
     if restart < 1:
         raise ValueError(f"gmres: restart must be at least 1, got {restart}")
-    return solve_implicitly("gmres", _gmres(restart), A, b, x0, tol, atol, maxiter, M, False), None
+    x = solve_implicitly("gmres", _gmres(restart), A, b, x0, tol, atol, maxiter, M, False)
+    lost = functools.reduce(jnp.logical_or, [jnp.isnan(leaf).any() for leaf in tree.tree_leaves(x)], False)
+    return x, jnp.where(lost, -1, 0)
