@@ -174,10 +174,10 @@ def test_aliases(library):
     np.testing.assert_array_equal(x, X)
     with pytest.raises(JaxRuntimeError, match="test_next failed in stage execute with code 3: not aliased"):
         nj.jit(lambda x: ffi.ffi_call("test_next", like(x))(x))(x).block_until_ready()
-    for aliases, phrase in (({1: 0}, "does not exist"), ({0: 1}, "does not exist")):
+    for aliases, phrase in (({1: 0}, "with input index 1 outside"), ({0: 1}, "with output index 1 outside")):
         with pytest.raises(ValueError, match=phrase):
             ffi.ffi_call("test_next", like(x), input_output_aliases=aliases)(x)
-    with pytest.raises(ValueError, match="same shape and dtype"):
+    with pytest.raises(ValueError, match=r"referring to an input with abstract value .* same shape and dtype"):
         ffi.ffi_call("test_next", nj.ShapeDtypeStruct((2,), np.float32), input_output_aliases={0: 0})(x)
 
 
@@ -254,6 +254,13 @@ def test_wrong_uses(library):
     for version in (2, 3):
         with pytest.raises(ValueError, match="custom_call_api_version must be 4"):
             ffi.ffi_call("test_scale", like(X), custom_call_api_version=version)
+    with pytest.raises(ValueError, match="The use of the legacy_backend_config parameter requires"):
+        ffi.ffi_call("test_scale", like(X), legacy_backend_config="1")
+    with pytest.raises(ValueError, match="The use of ffi_call attributes requires a custom call API version of at least 4"):
+        ffi.ffi_call("test_untyped", like(X), custom_call_api_version=1)(X, by=2)
+    for results, k in ((None, 0), ((like(X), ()), 1)):
+        with pytest.raises(ValueError, match=f"All elements of result_shape_dtypes must have .* at position {k}"):
+            ffi.ffi_call("test_scale", results)
     with pytest.raises(JaxRuntimeError, match="api_version 0"):
         ffi.ffi_call("test_untyped", like(X))(X).block_until_ready()
     with pytest.raises(ValueError, match="registered for cpu as another function"):

@@ -169,10 +169,15 @@ def ffi_call(target_name: str, result_shape_dtypes: Any, *, has_side_effect: boo
     Raises ValueError under differentiation (define `custom_vjp` around it), for other versions, layouts and aliases, and for
     dtypes that C does not have; JaxRuntimeError for errors of the handler, and for names that are not registered.
     """
+    if custom_call_api_version == 4 and legacy_backend_config is not None:
+        raise ValueError("ffi_call: The use of the legacy_backend_config parameter requires custom_call_api_version < 4; got "
+                         "4")
     if custom_call_api_version not in (1, 4) or legacy_backend_config is not None:
         raise ValueError("ffi_call: custom_call_api_version must be 4 (handlers of XLA's typed FFI) or 1 (void f(void* out, "
                          "void** ins)), and legacy_backend_config must be None: others need functions of XLA's library; got "
-                         f"version {custom_call_api_version!r} and {legacy_backend_config!r}")
+                         f"version {custom_call_api_version!r} and {legacy_backend_config!r}. The use of ffi_call attributes "
+                         "requires version 4")
+    _check_structs(result_shape_dtypes)
     method = "sequential" if vmap_method is None else vmap_method
     check_method(method)
     several = isinstance(result_shape_dtypes, Sequence)
@@ -186,6 +191,9 @@ def ffi_call(target_name: str, result_shape_dtypes: Any, *, has_side_effect: boo
             if not is_array_like(x):
                 raise TypeError(f"ffi_call of {target_name}: operands must be arrays or numbers, got {x!r} of type {type(x)}; "
                                 "pass other values by name")
+        if attributes and custom_call_api_version != 4:
+            raise ValueError(f"ffi_call of {target_name}: The use of ffi_call attributes requires a custom call API version of "
+                             f"at least 4; got api_version={custom_call_api_version}")
         words = [key_words.unwrap(x) if dtypes.is_key(aval_of(x).dtype) else x for x in args]
         avals = [aval_of(x) for x in words]
         for aval in (*avals, *outs):
@@ -198,6 +206,14 @@ def ffi_call(target_name: str, result_shape_dtypes: Any, *, has_side_effect: boo
         results = [key_words.wrap(x, a.dtype) if dtypes.is_key(a.dtype) else x for x, a in zip(found, promised, strict=True)]
         return list(results) if several else results[0]
     return wrapped
+
+
+def _check_structs(given: Any) -> None:
+    """ValueError for results that say no shape or dtype."""
+    for k, struct in enumerate(given if isinstance(given, Sequence) else [given]):
+        if not hasattr(struct, "shape") or not hasattr(struct, "dtype"):
+            raise ValueError("ffi_call: All elements of result_shape_dtypes must have 'shape' and 'dtype' attributes. Got "
+                             f"{struct!r} at position {k}")
 
 
 def _in_words(aval: ShapedArray) -> ShapedArray:
@@ -224,10 +240,12 @@ def _layout(what: str, given: Any, rank: int) -> Layout:
 
 def _aliases(given: Mapping[int, int] | None, ins: Sequence[ShapedArray], outs: Sequence[ShapedArray]) -> dict[int, int]:
     for i, k in (given or {}).items():
-        if not 0 <= i < len(ins) or not 0 <= k < len(outs):
-            raise ValueError(f"ffi_call: input_output_aliases {{{i}: {k}}} names an operand of {len(ins)} or a result of "
-                             f"{len(outs)} that does not exist")
+        for side, at, count in (("input", i, len(ins)), ("output", k, len(outs))):
+            if not 0 <= at < count:
+                raise ValueError(f"ffi_call: input_output_aliases contains the mapping '{i}:{k}' with {side} index {at} "
+                                 f"outside the range [0, {count})")
         if (ins[i].shape, ins[i].dtype) != (outs[k].shape, outs[k].dtype):
-            raise ValueError(f"ffi_call: input_output_aliases {{{i}: {k}}}: operand {ins[i]} and result {outs[k]} must have "
-                             "the same shape and dtype")
+            raise ValueError(f"ffi_call: input_output_aliases contains the mapping '{i}:{k}' referring to an input with "
+                             f"abstract value {ins[i]} and an output with a different abstract value {outs[k]}: both must "
+                             "have the same shape and dtype")
     return dict(given or {})
