@@ -124,15 +124,13 @@ LAZY = {
     "numjet/foundation/absl_flags.py": ["absl.app", "absl.flags"],
     "numjet/control/loops/while_op.py": ["numjet.control.simplify.loops", "numjet.control.loops.while_reverse"],
     "numjet/cpu/ir/printer.py": ["json"],
-    "numjet/foundation/disk_cache.py": ["_blake2", "logging"],  # for the cache on disk
+    "numjet/foundation/disk_cache.py": ["_blake2"],  # for the cache on disk
     "numjet/core/benchmark_report.py": ["matplotlib.figure"],
     "numjet/core/compile_report.py": ["numjet.core.report_html"],  # for notebooks
     "numjet/core/check.py": ["numjet.core.printer"],
     "numjet/core/ir.py": ["numjet.core.notebook", "numjet.core.printer"],
     "numjet/core/sharding/layouts.py": ["numjet.core.sharding.shardings"],
     "numjet/core/aval.py": ["numjet.core.sharding.explicit"],
-    "numjet/core/transfers.py": ["logging"],
-    "numjet/runtime/gc_guard.py": ["logging"],
     "numjet/runtime/one_device.py": ["numjet.core.sharding.partition_spec", "numjet.core.sharding.shardings"],
     "numjet/experimental/sparse/linalg.py": ["scipy.sparse", "scipy.sparse.linalg"],
     "numjet/experimental/sparse_derivatives/values.py": ["scipy.sparse"],

@@ -50,7 +50,8 @@ def _installed() -> InstalledPackages:
     locks.importer = packages.import_module
     _native.JitFunction.__qualname__ = "PjitFunction"  # the name by which libraries know compiled functions
     _place_classes()
-    events.error_logger = "jax._src.callback"  # which libraries that report errors themselves silence
+    events.loggers.update({"": "jax", "starts": "jax._src.interpreters.pxla", "ends": "jax._src.dispatch",
+                           "errors": "jax._src.callback"})  # by which programs listen to them, and silence them
     config.update("numjet_numpy_dispatch", False)  # programs for JAX write into what np.zeros_like(x) gives
     if config.index_checks == "eager":
         config.update("numjet_index_checks", "off")  # programs for JAX may rely on indices being clipped

@@ -9,11 +9,9 @@ import threading
 from typing import Any
 
 from numjet import _native
-from numjet.foundation import lazy_import
+from numjet.foundation import events
 from numjet.foundation.config import config
 from numjet.foundation.errors import JaxRuntimeError
-
-logging = lazy_import.Module("logging")
 
 _MEANT = {"host_to_device": "device_put", "device_to_device": "device_put", "device_to_host": "device_get"}
 
@@ -59,7 +57,7 @@ def check(direction: str, explicit: bool, aval: Any, device: Any) -> None:
         return
     text = f"{direction.replace('_', '-')} transfer: aval={aval}, device={device}"
     if level.startswith("log"):
-        logging.getLogger("numjet").warning("%s", text)
+        events.logger().warning("%s", text)
         return
     remedy = "" if explicit else f" Write jax.{_MEANT[direction]}(x), which says that the transfer is meant."
     raise JaxRuntimeError(f"INVALID_ARGUMENT: Disallowed {text}; jax_transfer_guard is '{level}'.{remedy}")

@@ -27,7 +27,6 @@ from numjet.foundation.config import cache_home, config
 from numjet.foundation.record import Record
 
 blake2 = lazy_import.Module("_blake2")  # of hashlib, which takes long to import
-logging = lazy_import.Module("logging")
 
 _MAGIC = b"numjet object 2\n"
 _SUFFIX, _TEMPORARY = ".numjet", ".numjet.tmp"
@@ -251,7 +250,7 @@ def _warn(what: str, place: Path, error: OSError) -> None:
     text = (f"could not {what} the compilation cache in {place}: {error}; programs are compiled without it. Set numjet_cache "
             "to a folder that only you can write, or to '0'")
     if _is_default(config.cache if config.cache is not None else config.cache_dir):
-        logging.getLogger("numjet").warning(text)
+        events.logger().warning(text)
     else:
         warnings.warn(text, UserWarning, stacklevel=2)
 

@@ -207,51 +207,77 @@ def miss(cache: str, reason: Callable[[], str], **data: Any) -> None:
         return
     why = reason()
     if explain:
-        logging.getLogger("numjet").warning("%s: cache miss: %s", cache, why)
+        logger().warning("%s: cache miss: %s", cache, why)
     if _listeners:
         _send("miss", cache, time.perf_counter(), 0.0, {"reason": why, **data})
 
 
+loggers = {"": "numjet", "starts": "numjet", "ends": "numjet", "errors": "numjet"}  # as_jax gives them JAX's names
+
+
+def logger(kind: str = "") -> Any:
+    """The logger of a kind of lines: where the steps of compiling start and end, errors of callbacks, and others."""
+    return logging.getLogger(loggers[kind])
+
+
+def log_start(text: Callable[[], str]) -> None:
+    """Logs where a step starts, as `logged` does where it ends. `text` makes the line, and is called only if somebody reads
+    it."""
+    _log("starts", text, config.log_compiles)
+
+
 def log_debug(text: Callable[[], str], asked: bool = False) -> None:
-    """Logs a line: as a warning if the user `asked` for such lines by a flag, else for debugging. `text` makes the line, and
-    is called only if somebody reads it."""
+    """Logs a line of another kind: as a warning if the user `asked` for such lines by a flag, else for debugging."""
+    _log("", text, asked)
+
+
+def _log(kind: str, text: Callable[[], str], asked: bool) -> None:
+    """Logs a line: as a warning if the user `asked` for such lines by a flag, else for debugging."""
     if asked:
-        logging.getLogger("numjet").warning("%s", text())
-    elif _debugging():
-        logging.getLogger("numjet").debug("%s", text())
+        logger(kind).warning("%s", text())
+    elif _debugging(kind):
+        logger(kind).debug("%s", text())
 
 
-class _Logger:
-    """The package's logger follows jax_logging_level: its level, and a handler that writes to stderr."""
+class _Levels:
+    """Loggers follow jax_logging_level, for that of the package, and jax_debug_log_modules: their levels, and handlers that
+    write to stderr."""
 
     def __init__(self) -> None:
-        self.level = "NOTSET"
-        self.handler: Any = None
+        self.flags: tuple[str, str] = ("NOTSET", "")
+        self.handlers: list[tuple[Any, Any]] = []
 
     def follow(self) -> None:
-        """Brings level and handler in line with the flag, if that has changed."""
-        if config.jax_logging_level == self.level:
+        """Brings levels and handlers in line with the flags, if these have changed."""
+        now = config.jax_logging_level, config.jax_debug_log_modules
+        if now == self.flags:
             return
-        self.level = config.jax_logging_level
-        logger = logging.getLogger("numjet")
-        logger.setLevel(self.level)
-        if self.handler is not None:
-            logger.removeHandler(self.handler)
-            self.handler = None
-        if self.level != "NOTSET":
-            self.handler = logging.StreamHandler()
-            self.handler.setFormatter(logging.Formatter("%(levelname)s:%(asctime)s:%(name)s:%(lineno)d: %(message)s"))
-            logger.addHandler(self.handler)
+        self.flags = now
+        for one, handler in self.handlers:
+            one.setLevel("NOTSET")
+            one.removeHandler(handler)
+        self.handlers = []
+        if now[0] != "NOTSET":
+            self._show(logger(), now[0])
+        for name in filter(None, map(str.strip, now[1].split(","))):
+            self._show(logging.getLogger(name), "DEBUG")
+
+    def _show(self, one: Any, level: str) -> None:
+        handler = logging.StreamHandler()
+        handler.setFormatter(logging.Formatter("%(levelname)s:%(asctime)s:%(name)s:%(lineno)d: %(message)s"))
+        one.setLevel(level)
+        one.addHandler(handler)
+        self.handlers.append((one, handler))
 
 
-_logger = _Logger()
-_logger.follow()
-config.on_change(_logger.follow)
+_levels = _Levels()
+_levels.follow()
+config.on_change(_levels.follow)
 
 
-def _debugging() -> bool:
+def _debugging(kind: str) -> bool:
     """Whether lines for debugging go anywhere: not in a program that never imported Python's logging."""
-    return "logging" in sys.modules and logging.getLogger("numjet").isEnabledFor(logging.DEBUG)
+    return "logging" in sys.modules and logger(kind).isEnabledFor(logging.DEBUG)
 
 
 class _Logged:
@@ -266,19 +292,16 @@ class _Logged:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         if kind is None:
             seconds = time.perf_counter() - self._start
-            log_debug(lambda: f"Finished {self._what()} in {seconds:.9f} sec", self._asked)
+            _log("ends", lambda: f"Finished {self._what()} in {seconds:.9f} sec", self._asked)
 
 
 def logged(what: Callable[[], str]) -> _Logged | _NoSpan:
     """Context manager: logs how long a step of tracing or compiling took. As a warning while jax_log_compiles is set, else for
     debugging."""
     asked = config.log_compiles
-    return _Logged(what, asked) if asked or _debugging() else _NO_SPAN
-
-
-error_logger = "numjet"   # as_jax gives it JAX's name, by which libraries silence it
+    return _Logged(what, asked) if asked or _debugging("ends") else _NO_SPAN
 
 
 def log_error(what: str, error: BaseException) -> None:
     """Logs an error of the user's code with its traceback, where it happens: the program's results may raise it much later."""
-    logging.getLogger(error_logger).error("%s", what, exc_info=error)
+    logger("errors").error("%s", what, exc_info=error)

@@ -235,6 +235,7 @@ FLAGS: tuple[Flag, ...] = (
     Flag("jax_traceback_filtering", one_of(*_FILTERS), "auto", "Frames of this package in tracebacks."),
     Flag("jax_logging_level", one_of("NOTSET", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"), "NOTSET",
          "Level of the logger of the package, whose messages then go to stderr, too."),
+    Flag("jax_debug_log_modules", parse_str, "", "Loggers, separated by commas, whose messages for debugging go to stderr."),
     # the compilation cache on disk
     Flag("jax_compilation_cache_dir", parse_str, None, "Folder of the compilation cache.", optional=True),
     Flag("jax_enable_compilation_cache", parse_bool, True, "Keep compiled programs on disk."),

@@ -99,7 +99,6 @@ KEPT: tuple[tuple[str, Any, str], ...] = (
     ("jax_experimental_unsafe_xla_runtime_errors", False, "Errors of callbacks on TPUs."),
     ("jax_dump_ir_to", "", "A folder for programs as StableHLO; numjet_dump is the one for all stages."),
     ("jax_dump_ir_modes", "stablehlo", "What is written there."),
-    ("jax_debug_log_modules", "", "Modules of JAX that log more."),
     ("jax_xla_backend", "", "An older name of jax_platforms."),
     ("jax_backend_target", "", "An address of a remote backend."),
     ("mock_num_gpu_processes", 0, "GPUs that are not there, for tests."),

@@ -141,7 +141,7 @@ def _compiled(closed: ClosedJaxpr, name: str, donated: Sequence[bool], device: D
               options: compiler_options.Options | None) -> Executable:
     check_if_enabled(closed)
     events.count("compile")
-    events.log_debug(lambda: _start_of(closed, name), config.log_compiles)
+    events.log_start(lambda: _start_of(closed, name))
     with (events.span("compile", name=name), events.logged(lambda: _end_of(name, device)), events.compiling(name),
           _native.rare_collections):
         if not isinstance(device, Device):
@@ -160,7 +160,7 @@ def compile_generic(samples: Sequence[ClosedJaxpr], name: str, points: Sequence[
                     most: Sequence[int], names: int) -> tuple[Executable, list[int]]:
     """One program for the CPU for sizes from `least` to `most`, out of programs for some, and the least sizes that it is for.
     The first `names` sizes are independent, the others follow from them. NotImplementedError where there is none."""
-    events.log_debug(lambda: _start_of(samples[0], name), config.log_compiles)
+    events.log_start(lambda: _start_of(samples[0], name))
     with (events.span("compile", name=name), events.logged(lambda: _end_of(name, CPU)), events.compiling(name),
           _native.rare_collections):
         program, low = backends.load_backend("cpu").compile_generic(samples, name, points, least, most, names)

@@ -8,10 +8,8 @@ import gc
 from typing import Any
 
 from numjet import _native
-from numjet.foundation import lazy_import
+from numjet.foundation import events
 from numjet.foundation.config import config
-
-logging = lazy_import.Module("logging")
 
 _before: list[int] = []
 
@@ -24,7 +22,7 @@ def _on_collection(phase: str, info: dict[str, Any]) -> None:
     elif _before:
         freed = _before.pop() - len(_native.live_arrays())
         if freed > 0:
-            logging.getLogger("numjet").error(
+            events.logger().error(
                 "%d array%s deleted by the Python garbage collector instead of reference counting. Break the reference cycle "
                 "that delays the deletion, for example an object that refers to itself, to free the memory at once.",
                 freed, " was" if freed == 1 else "s were")

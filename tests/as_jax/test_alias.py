@@ -529,3 +529,17 @@ def test_arrays_and_tracers_are_of_packages_that_libraries_dispatch_on(run_as_ja
     assert seen == ["jaxlib", "jax", "jax", "jax"] and type(x) is ArrayImpl and isinstance(x, jax.Array)
     assert pickle.loads(pickle.dumps(type(x))) is ArrayImpl and pickle.loads(pickle.dumps(x)).tolist() == [1, 1]
     """)
+
+
+def test_lines_of_the_log_have_the_names_of_jax_s_loggers(run_as_jax):
+    run_as_jax("""
+        import logging, jax
+        seen = []
+        handler = logging.Handler()
+        handler.emit = lambda record: seen.append((record.name, record.getMessage().split()[0]))
+        logging.getLogger("jax").addHandler(handler)
+        jax.config.update("jax_debug_log_modules", "jax._src.dispatch")
+        jax.jit(lambda x: x + 1)(1)
+        assert {name for name, _ in seen} == {"jax._src.dispatch"}, seen
+        assert {word for _, word in seen} == {"Finished"}, seen
+    """)

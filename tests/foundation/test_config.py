@@ -354,6 +354,19 @@ def test_the_level_of_the_logger_follows_its_flag(capfd):
     assert logger.level == logging.NOTSET and len(logger.handlers) == before
 
 
+def test_loggers_that_a_flag_names_show_lines_for_debugging(capfd):
+    config.update("jax_debug_log_modules", "mine.first, mine.second")
+    try:
+        for name in ("first", "second", "third"):
+            logging.getLogger(f"mine.{name}").debug("the %s line", name)
+        said = capfd.readouterr().err
+        assert "the first line" in said and "the second line" in said and "third" not in said
+    finally:
+        config.update("jax_debug_log_modules", "")
+    logging.getLogger("mine.first").debug("the last line")
+    assert "last" not in capfd.readouterr().err
+
+
 @pytest.mark.parametrize("name, value", [
     ("jax_use_shardy_partitioner", False), ("jax_persistent_cache_enable_xla_caches", "all"), ("jax_optimization_level", "O3"),
     ("jax_captured_constants_warn_bytes", -1), ("jax_hlo_source_file_canonicalization_regex", ".*"), ("jax_use_magma", "off")])
