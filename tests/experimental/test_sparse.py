@@ -372,3 +372,11 @@ def test_convolutions_of_sparse_and_dense_arrays(dense):
 def test_reshapes_of_arrays_without_sparse_axes(old, new, layout):
     x = np.arange(np.prod(old), dtype=np.float32).reshape(old)
     close(sparse.BCOO.fromdense(x, **layout).reshape(*new), x.reshape(new))
+
+
+@pytest.mark.parametrize("kind", [sparse.COO, sparse.CSR, sparse.CSC])
+def test_sparsify_takes_matrices_of_every_format(kind):
+    x, v = kind.fromdense(MATRIX), np.arange(7, dtype=np.float32)
+    for f in (lambda m: m @ v, lambda m: m.T @ v[:6], lambda m: m * 2, lambda m: m.sum(0), lambda m: v[:6] @ m):
+        close(sparse.sparsify(f)(x), f(jnp.asarray(MATRIX)))
+        close(nj.jit(sparse.sparsify(f))(x), f(jnp.asarray(MATRIX)))

@@ -50,6 +50,8 @@ from numjet.experimental.sparse.bcoo_shapes import (
     bcoo_squeeze,
 )
 from numjet.experimental.sparse.bcsr import BCSR, bcsr_dot_general
+from numjet.experimental.sparse.coo import COO
+from numjet.experimental.sparse.csr import CSC, CSR
 from numjet.foundation import tree
 from numjet.foundation.util import split_list, wraps
 from numjet.lax.tangent import add_any_p
@@ -138,6 +140,16 @@ def _closed(closed: ClosedJaxpr, args: Sequence[Any]) -> list[Any]:
     return evaluate(closed.jaxpr, closed.consts, args)
 
 
+def _as_bcoo(x: Any) -> BCOO:
+    """A sparse array of any format as BCOO."""
+    if isinstance(x, COO):
+        return BCOO((x.data, jnp.stack([x.row, x.col], -1)), shape=x.shape)
+    if isinstance(x, (CSR, CSC)):
+        rows = BCSR((x.data, x.indices, x.indptr), shape=x._row_shape).to_bcoo()
+        return rows.T if isinstance(x, CSC) else rows
+    return x.to_bcoo() if isinstance(x, BCSR) else x
+
+
 def _apply(op: Any, operands: Sequence[Any], params: dict[str, Any]) -> Any:
     if op not in RULES:
         raise NotImplementedError(f"sparse rule for {op.name} is not implemented because {_DENSE}")
@@ -146,9 +158,7 @@ def _apply(op: Any, operands: Sequence[Any], params: dict[str, Any]) -> Any:
     rowwise = any(isinstance(x, BCSR) for x in operands)
     if rowwise and op is lax.dot_general_p and isinstance(operands[0], BCSR) and not _is_sparse(operands[1]):
         return bcsr_dot_general(*operands, **params)
-    if unsupported := [type(x).__name__ for x in operands if _is_sparse(x) and not isinstance(x, (BCOO, BCSR))]:
-        raise NotImplementedError(f"sparse rule for {op.name} takes BCOO and BCSR arrays, got {', '.join(unsupported)}")
-    given = [x.to_bcoo() if isinstance(x, BCSR) else x for x in operands]
+    given = [_as_bcoo(x) if _is_sparse(x) else x for x in operands]
     out = RULES[op](*given, **params)
     for x, y in zip(operands, given, strict=True):  # the same elements in the same places
         if isinstance(x, BCSR) and isinstance(out, BCOO) and out.indices is y.indices:
