@@ -19,9 +19,11 @@ from numjet.cpu.lowering.arrays.values import Deferred, LoweredArray, Pair, Regi
 from numjet.cpu.lowering.loops.loop_nests import SHORT_ROW, LoopNests, is_short_row, longest_short_row
 
 FEW_PIECES = 8        # of a concatenation: an element of more is seldom found by comparing its index with all of them
+MANY_PIECES = 64      # whose code is longer as a search in each iteration than as a loop for each of them
 LONG_PIECE = 16       # elements in a row of few pieces, on average, which pay for a loop of their own
 COSTLY_PIECES = 16.0  # operations per element of all pieces, from which computing them all for each element does not pay
-WRITTEN_OUT = 2048    # elements of many small pieces that are stored one by one
+WRITTEN_OUT = 2048    # elements of many small pieces that are stored one by one, without loops
+SHORT_PIECE = 4       # elements whose stores are no longer than a loop
 TOGETHER = 8          # unrelated results that are stored in one loop nest: hundreds are slow to compile and to run
 
 Item = tuple[LoweredArray, Storage]   # an array and the memory that it is stored in
@@ -123,7 +125,7 @@ class Materialization:
         pieces, axis = x.content.pieces
         small = [p.size for p in pieces if p.size <= self.ir.small]
         if len(pieces) > FEW_PIECES:
-            return sum(small) <= WRITTEN_OUT
+            return len(pieces) > MANY_PIECES or sum(small) <= WRITTEN_OUT
         return not small and (prod(x.shape[axis:]) >= LONG_PIECE * len(pieces) or self._computes_all_pieces(x))
 
     def _computes_all_pieces(self, x: LoweredArray) -> bool:
@@ -155,7 +157,10 @@ class Materialization:
             item = (piece, storage)
             corners[id(item)] = first
             groups.setdefault(piece.shape, []).append(item)
+        sizes = [piece.size for items in groups.values() for piece, _ in items]
+        crowded = sum(n for n in sizes if n <= self.ir.small) > WRITTEN_OUT
         for shape, items in groups.items():
+            nest = self.nests.rolled if crowded and prod(shape) > SHORT_PIECE else self.nests.nest
             for group in _related(items):
                 def body(*index: Any, group: list[Item] = group) -> None:
                     values = [self.ir.let(self.reads.read(piece, *index)) for piece, _ in group]
@@ -163,7 +168,7 @@ class Materialization:
                         first = corners[id(item)]
                         position = linear(x.shape, tuple(i + at if at else i for i, at in zip(index, first, strict=True)))
                         self.memory.store(storage, position, value)
-                self.nests.nest(shape, body, short=_short_row([piece for piece, _ in group]))
+                nest(shape, body, short=_short_row([piece for piece, _ in group]))
 
     def _store_elements(self, items: Sequence[Item]) -> None:
         arrays = [x for x, _ in items]

@@ -62,6 +62,11 @@ class LoopNests:
             return
         self.loops(list(shape), (), body, mode, in_order, short)
 
+    def rolled(self, shape: Sequence[int], body: Callable[..., None], *, short: int = SHORT_ROW) -> None:
+        """As `nest`, with loops however few the elements are."""
+        if prod(shape):
+            self.loops(list(shape), (), body, "vector", None, short)
+
     def loops(self, shape: list[int], done: tuple[Any, ...], body: Callable[..., None], mode: str,
               in_order: int | None = None, short: int = SHORT_ROW) -> None:
         """As `nest`, with loops however few the elements are; done: the outer indices."""
