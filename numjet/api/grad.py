@@ -97,8 +97,7 @@ def value_and_grad(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, ha
     @wraps(fun)
     @source.api_boundary
     def value_and_grad_fun(*args: Any, **kwargs: Any) -> Any:
-        if not nums:
-            raise ValueError("argnums is an empty sequence: grad needs the number of at least one argument")
+        _check_any("grad", nums)
         picked = _pick(nums, args)
         if hooks.holds_above(picked):
             options = {"has_aux": has_aux, "holomorphic": holomorphic, "allow_int": allow_int}
@@ -126,6 +125,12 @@ def value_and_grad(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, ha
         value = (outs[0], aux.rejoin(outs[1:])) if has_aux else outs[0]
         return value, g
     return value_and_grad_fun
+
+
+def _check_any(name: str, nums: Sequence[int]) -> None:
+    """ValueError for derivatives to no argument."""
+    if not nums:
+        raise ValueError(f"argnums is an empty sequence: {name} needs the number of at least one argument")
 
 
 def _pick(nums: tuple[int, ...], args: Sequence[Any], of_jacobian: bool = False) -> tuple[Any, ...]:
@@ -550,6 +555,7 @@ def jacfwd(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: b
     @wraps(fun)
     @source.api_boundary
     def jacfun(*args: Any, **kwargs: Any) -> Any:
+        _check_any("jacfwd", nums)
         picked = _pick(nums, args, of_jacobian=True)
         for leaf in tree_leaves(picked):
             _check_jacobian_input("jacfwd", aval_of(leaf), holomorphic)
@@ -574,6 +580,7 @@ def jacrev(fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: b
     @wraps(fun)
     @source.api_boundary
     def jacfun(*args: Any, **kwargs: Any) -> Any:
+        _check_any("jacrev", nums)
         picked = _pick(nums, args, of_jacobian=True)
         for leaf in tree_leaves(picked):
             _check_input("jacrev", aval_of(leaf), holomorphic, allow_int)

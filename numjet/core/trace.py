@@ -69,8 +69,8 @@ class Trace:
         return type(self).__name__
 
     def hold(self, x: Any) -> Any:
-        """A number that a function made while it is traced, as the outermost program holds it: a literal's tracer where
-        there is a program, else the array itself."""
+        """An array that a function made of known values while it is traced, as the outermost program holds it: a tracer of a
+        constant where there is a program, else the array itself."""
         parent = getattr(self, "parent", None)
         return x if parent is None else parent.hold(x)
 

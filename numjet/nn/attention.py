@@ -57,8 +57,12 @@ def _window(size: Any) -> tuple[int, int]:
 
 def _within(lengths: Any, full: tuple[int, ...], axis: int) -> Any:
     """Length mask: whether the position along an axis of the scores is below the length of its batch element."""
-    lengths = broadcast_to(shapes.reshape(array_arg("dot_product_attention", lengths), (full[0], 1, 1, 1)), full)
-    return create.broadcasted_iota(lengths.dtype, full, axis) < lengths
+    lengths = array_arg("dot_product_attention", lengths)
+    if not dtypes.issubdtype(lengths.dtype, np.integer):
+        raise ValueError(f"query_seq_lengths and key_value_seq_lengths dtype should be int32, but got {lengths.dtype}")
+    lengths = shapes.reshape(lengths if lengths.dtype.itemsize >= 4 else convert.convert_dtype(lengths, dtypes.int32),
+                             (full[0], 1, 1, 1))
+    return create.broadcasted_iota(lengths.dtype, full, axis) < broadcast_to(lengths, full)
 
 
 def _all_masks(full: tuple[int, ...], mask: Any, is_causal: bool, query_lengths: Any, key_lengths: Any, window: Any) -> Any:

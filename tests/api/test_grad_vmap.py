@@ -32,8 +32,9 @@ def test_errors_of_grad():
         nj.grad(lambda x: x * 2)(np.ones(3, np.float32))
     with pytest.raises(TypeError, match="complex"):
         nj.grad(lambda x: x * 1j)(1.0)
-    with pytest.raises(ValueError, match="argnums is an empty"):
-        nj.grad(lambda x: x, argnums=())(1.0)
+    for derivative in (nj.grad, nj.jacfwd, nj.jacrev, nj.hessian):
+        with pytest.raises(ValueError, match="argnums is an empty"):
+            derivative(lambda x: x, argnums=())(1.0)
     with pytest.raises(TypeError, match="argnums"):
         nj.grad(lambda x: x, argnums=2)(1.0)
     with pytest.raises(TypeError, match="callable"):

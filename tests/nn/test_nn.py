@@ -414,3 +414,11 @@ def test_softplus_of_python_numbers_in_transformations():
         np.testing.assert_allclose(nj.grad(f)(0.0), slope, rtol=1e-6)
         np.testing.assert_allclose(nj.jit(lambda f=f: f(0.5))(), f(0.5), rtol=1e-6)
     nj.test_util.check_grads(nn.softplus, (1e-8,), order=4, modes=["fwd", "rev"])
+
+
+def test_lengths_of_narrow_dtypes_and_of_floats():
+    x = jnp.ones((2, 300, 1, 4))
+    narrow, wide = (nn.dot_product_attention(x, x, x, query_seq_lengths=jnp.array([100, 3], d)) for d in ("int8", "int32"))
+    np.testing.assert_array_equal(narrow, wide)
+    with pytest.raises(ValueError, match="lengths dtype should be int32, but got float32"):
+        nn.dot_product_attention(x, x, x, key_value_seq_lengths=jnp.array([1.0, 2.0]))

@@ -200,6 +200,8 @@ class custom_partitioning:
         }
         if isinstance(sharding_rule, str):
             sharding_rule = rules.parse(sharding_rule, **kinds)
+        elif sharding_rule is not None and not isinstance(sharding_rule, SdyShardingRule) and not callable(sharding_rule):
+            raise TypeError(f"rule must be a str, a SdyShardingRule or a function, but got {type(sharding_rule)}")
         elif any(kinds.values()):
             raise ValueError(
                 "factor kinds and sizes are part of sharding_rule, which is no text: give them there, got "

@@ -125,6 +125,8 @@ def test_several_operands_results_and_static_arguments():
 def test_errors_of_rules(text, message):
     with pytest.raises(ValueError, match=message):
         _transform(text)
+    with pytest.raises(TypeError, match="rule must be a str"):
+        custom_partitioning(lambda x: x).def_partition(lambda *given: None, sharding_rule=3)
     with pytest.raises(ValueError, match="at least two factors"):
         CompoundFactor("i")
 
