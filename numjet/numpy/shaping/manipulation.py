@@ -22,7 +22,7 @@ def _wanted_shape(name: str, shape: Any, size: int) -> tuple[int, ...]:
     try:
         given: tuple[int, ...] = (as_size(shape),)
     except TypeError:
-        if isinstance(shape, Tracer):
+        if isinstance(shape, Tracer) and shape.given() is None:
             raise
         given = as_shape(shape)
     unknown = [i for i, n in enumerate(given) if n == -1]

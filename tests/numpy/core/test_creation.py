@@ -396,8 +396,8 @@ def test_new_numbers_are_literals_and_their_values_are_known_while_tracing():
     def uses(x):
         n = jnp.array(3)
         assert int(n) == 3 and n + 1 == 4 and [1, 2, 3, 4][n] == 4
-        return jnp.zeros(n) + x
-    assert nj.jit(uses)(1.0).shape == (3,)
+        return jnp.zeros(n) + jnp.full(6, x).reshape(jnp.array([2, 3]))
+    assert nj.jit(uses)(1.0).shape == (2, 3)
 
 
 def test_indices_made_in_a_traced_function_are_known():
