@@ -62,7 +62,7 @@ CASES = [
     (lambda: jnp.argmax(ones(2), "x"), TypeError, "argmax: axis must be an integer, got 'x' of type str"),
     (lambda: jnp.transpose(ones(2, 3), -1), TypeError, "axes must be a sequence of integers, got -1"),
     (lambda: jnp.linspace(0, 1, "x"), TypeError, "a size must be an integer, got 'x' of type str"),
-    (lambda: jnp.split(ones(4), None), TypeError, "jnp.split: a number of parts or a border must be an integer, got None"),
+    (lambda: jnp.split(ones(4), None), TypeError, "jnp.split: a number of parts must be an integer, got None"),
     (lambda: jnp.zeros(4, "x"), TypeError, "expected a dtype, its name, or a class of numbers, got 'x': data type 'x'"),
     (lambda: lax.linalg.cholesky(ones(2, 3)), ValueError, "cholesky must be a square matrix.*there are qr"),
     (lambda: jnp.piecewise(ones(3), -1, [1.0]), TypeError, "piecewise: condlist must be a sequence of conditions, got -1"),

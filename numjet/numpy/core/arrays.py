@@ -332,7 +332,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
     Array([0., 1., 2.], dtype=float32)
     """
     if isinstance(x, Array) and not dtypes.is_key(x.dtype):
-        return to_device("from_dlpack", array(x, copy=bool(copy)), device)
+        return to_device("from_dlpack", _fresh(x) if copy else _native.rewrap(x), device)
     if copy is False:
         raise ValueError("jnp.from_dlpack: arrays never share memory that others can write; use copy=None")
     return to_device("from_dlpack", asarray(dlpack.read(x)), device)
