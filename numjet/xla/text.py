@@ -12,7 +12,7 @@ from numjet.foundation import dtypes
 _ELEMENTS: dict[np.dtype, str] = {
     np.dtype(np.bool_): "i1", np.dtype(np.float16): "f16", np.dtype(np.float32): "f32", np.dtype(np.float64): "f64",
     np.dtype(dtypes.bfloat16): "bf16", np.dtype(np.complex64): "complex<f32>", np.dtype(np.complex128): "complex<f64>",
-    np.dtype(dtypes.key_dtype): "ui64", dtypes.float0: "i1",
+    dtypes.float0: "i1",
 }
 _FLOAT8 = {"float8_e4m3fn": "f8E4M3FN", "float8_e5m2": "f8E5M2", "float8_e4m3b11fnuz": "f8E4M3B11FNUZ",
            "float8_e4m3fnuz": "f8E4M3FNUZ", "float8_e5m2fnuz": "f8E5M2FNUZ", "float8_e3m4": "f8E3M4", "float8_e4m3": "f8E4M3",
@@ -20,7 +20,8 @@ _FLOAT8 = {"float8_e4m3fn": "f8E4M3FN", "float8_e5m2": "f8E5M2", "float8_e4m3b11
 
 
 def element(dtype: np.dtype) -> str:
-    """The MLIR name of a dtype. Keys are 64-bit words; float0, which holds nothing, is a boolean.
+    """The MLIR name of a dtype. Keys are 64-bit words; float0, which holds nothing, is a boolean. NotImplementedError for longer
+    keys: complex numbers would hold them, but XLA adds up the parts of divided arrays, which changes bits of floats.
 
     >>> element(np.dtype(np.uint32))
     'ui32'
@@ -28,6 +29,8 @@ def element(dtype: np.dtype) -> str:
     found = _ELEMENTS.get(dtype)
     if found is not None:
         return found
+    if dtypes.is_extended(dtype) and dtype.itemsize == 8:
+        return "ui64"
     kind = dtypes.kind(dtype)
     if kind in "iu":
         return f"{'ui' if kind == 'u' else 'i'}{dtypes.itemsize_bits(dtype)}"

@@ -7,6 +7,7 @@ import pytest
 import numjet as nj
 import numjet.numpy as jnp
 from numjet import export, lax
+from numjet.extend.random import define_prng_impl
 from numjet.sharding import Mesh, NamedSharding, PartitionSpec as P, SingleDeviceSharding
 
 MESH = Mesh(np.array(nj.devices()).reshape(4, 2), ("x", "y"))
@@ -76,6 +77,17 @@ def test_keys():
     keys = nj.device_put(nj.random.split(nj.random.key(0), 8), over("x"))
     bits = nj.jit(nj.vmap(lambda k: nj.random.uniform(k, (3,))))(keys)
     np.testing.assert_array_equal(bits, nj.vmap(lambda k: nj.random.uniform(k, (3,)))(nj.random.split(nj.random.key(0), 8)))
+
+
+def test_keys_of_generators_that_users_define():
+    impl = define_prng_impl(
+        key_shape=(2,), seed=lambda s: jnp.stack([jnp.uint32(s), jnp.uint32(7)]), fold_in=lambda k, d: k + d,
+        split=lambda k, shape: k + jnp.arange(np.prod(shape) * 2, dtype=jnp.uint32).reshape(*shape, 2),
+        random_bits=lambda k, width, shape: jnp.full(shape, k[0], f"uint{width}"), name="counting", tag="count")
+    keys = nj.random.split(nj.random.key(3, impl=impl), 8)
+    turned = nj.jit(lambda k: k[::-1], in_shardings=over("x"), out_shardings=over("x"))(keys)
+    assert turned.dtype == keys.dtype and turned.sharding == over("x")
+    np.testing.assert_array_equal(nj.random.key_data(turned), nj.random.key_data(keys)[::-1])
 
 
 def test_in_and_out_shardings():
