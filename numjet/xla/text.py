@@ -20,8 +20,10 @@ _FLOAT8 = {"float8_e4m3fn": "f8E4M3FN", "float8_e5m2": "f8E5M2", "float8_e4m3b11
 
 
 def element(dtype: np.dtype) -> str:
-    """The MLIR name of a dtype. Keys are 64-bit words; float0, which holds nothing, is a boolean. NotImplementedError for longer
-    keys: complex numbers would hold them, but XLA adds up the parts of divided arrays, which changes bits of floats.
+    """The MLIR name of a dtype. Keys are 64-bit words; float0, which holds nothing, is a boolean.
+
+    NotImplementedError for longer keys: complex numbers would hold them, but XLA adds up the parts of divided arrays, which
+    changes bits of floats.
 
     >>> element(np.dtype(np.uint32))
     'ui32'
