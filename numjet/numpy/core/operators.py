@@ -33,17 +33,6 @@ def _no_operand(symbol: str, left: str, right: str) -> TypeError:
     return TypeError(f"unsupported operand type(s) for {symbol}: {left!r} and {right!r}: use jnp.asarray(...) of it")
 
 
-def _comparison(symbol: str, fn: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """As _binary, for == and !=, which Python answers by identity where both sides refuse: containers raise TypeError."""
-    binary = _binary(fn)
-
-    def method(self: Any, other: Any) -> Any:
-        if type(other) in (list, tuple, set, dict):
-            raise _no_operand(symbol, "ArrayImpl", type(other).__name__)
-        return binary(self, other)
-    return method
-
-
 def _reflected(fn: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     def method(self: Any, other: Any) -> Any:
         if type(other) in _KNOWN or is_array_like(other):
@@ -52,12 +41,12 @@ def _reflected(fn: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     return method
 
 
-def _not_of_sequences(symbol: str, fn: Callable[[Any, Any], Any], reflected: bool) -> Callable[[Any, Any], Any]:
-    """+ or *, which Python takes for joining and repeating lists and tuples where the array refuses: these raise TypeError."""
-    method = (_reflected if reflected else _binary)(fn)
-
+def _refusing(containers: tuple[type, ...], symbol: str, method: Callable[[Any, Any], Any],
+              reflected: bool = False) -> Callable[[Any, Any], Any]:
+    """An operator that raises TypeError for containers. Where it refused them, Python would go on: == and != compare
+    identities, + and * join and repeat lists."""
     def checked(self: Any, other: Any) -> Any:
-        if type(other) in (list, tuple):
+        if type(other) in containers:
             names = ("ArrayImpl", type(other).__name__)
             raise _no_operand(symbol, *(names[::-1] if reflected else names))
         return method(self, other)
@@ -74,16 +63,14 @@ def _also_of_float0(fn: Callable[[Any, Any], Any], ufunc: np.ufunc) -> Callable[
 
 
 _BOTH_SIDES: dict[str, Callable[[Any, Any], Any]] = {
-    "add": arithmetic.add, "sub": arithmetic.subtract, "mul": arithmetic.multiply, "truediv": arithmetic.true_divide,
+    "sub": arithmetic.subtract, "truediv": arithmetic.true_divide,
     "floordiv": arithmetic.floor_divide, "mod": arithmetic.remainder, "divmod": arithmetic.divmod, "pow": arithmetic.power,
     "and": logic.bitwise_and, "or": logic.bitwise_or, "xor": logic.bitwise_xor,
     "lshift": logic.left_shift, "rshift": logic.right_shift,
 }
-_SEQUENCE_OPERATORS = [("add", "+", arithmetic.add), ("mul", "*", arithmetic.multiply)]
-_EQUALITIES: dict[str, Callable[[Any, Any], Any]] = {
-    "eq": _comparison("==", _also_of_float0(logic.equal, np.equal)),
-    "ne": _comparison("!=", _also_of_float0(logic.not_equal, np.not_equal)),
-}
+_OF_SEQUENCES = [("add", "+", arithmetic.add), ("mul", "*", arithmetic.multiply)]
+_EQUALITIES = [("eq", "==", _also_of_float0(logic.equal, np.equal)),
+               ("ne", "!=", _also_of_float0(logic.not_equal, np.not_equal))]
 _ORDER: dict[str, Callable[[Any, Any], Any]] = {
     "lt": logic.less, "le": logic.less_equal, "gt": logic.greater, "ge": logic.greater_equal,
 }
@@ -130,10 +117,10 @@ def _contains(self: Any, item: Any) -> bool:
 
 OPERATORS: dict[str, Callable[..., Any]] = {
     **{f"__{name}__": _binary(fn) for name, fn in (_BOTH_SIDES | _ORDER).items()},
-    **{f"__{name}__": fn for name, fn in _EQUALITIES.items()},
     **{f"__r{name}__": _reflected(fn) for name, fn in _BOTH_SIDES.items()},
-    **{f"__{name}__": _not_of_sequences(symbol, fn, False) for name, symbol, fn in _SEQUENCE_OPERATORS},
-    **{f"__r{name}__": _not_of_sequences(symbol, fn, True) for name, symbol, fn in _SEQUENCE_OPERATORS},
+    **{f"__{name}__": _refusing((list, tuple, set, dict), symbol, _binary(fn)) for name, symbol, fn in _EQUALITIES},
+    **{f"__{name}__": _refusing((list, tuple), symbol, _binary(fn)) for name, symbol, fn in _OF_SEQUENCES},
+    **{f"__r{name}__": _refusing((list, tuple), symbol, _reflected(fn), True) for name, symbol, fn in _OF_SEQUENCES},
     "__neg__": arithmetic.negative, "__pos__": arithmetic.positive, "__abs__": arithmetic.absolute, "__invert__": logic.invert,
     "__getitem__": _getitem, "__setitem__": _refuse_setitem, "__iter__": _iterate, "__round__": _round,
 }

@@ -206,8 +206,9 @@ def _wrapped(index: Any, size: int, wrap: bool, dtype: np.dtype) -> Any:
     if kind == "u" and width >= dtype.itemsize:
         index = lax.min(index, size_constant(size, index.dtype))  # stays out of bounds in the signed dtype
     elif kind == "i" and width > dtype.itemsize:
-        limit = np.asarray(_INT32_MAX // 2, index.dtype)[()]
-        index = lax.clamp(lax.neg(limit), index, limit)
+        limits = np.iinfo(dtype)  # beyond every size in both directions
+        low, high = (np.asarray(limit, index.dtype)[()] for limit in (limits.min, limits.max))
+        index = lax.clamp(low, index, high)
     index = index if index.dtype == dtype and not index.weak_type else lax.convert_element_type(index, dtype)
     if kind == "u" or not wrap:
         return index

@@ -513,3 +513,12 @@ def test_updates_keep_weak_types_and_digits(jit, x64):
         warnings.simplefilter("error")
         out = (nj.jit(update) if jit else update)(x)
     assert out.weak_type and out.dtype == np.int64 and out.tolist() == [3, 2**40, 2**40]
+
+
+@pytest.mark.parametrize("index", [1_300_000_000, -200_000_001, 0])
+def test_64_bit_indices_along_axes_that_32_bits_hold(index, x64):
+    """Indices are narrowed to 32 bits there: only such as are out of bounds may change. The numbers are not stored."""
+    n = 1_500_000_000
+    read = nj.jit(lambda i: jnp.arange(n, dtype=jnp.int32).at[i].get(mode="fill", fill_value=-1))
+    assert int(read(np.int64(index))) == index % n
+    assert read(np.array([index, index + 2 ** 40, n, -n - 1, 2 ** 62, -2 ** 62])).tolist() == [index % n] + 5 * [-1]
