@@ -29,9 +29,9 @@ class Channel:
             listener(*args, **kwargs)
 
     def remove(self, listener: Listener) -> None:
-        """Unregisters a listener. Raises ValueError if it was not registered."""
+        """Unregisters a listener. Raises AssertionError, as JAX does, if it was not registered."""
         if listener not in self.listeners:
-            raise ValueError(f"monitoring: {listener!r} is not a registered listener")
+            raise AssertionError(f"monitoring: {listener!r} is not a registered listener")
         self.listeners.remove(listener)
 
 
@@ -87,30 +87,30 @@ def register_scalar_listener(callback: Listener) -> None:
 
 
 def unregister_event_listener(callback: Listener) -> None:
-    """Unregisters a listener to events. Raises ValueError if it was not registered."""
+    """Unregisters a listener to events. Raises AssertionError if it was not registered."""
     _events.remove(callback)
 
 
 def unregister_event_duration_listener(callback: Listener) -> None:
-    """Unregisters a listener to durations. Raises ValueError if it was not registered."""
+    """Unregisters a listener to durations. Raises AssertionError if it was not registered."""
     _durations.remove(callback)
 
 
 def unregister_event_time_span_listener(callback: Listener) -> None:
-    """Unregisters a listener to time spans. Raises ValueError if it was not registered."""
+    """Unregisters a listener to time spans. Raises AssertionError if it was not registered."""
     _spans.remove(callback)
 
 
 def unregister_scalar_listener(callback: Listener) -> None:
-    """Unregisters a listener to numbers. Raises ValueError if it was not registered."""
+    """Unregisters a listener to numbers. Raises AssertionError if it was not registered."""
     _scalars.remove(callback)
 
 
 def _record_step(step: str, fun_name: str, began: float, ended: float) -> None:
     """Records that a step of tracing or compiling is done, under JAX's names."""
     event = f"/jax/core/compile/{step}_duration"
-    record_event_duration_secs(event, ended - began, fun_name=fun_name)
     record_scalar(event, began, fun_name=fun_name)
+    record_event_duration_secs(event, ended - began, fun_name=fun_name)
     record_event_time_span(event, began, ended, fun_name=fun_name)
 
 

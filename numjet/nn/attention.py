@@ -20,21 +20,29 @@ _IMPLEMENTATIONS = (None, "xla", "cudnn")
 
 # -------------------------------------------------------------------------------------------- arguments
 
-def _expect(name: str, x: Any, shape: tuple[int, ...]) -> None:
-    if x.shape != shape:
-        raise ValueError(f"{name} shape should be {list(shape)}: but got {x.shape}")
+def _four(x: Any) -> Any:
+    """An operand with an axis for the batch."""
+    return x if x.ndim >= 4 else shapes.expand_dims(x, tuple(range(4 - x.ndim)))
+
+
+def _expect(name: str, x: Any, shape: list[Any], dtype: Any) -> None:
+    """Checks a rank, a shape (-1: any size) and a dtype. ValueError."""
+    if x.ndim != len(shape):
+        raise ValueError(f"{name} ndim should be {len(shape)}, but got {x.ndim}")
+    if any(n not in (-1, m) for n, m in zip(shape, x.shape, strict=True)):
+        raise ValueError(f"{name} shape should be {shape}: but got {x.shape}")
+    if x.dtype != dtype:
+        raise ValueError(f"{name} dtype should be {np.dtype(dtype).name}, but got {x.dtype.name}")
 
 
 def _check(query: Any, key: Any, value: Any) -> None:
     """Shapes (B, T, N, H), (B, S, K, H), (B, S, K, H), N a multiple of K; one dtype."""
-    for name, x in (("query", query), ("key", key), ("value", value)):
-        if x.ndim != 4:
-            raise ValueError(f"{name} should have rank 4 (batch, length, heads, size) or 3, got shape {x.shape}")
-    batch, _, heads, size = query.shape
-    _expect("key", key, (batch, key.shape[1], key.shape[2], size))
-    _expect("value", value, key.shape)
-    if heads % key.shape[2]:
-        raise ValueError(f"The number of query heads must be a multiple of key/value heads, but got {heads} vs {key.shape[2]}")
+    _expect("key", key, [-1] * 4, key.dtype)
+    batch, _, groups, size = key.shape
+    _expect("value", value, list(key.shape), key.dtype)
+    _expect("query", query, [batch, -1, -1, size], key.dtype)
+    if query.shape[2] % groups:
+        raise ValueError(f"The number of query heads must be a multiple of key/value heads, but got {query.shape[2]} vs {groups}")
 
 
 def _score_shape(name: str, x: Any, full: tuple[int, ...]) -> Any:
@@ -55,11 +63,10 @@ def _window(size: Any) -> tuple[int, int]:
     return left, right
 
 
-def _within(lengths: Any, full: tuple[int, ...], axis: int) -> Any:
+def _within(name: str, lengths: Any, full: tuple[int, ...], axis: int) -> Any:
     """Length mask: whether the position along an axis of the scores is below the length of its batch element."""
     lengths = array_arg("dot_product_attention", lengths)
-    if not dtypes.issubdtype(lengths.dtype, np.integer):
-        raise ValueError(f"query_seq_lengths and key_value_seq_lengths dtype should be int32, but got {lengths.dtype}")
+    _expect(name, lengths, [full[0]], lengths.dtype if dtypes.issubdtype(lengths.dtype, np.integer) else dtypes.int32)
     lengths = shapes.reshape(lengths if lengths.dtype.itemsize >= 4 else convert.convert_dtype(lengths, dtypes.int32),
                              (full[0], 1, 1, 1))
     return create.broadcasted_iota(lengths.dtype, full, axis) < broadcast_to(lengths, full)
@@ -79,9 +86,9 @@ def _all_masks(full: tuple[int, ...], mask: Any, is_causal: bool, query_lengths:
         left, right = _window(window)
         found.append((row <= column + left) & (row >= column - right))
     if query_lengths is not None:
-        found.append(_within(query_lengths, full, 2))
+        found.append(_within("query_seq_lengths", query_lengths, full, 2))
     if key_lengths is not None:
-        found.append(_within(key_lengths, full, 3))
+        found.append(_within("key_value_seq_lengths", key_lengths, full, 3))
     if not found:
         return None
     out = found[0]
@@ -138,14 +145,12 @@ def dot_product_attention(query: Any, key: Any, value: Any, bias: Any = None, ma
     if implementation == "cudnn":
         raise NotImplementedError("dot_product_attention: implementation='cudnn'; use None")
     query, key, value = (array_arg("dot_product_attention", x, i) for i, x in enumerate((query, key, value)))
-    if query.ndim == 3:
-        query, key, value = (shapes.expand_dims(x, (0,)) for x in (query, key, value))
-        single = True
-    else:
-        single = False
+    shape = query.shape
+    query, key, value = map(_four, (query, key, value))
     _check(query, key, value)
     out = _attend(query, key, value, bias, mask, scale, is_causal, query_seq_lengths, key_value_seq_lengths, local_window_size)
-    out = tuple(shapes.squeeze(x, (0,)) for x in out) if single else out
+    if len(shape) != 4:
+        out = out[0].reshape(shape), out[1].reshape(shape[:-1])
     return out if return_residual else out[0]
 
 
@@ -166,6 +171,6 @@ def _attend(query: Any, key: Any, value: Any, bias: Any, mask: Any, scale: Any, 
         scores = jnp.where(counted, scores, _MASKED)
     out = _weighted(softmax(scores), value)
     if query_lengths is not None:
-        out = jnp.where(_within(query_lengths, out.shape, 1), out, 0)
+        out = jnp.where(_within("query_seq_lengths", query_lengths, out.shape, 1), out, 0)
     residual = convert.convert_dtype(logsumexp(scores, axis=-1), query.dtype)
     return out, shapes.transpose(residual, (0, 2, 1))

@@ -265,12 +265,13 @@ def test_wrong_uses(library):
         ffi.ffi_call("test_untyped", like(X))(X).block_until_ready()
     with pytest.raises(ValueError, match="registered for cpu as another function"):
         ffi.register_ffi_target("test_scale", library.add)
-    with pytest.raises(ValueError, match="api_version must be 1"):
+    with pytest.raises(nj.errors.JaxRuntimeError, match="api_version must be 1"):
         ffi.register_ffi_target("test_other", library.add, api_version=2)
-    with pytest.raises(ValueError, match="the stages of test_other"):
+    with pytest.raises(nj.errors.JaxRuntimeError, match="the stages of test_other"):
         ffi.register_ffi_target("test_other", {"run": library.add})
-    with pytest.raises(TypeError, match="must be a PyCapsule"):
-        ffi.register_ffi_target("test_other", "scale")
+    for none in ("scale", 3, {"execute": 3}):
+        with pytest.raises(nj.errors.JaxRuntimeError, match="must be a PyCapsule"):
+            ffi.register_ffi_target("test_other", none)
     with pytest.raises(ValueError, match="cannot serialize the operation ffi_call"):
         nj.export.export(nj.jit(scale))(X).serialize()
     ffi.register_ffi_target("test_scale", library.scale)  # the same function again
@@ -285,8 +286,10 @@ def test_types_get_numbers():
     first = number.value
     ffi.register_ffi_type("test_type", {"type_id": capsule})
     assert first > 0 and number.value == first
-    with pytest.raises(TypeError, match="register_ffi_type takes a dictionary"):
+    with pytest.raises(nj.errors.JaxRuntimeError, match="register_ffi_type takes a dictionary"):
         ffi.register_ffi_type("test_type", 3)
+    with pytest.raises(nj.errors.JaxRuntimeError, match="the type_id of test_type must be a PyCapsule"):
+        ffi.register_ffi_type("test_type", {"type_id": 3})
 
 
 def test_a_primitive_that_is_a_call(library):

@@ -221,6 +221,25 @@ def test_attention_errors(change, text):
         nn.dot_product_attention(**args)
 
 
+@pytest.mark.parametrize("odd", ["query", "value"])
+def test_attention_has_the_keys_dtype_and_batch(odd):
+    args = {name: jnp.ones((2, 4, 2, 8)) for name in ("query", "key", "value")}
+    with pytest.raises(ValueError, match=f"{odd} dtype should be float32, but got float16"):
+        nn.dot_product_attention(**{**args, odd: args[odd].astype("float16")})
+    with pytest.raises(ValueError, match=f"{odd} shape should be"):
+        nn.dot_product_attention(**{**args, odd: args[odd][:1]})
+    with pytest.raises(ValueError, match=f"{odd}.* ndim should be"):
+        nn.dot_product_attention(**args, query_seq_lengths=3) if odd == "query" else \
+            nn.dot_product_attention(**{**args, odd: args[odd][None]})
+
+
+def test_attention_of_operands_without_some_leading_axes():
+    x = jnp.arange(16.0).reshape(2, 8) / 16
+    assert nn.dot_product_attention(x, x, x).shape == (2, 8)
+    y = jnp.ones((4, 2, 8))
+    assert nn.dot_product_attention(y[None], y, y).shape == (1, 4, 2, 8)
+
+
 # ---------------------------------------------------------------------------------------- initializers
 
 INITIAL = {

@@ -52,14 +52,29 @@ def pycapsule(funcptr: Any) -> Any:
 
 def address_of(fn: Any) -> int:
     """The address of a PyCapsule, of a function of ctypes, or an int. TypeError for others."""
-    if type(fn).__name__ == "PyCapsule":
-        return _capsule_pointer(fn, _capsule_name(fn))
-    if isinstance(fn, _FUNCTION):
-        fn = cast(fn, c_void_p).value
-    if not isinstance(fn, int) or isinstance(fn, bool) or fn <= 0:
+    if isinstance(fn, int) and not isinstance(fn, bool) and fn > 0:
+        return fn
+    found = _kept_address(fn)
+    if found is None:
         raise TypeError("a foreign function must be a PyCapsule (see numjet.ffi.pycapsule), a function of ctypes or an address,"
                         f" got {fn!r} of type {type(fn).__name__}")
-    return fn
+    return found
+
+
+def _kept_address(fn: Any) -> int | None:
+    """The address in an object that says that it is one: a PyCapsule or a function of ctypes. None for others."""
+    if type(fn).__name__ == "PyCapsule":
+        return _capsule_pointer(fn, _capsule_name(fn))
+    return cast(fn, c_void_p).value if isinstance(fn, _FUNCTION) else None
+
+
+def _registered_address(what: str, fn: Any) -> int:
+    """The address of what is registered. JaxRuntimeError for what is none: programs would jump there, so no bare numbers."""
+    found = _kept_address(fn)
+    if not found:
+        raise JaxRuntimeError(f"INVALID_ARGUMENT: {what} must be a PyCapsule (see numjet.ffi.pycapsule) or a function of "
+                              f"ctypes, got {fn!r} of type {type(fn).__name__}")
+    return found
 
 
 def register_ffi_target(name: str, fn: Any, platform: str = "cpu", api_version: int = 1, **kwargs: Any) -> None:
@@ -70,21 +85,29 @@ def register_ffi_target(name: str, fn: Any, platform: str = "cpu", api_version: 
     platform: functions for "cpu" are called; others are kept, and no device of numjet's own calls them.
     api_version: 1: handlers of XLA's typed FFI, `XLA_FFI_Error* f(XLA_FFI_CallFrame*)`; 0: `void f(void* out, void** ins)`,
     where `out` is the result's memory, or that of an array of pointers if there are several.
-    Raises ValueError for another function under a name that is taken, other stages and versions, and TypeError for extra
-    arguments, which are XLA's own.
+    Raises ValueError for another function under a name that is taken, JaxRuntimeError for what is no function, other stages
+    and versions, and TypeError for extra arguments, which are XLA's own.
     """
     if kwargs:
         raise TypeError(f"register_ffi_target: the arguments {sorted(kwargs)} are XLA's own; leave them out")
     if api_version not in (0, 1):
-        raise ValueError(f"register_ffi_target: api_version must be 1 (typed FFI) or 0 (untyped), got {api_version!r}")
-    stages = {k: address_of(f) for k, f in fn.items()} if isinstance(fn, dict) else {"execute": address_of(fn)}
-    if not stages.keys() <= c_api.STAGES.keys() or "execute" not in stages or (len(stages) > 1 and not api_version):
-        raise ValueError(f"register_ffi_target: the stages of {name} must be execute and perhaps instantiate, prepare and "
-                         f"initialize (execute alone for api_version 0), got {sorted(stages)}")
+        raise JaxRuntimeError(f"UNIMPLEMENTED: API version {api_version} is not supported: api_version must be 1 (typed FFI) or "
+                              "0 (untyped)")
+    stages = _stages(str(name), fn, api_version)
     _alive.append(fn)
     key, made = (_platform(platform), str(name)), Target(str(name), stages, api_version)
     if _targets.setdefault(key, made) != made:
         raise ValueError(f"register_ffi_target: {name} is registered for {platform} as another function; choose another name")
+
+
+def _stages(name: str, fn: Any, api_version: int) -> dict[str, int]:
+    """The address of each stage of a target. JaxRuntimeError for others than there are."""
+    stages = {stage: _registered_address(f"stage {stage} of {name}", f) for stage, f in fn.items()} if isinstance(fn, dict) \
+        else {"execute": _registered_address(f"the function of {name}", fn)}
+    if not stages.keys() <= c_api.STAGES.keys() or "execute" not in stages or (len(stages) > 1 and not api_version):
+        raise JaxRuntimeError(f"INVALID_ARGUMENT: the stages of {name} must be execute and perhaps instantiate, prepare and "
+                              f"initialize (execute alone for api_version 0), got {sorted(stages)}")
+    return stages
 
 
 def _platform(platform: str) -> str:
@@ -109,12 +132,12 @@ def register_ffi_type(name: str, type_registration: dict[str, Any], platform: st
     """Registers a type of handlers' state.
 
     type_registration: `{"type_id": capsule, "type_info": capsule}`, pointers to an XLA_FFI_TypeId, which gets the number of
-    the type, and to an XLA_FFI_TypeInfo. States live as long as the process.
+    the type, and to an XLA_FFI_TypeInfo. States live as long as the process. JaxRuntimeError for others.
     """
     if not isinstance(type_registration, dict) or "type_id" not in type_registration:
-        raise TypeError("register_ffi_type takes a dictionary with a PyCapsule under 'type_id' (and 'type_info'), got "
-                        f"{type_registration!r}")
-    number = cast(address_of(type_registration["type_id"]), POINTER(c_int64))
+        raise JaxRuntimeError("INVALID_ARGUMENT: register_ffi_type takes a dictionary with a PyCapsule under 'type_id' (and "
+                              f"'type_info'), got {type_registration!r}")
+    number = cast(_registered_address(f"the type_id of {name}", type_registration["type_id"]), POINTER(c_int64))
     if not number[0]:
         number[0] = host_api.type_id(str(name).encode())
 
