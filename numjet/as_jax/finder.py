@@ -33,7 +33,7 @@ NAMES_ELSEWHERE = {  # names of numjet's modules that only JAX's users know
     "jax.experimental.ode.api_util": "numjet.as_jax.ode",
     "jax.experimental.ode.ravel_first_arg": "numjet.as_jax.ode",
     **{f"jax.lax.{name}_p": _PRIMITIVES for name in (
-        "approx_top_k", "create_token", "device_put", "ragged_all_to_all", "select_and_scatter")},
+        "create_token", "device_put", "ragged_all_to_all", "select_and_scatter")},
     "jax.random.random_gamma_p": _PRIMITIVES,
 }
 # Modules that `import jax` brings, as with JAX: libraries look in sys.modules for classes of arrays, and do not import.

@@ -154,7 +154,9 @@ from numjet.lax.elementwise.special import (
 )
 from numjet.lax.dtype_of import dtype as dtype
 from numjet.lax.fourier import FftType as FftType, fft as fft, fft_p as fft_p
-from numjet.lax.reduction.approximate import approx_max_k as approx_max_k, approx_min_k as approx_min_k
+from numjet.lax.reduction.approximate import (
+    approx_max_k as approx_max_k, approx_min_k as approx_min_k, approx_top_k_p as approx_top_k_p,
+)
 from numjet.lax.reduction.window import (
     reduce_window as reduce_window, reduce_window_max_p as reduce_window_max_p, reduce_window_min_p as reduce_window_min_p,
     reduce_window_p as reduce_window_p, reduce_window_sum_p as reduce_window_sum_p,

@@ -42,7 +42,8 @@ def _check(query: Any, key: Any, value: Any) -> None:
     _expect("value", value, list(key.shape), key.dtype)
     _expect("query", query, [batch, -1, -1, size], key.dtype)
     if query.shape[2] % groups:
-        raise ValueError(f"The number of query heads must be a multiple of key/value heads, but got {query.shape[2]} vs {groups}")
+        raise ValueError("The number of query heads must be a multiple of key/value heads, but got "
+                         f"{query.shape[2]} vs {groups}")
 
 
 def _score_shape(name: str, x: Any, full: tuple[int, ...]) -> Any:

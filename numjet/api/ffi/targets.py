@@ -91,8 +91,8 @@ def register_ffi_target(name: str, fn: Any, platform: str = "cpu", api_version: 
     if kwargs:
         raise TypeError(f"register_ffi_target: the arguments {sorted(kwargs)} are XLA's own; leave them out")
     if api_version not in (0, 1):
-        raise JaxRuntimeError(f"UNIMPLEMENTED: API version {api_version} is not supported: api_version must be 1 (typed FFI) or "
-                              "0 (untyped)")
+        raise JaxRuntimeError(f"UNIMPLEMENTED: API version {api_version} is not supported: api_version must be 1 (typed FFI) "
+                              "or 0 (untyped)")
     stages = _stages(str(name), fn, api_version)
     _alive.append(fn)
     key, made = (_platform(platform), str(name)), Target(str(name), stages, api_version)

@@ -24,6 +24,7 @@ from numjet.lax import (
     all_gather_p as all_gather_p,
     all_to_all_p as all_to_all_p,
     and_p as and_p,
+    approx_top_k_p as approx_top_k_p,
     argmax_p as argmax_p,
     argmin_p as argmin_p,
     asin_p as asin_p,
@@ -184,7 +185,6 @@ class _Absent(Primitive):
         raise NotImplementedError(f"numjet has no primitive '{self.name}': {self.instead}")
 
 add_jaxvals_p, remat_p = add_any_p, checkpoint_p
-approx_top_k_p = _Absent("approx_top_k", "use numjet.lax.approx_max_k or approx_min_k")
 create_token_p = _Absent("create_token", "use numjet.lax.create_token")
 empty2_p = _Absent("empty2", "use numjet.numpy.empty")
 get_p = _Absent("get", "references are read by ref[index], or numjet.ref.get")

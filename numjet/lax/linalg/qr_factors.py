@@ -191,11 +191,3 @@ def qr(x: Any, *, pivoting: bool = False, full_matrices: bool = True, use_magma:
     [[1.0, 0.0], [0.0, 2.0]]
     """
     return tuple(qr_p.bind(x, pivoting=bool(pivoting), full_matrices=bool(full_matrices), use_magma=use_magma))
-
-
-def ormqr(a: Any, taus: Any, c: Any, *, left: bool = True, transpose: bool = False) -> Any:
-    """Q c or c Q (Q^H with `transpose`), Q being the square product of the reflections of qr's packed form a, taus."""
-    m = aval_of(a).shape[-2]
-    q = householder_product(matrix.padded(matrix.block(a, n=min(aval_of(a).shape[-2:])), m, m), taus)
-    q = mH(q) if transpose else q
-    return matmul(q, c) if left else matmul(c, q)

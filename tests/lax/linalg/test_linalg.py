@@ -6,7 +6,7 @@ from contextlib import nullcontext
 import numpy as np
 import pytest
 
-from numjet import disable_jit, jit, vmap
+from numjet import disable_jit, jit, make_jaxpr, vmap
 from numjet.core.op import lookup
 from numjet.foundation.config import enable_x64
 from numjet.lax import linalg
@@ -164,6 +164,14 @@ def test_cholesky_update_and_symmetric_product():
         np.testing.assert_allclose(linalg.symmetric_product(a, c, alpha=2.0, beta=3.0), 2 * a @ a.T + 3 * c)
 
 
+def test_updates_are_operations_of_their_own():
+    r, w, a = np.eye(3, dtype=np.float32), np.ones(3, np.float32), np.ones((3, 2), np.float32)
+    for f, args in ((linalg.cholesky_update, (r, w)), (linalg.symmetric_product, (a, r)), (linalg.ormqr, (a, w[:2], r))):
+        text = str(make_jaxpr(vmap(f))(*[np.stack([x, x]) for x in args]))
+        assert f" = {f.__name__}" in text
+        np.testing.assert_allclose(jit(f)(*args), f(*args), rtol=1e-5, atol=1e-6)
+
+
 F = np.float32
 ERRORS = [
     (lambda: linalg.cholesky(np.ones((2, 3), F)), ValueError, "square"),
@@ -181,7 +189,12 @@ ERRORS = [
     (lambda: linalg.householder_product(np.ones((2, 3), F), np.ones(2, F)), ValueError, "at least as many rows"),
     (lambda: linalg.hessenberg(np.ones((0, 0), F)), ValueError, "greater than zero"),
     (lambda: linalg.cholesky_update(np.eye(2, dtype=F), np.ones(3, F)), ValueError, "vector"),
-    (lambda: linalg.symmetric_product(np.ones((2, 3), F), np.eye(3, dtype=F)), TypeError, "symmetric"),
+    (lambda: linalg.symmetric_product(np.ones((2, 3), F), np.eye(3, dtype=F)), ValueError, "symmetric"),
+    (lambda: linalg.symmetric_product(np.ones((2, 3), F), np.eye(2, dtype="f2")), TypeError,
+     "same dtypes, got float32, float16"),
+    (lambda: linalg.ormqr(np.ones((3, 2), F), np.ones(2, F), np.ones((2, 3), F)), ValueError, "same number of rows"),
+    (lambda: linalg.ormqr(np.ones((3, 2), F), np.ones(2, F), np.ones((1, 3, 3), F)), TypeError, "batch dimensions"),
+    (lambda: linalg.cholesky_update(np.eye(2, dtype=int), np.ones(2, int)), TypeError, "does not accept dtype int"),
 ]
 
 

@@ -61,7 +61,7 @@ def test_with_sharding_constraint():
     (lambda: lax.broadcast_like(X, X[0]), ValueError, "broadcast_like: cannot broadcast to fewer dimensions"),
     (lambda: lax.broadcast_like(X, np.ones((3, 3))), ValueError, "does not broadcast to the shape"),
     (lambda: lax.approx_max_k(np.arange(5), 2), ValueError, "approx_max_k: operand must be a floating type, got int"),
-    (lambda: lax.approx_min_k(X, 4), ValueError, "approx_min_k: k must be between 0 and .* 3, got 4"),
+    (lambda: lax.approx_min_k(X, 4), ValueError, "approx_min_k: k must be smaller than .* 3, got 4"),
     (lambda: lax.approx_min_k(X, 2, 2), ValueError, "axis 2 is out of bounds"),
     (lambda: lax.approx_min_k(X, 2, recall_target=1.5), ValueError, "recall_target must be above 0 and at most 1"),
     (lambda: lax.exp(X, accuracy="high"), TypeError, "lax.exp: accuracy must be None, an AccuracyMode or a Tolerance"),
@@ -81,7 +81,7 @@ def test_approximate_top_k_is_exact():
     x = np.random.default_rng(0).normal(size=(4, 30)).astype(np.float32)
     for f, order in ((lax.approx_max_k, -x), (lax.approx_min_k, x)):
         want = np.argsort(order, 1, kind="stable")[:, :5]
-        for options in ({}, {"recall_target": 0.5, "aggregate_to_topk": False}):
+        for options in ({}, {"recall_target": 0.5}):
             values, places = f(x, 5, **options)
             np.testing.assert_array_equal(places, want)
             np.testing.assert_array_equal(values, np.take_along_axis(x, want, 1))
@@ -91,6 +91,25 @@ def test_approximate_top_k_is_exact():
         chosen = np.zeros_like(x)
         np.put_along_axis(chosen, want, 2 * np.take_along_axis(x, want, 1), 1)
         np.testing.assert_allclose(g, chosen)
+
+
+@pytest.mark.parametrize(("shape", "k", "options", "size"), [
+    ((10,), 1, {}, 10), ((1025,), 1, {}, 1024), ((1025,), 2, {}, 1025), ((4096,), 3, {"recall_target": 0.999}, 2048),
+    ((5000,), 50, {"recall_target": 0.99, "reduction_input_size_override": 10000}, 3072), ((3, 300), 1, {}, 128),
+    ((3, 300), 3, {}, 256), ((2, 2000), 10, {"recall_target": 0.99}, 1024), ((2, 2000), 10, {"recall_target": 1.0}, 2000),
+    ((2, 1000), 2, {"recall_target": 0.5, "reduction_input_size_override": 7000}, 128)])
+def test_candidates_that_are_not_aggregated_are_as_many_as_in_jax(shape, k, options, size):
+    x = np.random.default_rng(0).normal(size=shape).astype(np.float32)
+    values, places = nj.jit(lambda x: lax.approx_max_k(x, k, aggregate_to_topk=False, **options))(x)
+    assert values.shape == places.shape == (*shape[:-1], size)
+    np.testing.assert_array_equal(values, np.take_along_axis(x, np.asarray(places), -1))
+    np.testing.assert_array_equal(values, -np.sort(-x)[..., :size])
+
+
+def test_approximate_top_k_is_an_operation_of_its_own():
+    assert "approx_top_k[" in str(nj.make_jaxpr(nj.vmap(lambda x: lax.approx_min_k(x, 2)))(X)) and lax.approx_top_k_p
+    with pytest.raises(ValueError, match="ask for 2048 candidates"):
+        lax.approx_max_k(np.zeros(1025, np.float32), 2, reduction_input_size_override=9000, aggregate_to_topk=False)
 
 
 def test_least_elements_keep_the_order_of_equal_zeros():
