@@ -3,33 +3,43 @@ from __future__ import annotations
 
 import contextlib
 import copy
+from collections.abc import Mapping
 from typing import Any
 
-from numjet.foundation import xla_metadata
+from numjet.foundation import tree, xla_metadata
 from numjet.foundation.config import Override, config
 from numjet.foundation.source import named_scope
+from numjet.lax.tagged import tagged
 
 
-class set_xla_metadata(contextlib.ContextDecorator):
+def set_xla_metadata(x: Any = None, /, **attributes: Any) -> Any:
     """A block, or a decorator of functions, whose operations have attributes for XLA (`mhlo.frontend_attributes`).
 
-    They are added to those of blocks around; None takes one away. numjet's own compiler has no use for them. TypeError for
-    values that are no text, number or None; NotImplementedError for attributes of a single value.
+    They are added to those of blocks around; None takes one away. With a pytree x of arrays: the arrays, and the operations
+    that made them have the attributes. numjet's own compiler has no use for them. TypeError for values that are no text,
+    number or None.
 
     >>> import numjet as nj, numjet.numpy as jnp
     >>> lowered = nj.jit(set_xla_metadata(a="b")(lambda x: jnp.sin(x))).lower(1.0)
     >>> 'frontend_attributes = {a = "b"}' in lowered.as_text()
     True
+    >>> 'sine"(%arg0) {mhlo.frontend_attributes = {a = "b"}}' in nj.jit(lambda x: set_xla_metadata(jnp.sin(x), a="b")
+    ...     ).lower(1.0).as_text()
+    True
     """
+    if x is None:
+        return _Block(attributes)
+    return tree.tree_map(lambda leaf: tagged(leaf, attributes), x)
 
-    def __init__(self, x: Any = None, /, **attributes: Any):
-        if x is not None:
-            raise NotImplementedError("set_xla_metadata(x, ...), for the operation that made x, is not supported: compute x in "
-                                      "the block `with set_xla_metadata(...):`")
+
+class _Block(contextlib.ContextDecorator):
+    """The block of set_xla_metadata."""
+
+    def __init__(self, attributes: Mapping[str, Any]):
         self._name = xla_metadata.scope_name(attributes)
         self._inside: list[contextlib.ExitStack] = []
 
-    def _recreate_cm(self) -> set_xla_metadata:
+    def _recreate_cm(self) -> _Block:
         """Each call of a decorated function is a block of its own."""
         made = copy.copy(self)
         made._inside = []

@@ -290,6 +290,9 @@ class HloBuilder(Protocol):
     def scalars(self, shape: Sequence[int]) -> Any:
         """A ScalarBuilder that works element by element on tensors of that shape; its constants have the shape, too."""
         ...
+    def tag(self, x: Any, metadata: Mapping[str, Any]) -> Any:
+        """The array, whose operation gets attributes for the compiler, beside those that it has."""
+        ...
     def inline(self, closed: ClosedJaxpr, args: Sequence[Any], scope: str = "") -> list[Any]:
         """The equations of a program, written out here; in locations, within a scope of this name."""
         ...

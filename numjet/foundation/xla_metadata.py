@@ -12,14 +12,19 @@ _HEAD = "xla_metadata("
 in_use: list[bool] = []  # not empty once a scope has some
 
 
-def scope_name(attributes: Mapping[str, Any]) -> str:
-    """The name of the scope of attributes. TypeError for values that are no text, number or None."""
+def check(attributes: Mapping[str, Any]) -> None:
+    """Programs have attributes from now on. TypeError for values that are no text, number or None."""
     for name, value in attributes.items():
         if value is not None and not isinstance(value, (str, bool, int, float)):
             raise TypeError(f"set_xla_metadata: {name} must be text, a number or None, got {value!r} of type "
                             f"{type(value).__name__}")
     if not in_use:
         in_use.append(True)
+
+
+def scope_name(attributes: Mapping[str, Any]) -> str:
+    """The name of the scope of attributes. TypeError for values that are no text, number or None."""
+    check(attributes)
     return f"{_HEAD}{json.dumps(dict(attributes))})"
 
 

@@ -10,4 +10,4 @@ if _TYPE_CHECKING:
 else:
     __getattr__, __dir__ = _lazy_import.names(__name__, "numjet.lax.lazy_exports", frozenset({"linalg"}))
 _later += ["numjet.lax.lazy_exports", "numjet.lax.elementwise.normal_distribution", "numjet.lax.shape.dimension",
-           "numjet.control.host.foreign_call", "numjet.control.host.buffer_op"]
+           "numjet.lax.tagged", "numjet.control.host.foreign_call", "numjet.control.host.buffer_op"]

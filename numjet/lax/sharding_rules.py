@@ -101,7 +101,7 @@ def _sort(op: Any, avals: Avals, outs: Avals, params: Params) -> Sequence[Parts]
 
 
 def _top_k(op: Any, avals: Avals, outs: Avals, params: Params) -> Sequence[Parts]:
-    _undivided(op, avals[0], params["axis"],
+    _undivided(op, avals[0], params["axis" if op.name == "top_k" else "reduction_dimension"],
                "The input should be unsharded over the axis along which to compute the top_k values.")
     return [parts(avals[0])] * len(outs)
 
@@ -384,7 +384,7 @@ def _matrices(op: Any, avals: Avals, outs: Avals, params: Params) -> Sequence[Pa
 
 # operands that have one axis less than matrices
 _VECTORS = {"householder_product": (1,), "lu_solve": (2,), "lu_pivots_to_permutation": (0,), "tridiagonal_solve": (0, 1, 2),
-            "lu_inverse": (1,)}
+            "lu_inverse": (1,), "cholesky_update": (1,), "ormqr": (1,)}
 
 
 def _fft(op: Any, avals: Avals, outs: Avals, params: Params) -> Sequence[Parts]:
@@ -478,15 +478,16 @@ def _table() -> dict[str, Callable[..., Sequence[Parts]]]:
     for rule, names in (
             (_reduction, "reduce_sum reduce_max reduce_min reduce_prod reduce_and reduce_or reduce_xor reduce argmax argmin"),
             (_along, "cumsum cumprod cummax cummin cumlogsumexp linear_recurrence"),
-            (_sort, "sort"), (_top_k, "top_k"),
+            (_sort, "sort"), (_top_k, "top_k approx_top_k"),
             (_broadcast, "broadcast_in_dim"), (_transpose, "transpose"), (_squeeze, "squeeze"), (_reshape, "reshape"),
             (_concatenate, "concatenate"), (_resizing("padding"), "pad"), (_resizing("slicing"), "slice dynamic_slice split"),
             (_update_slice, "dynamic_update_slice"), (_tile, "tile"), (_bitcast, "bitcast_convert_type"),
             (_dot, "dot_general"), (_convolution, "conv_general_dilated"), (_fft, "fft"),
             (_window, "reduce_window reduce_window_max reduce_window_min reduce_window_sum select_and_gather_add"),
             (_of_operand, "select_and_scatter_add"),
-            (_matrices, "cholesky eig eigh geqrf hessenberg householder_product lu lu_inverse lu_pivots_to_permutation "
-                        "lu_solve qr schur svd triangular_solve tridiagonal tridiagonal_solve"),
+            (_matrices, "cholesky cholesky_update eig eigh geqrf hessenberg householder_product lu lu_inverse "
+                        "lu_pivots_to_permutation lu_solve ormqr qr schur svd symmetric_product triangular_solve tridiagonal "
+                        "tridiagonal_solve"),
             (_gather, "gather"),
             (_scatter, "scatter scatter-add scatter-max scatter-min scatter-mul scatter-sub"),
             (_same, "rev optimization_barrier sharding_constraint psum pmax pmin psum_invariant pvary ppermute pbroadcast "

@@ -43,7 +43,7 @@ def put(value: np.ndarray, aval: ShapedArray, device: Any, committed: bool) -> A
 def as_text(closed: ClosedJaxpr, name: str, platform: str, donated: Sequence[bool] = (), *, locations: bool = False,
             over: Distribution | None = None) -> str:
     """A program as StableHLO, for which no device and no jaxlib is needed. over: the devices of a program of several."""
-    return lower(closed, name, plugin.program_platform(platform), donated, locations=locations, over=over).text
+    return lower(closed, name, plugin.program_platform(platform), donated, locations=locations, paths=True, over=over).text
 
 
 def printed(text: str) -> str:

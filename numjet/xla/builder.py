@@ -51,6 +51,21 @@ class Value:
         return f"{self.name}: {text.tensor(self.aval)}"
 
 
+class _Operation:
+    """The last line of an operation being written: `start`, its attributes given those for XLA's compiler, its types."""
+
+    __slots__ = ("given", "index", "lines", "metadata", "start", "types")
+
+    def __init__(self, start: str, given: Callable[[Mapping[str, Any]], str], types: str, metadata: Mapping[str, Any]):
+        self.start, self.given, self.types, self.metadata = start, given, types, metadata
+        self.lines: list[str] = []
+        self.index = 0
+
+    def text(self) -> str:
+        """The line."""
+        return f"{self.start}{self.given(self.metadata)}{self.types}"
+
+
 class Builder:
     """One function being written. `platform`: cpu, cuda, rocm or tpu, for rules that choose library calls.
     `partitions`: the devices of a program of several.
@@ -73,6 +88,7 @@ class Builder:
         self.names: tuple[str, ...] = ()  # of the scopes around the program being written
         self.compute_type: str | None = None  # the part of the device on which the operation being written runs
         self.metadata: Mapping[str, Any] = {}  # other attributes of it that XLA gets
+        self._operations: dict[str, _Operation] = {}  # of values by name, once attributes are in use
         self._depth, self._count = 2, 0
         self._constants: list[dict[Any, Value]] = [{}]
 
@@ -95,25 +111,51 @@ class Builder:
         """
         several = isinstance(out, (list, tuple))
         outs = [self.fresh(a) for a in (out if several else [out])]
-        if self.compute_type is not None or self.metadata:
-            words = [*text.compute_type(self.compute_type), *xla_metadata.words(self.metadata)]
-            attrs = {"mhlo.frontend_attributes": text.attributes_of(words).strip(), **(attrs or {})}
         head = ", ".join(v.name for v in outs) + " = " if outs else ""
         types = ", ".join(text.tensor(v.aval) for v in operands)
         results = ", ".join(text.tensor(v.aval) for v in outs)
-        tail = f"{text.attributes(attrs or {})} : ({types}) -> ({results}){self.location}"
+        operation = _Operation("", self._given(attrs or {}), f" : ({types}) -> ({results}){self.location}", self.metadata)
         arguments = f"({', '.join(v.name for v in operands)})"
         if name in _SHORT and operands:
             self.line(f"{head}{name} {arguments[1:-1]} : {types}{self.location}")
             return outs if several else outs[0]
-        if not regions:
-            self.line(f'{head}"{name}"{arguments}{tail}')
-            return outs if several else outs[0]
-        self.line(f'{head}"{name}"{arguments} ({{')
+        operation.start = f'{head}"{name}"{arguments}'
+        if regions:
+            self.line(f"{operation.start} ({{")
+            operation.start = "})"
         for k, r in enumerate(regions):
             self.lines += r.lines
-            self.line("}, {" if k + 1 < len(regions) else "})" + tail)
+            if k + 1 < len(regions):
+                self.line("}, {")
+        self._write(operation, outs)
         return outs if several else outs[0]
+
+    def _given(self, attrs: Mapping[str, Any]) -> Callable[[Mapping[str, Any]], str]:
+        """The attributes of an operation as text, with those that XLA's compiler gets."""
+        part = text.compute_type(self.compute_type)
+
+        def given(metadata: Mapping[str, Any]) -> str:
+            if not part and not metadata:
+                return text.attributes(attrs)
+            words = [*part, *xla_metadata.words(metadata)]
+            return text.attributes({"mhlo.frontend_attributes": text.attributes_of(words).strip(), **attrs})
+        return given
+
+    def _write(self, operation: _Operation, outs: Sequence[Value]) -> None:
+        """Adds the last line of an operation, which `tag` may change."""
+        self.line(operation.text())
+        if xla_metadata.in_use:
+            operation.lines, operation.index = self.lines, len(self.lines) - 1
+            self._operations.update((v.name, operation) for v in outs)
+
+    def tag(self, x: Value, metadata: Mapping[str, Any]) -> Value:
+        """The value, whose operation gets attributes for XLA's compiler beside its own; nothing where it is an input."""
+        operation = self._operations.get(x.name)
+        if operation is not None:
+            operation.metadata = {**metadata, **operation.metadata}
+            line = operation.lines[operation.index]
+            operation.lines[operation.index] = line[:len(line) - len(line.lstrip())] + operation.text()
+        return x
 
     @contextlib.contextmanager
     def _block(self, isolated: bool) -> Iterator[list[str]]:

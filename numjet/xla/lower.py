@@ -34,9 +34,10 @@ class Module:
 
 
 def lower(closed: ClosedJaxpr, name: str, platform: str, donated: Sequence[bool] = (), *, locations: bool = False,
-          over: Distribution | None = None) -> Module:
+          paths: bool = False, over: Distribution | None = None) -> Module:
     """The module whose function `main` computes a program.
 
+    paths: whether results carry their paths in what the user's function returns.
     platform: cpu, cuda, rocm or tpu. donated: inputs whose memory a result of the same type may take over.
     over: the devices of a program of several, and the shardings of its inputs and results.
     Raises NotImplementedError for an operation without a lowering, with its name and the user's line.
@@ -59,14 +60,15 @@ def lower(closed: ClosedJaxpr, name: str, platform: str, donated: Sequence[bool]
     outs = b.inline(ClosedJaxpr(closed.jaxpr, consts), inputs[len(large):])
     types = ", ".join(text.tensor(v.aval) for v in outs)
     b.line(f'"func.return"({", ".join(v.name for v in outs)}) : ({types}) -> ()')
+    named = _result_names(closed) if paths else [[] for _ in outs]
     given = [False] * len(large) + (list(donated) or [False] * len(closed.in_avals))
     if partitions is None or over is None:
         taken, meshes = _inputs(inputs, given, outs), []
-        types = ", ".join(text.tensor(v.aval) + text.attributes_of(_memory(None, a))
-                          for v, a in zip(outs, closed.out_avals, strict=True))
+        types = ", ".join(text.tensor(v.aval) + text.attributes_of([*words, *_memory(None, a)])
+                          for v, a, words in zip(outs, closed.out_avals, named, strict=True))
     else:
         taken = _sharded_inputs(partitions, inputs, (*[None] * len(large), *over.ins), given)
-        types = ", ".join(_sharded_results(partitions, outs, over.outs or (None,) * len(outs), closed.out_avals))
+        types = ", ".join(_sharded_results(partitions, outs, over.outs or (None,) * len(outs), closed.out_avals, named))
         meshes = partitions.lines
     count = 1 if over is None else len(over.devices)
     head = [f"module @{_symbol(name)} attributes {{mhlo.num_partitions = {count} : i32, mhlo.num_replicas = 1 : i32}} {{",
@@ -102,6 +104,12 @@ def _inputs(inputs: Sequence[Value], donated: Sequence[bool], outs: Sequence[Val
     return found
 
 
+def _result_names(closed: ClosedJaxpr) -> list[list[str]]:
+    """The attribute of each result that says where it is in what the user's function returns, if that is known."""
+    found = getattr(closed.jaxpr.debug_info, "result_paths", None)
+    return [[] for _ in closed.out_avals] if found is None else [[f"jax.result_info = {text.quoted(path)}"] for path in found]
+
+
 def _memory(sharding: Any, aval: Any) -> list[str]:
     """The attribute that names the memory of an input or result, if it is not the device's own: that of a sharding, else
     that of a type."""
@@ -120,11 +128,11 @@ def _sharded_inputs(partitions: Partitions, inputs: Sequence[Value], shardings: 
     return found
 
 
-def _sharded_results(partitions: Partitions, outs: Sequence[Value], shardings: Sequence[Any], avals: Sequence[Any]
-                     ) -> list[str]:
-    """The types of the results with their shardings."""
-    divided = [[] if s is None else [f"sdy.sharding = {partitions.attribute(s, v.ndim)}"]
-               for v, s in zip(outs, shardings, strict=True)]
+def _sharded_results(partitions: Partitions, outs: Sequence[Value], shardings: Sequence[Any], avals: Sequence[Any],
+                     named: Sequence[list[str]]) -> list[str]:
+    """The types of the results with their names and shardings."""
+    divided = [words if s is None else [*words, f"sdy.sharding = {partitions.attribute(s, v.ndim)}"]
+               for v, s, words in zip(outs, shardings, named, strict=True)]
     return [text.tensor(v.aval) + text.attributes_of([*words, *_memory(s, a)])
             for v, s, a, words in zip(outs, shardings, avals, divided, strict=True)]
 

@@ -162,3 +162,10 @@ def test_programs_name_the_leaves_of_their_results():
 def test_derived_programs_with_other_results_name_none():
     call = nj.make_jaxpr(lambda x: nj.jvp(nj.jit(lambda y: nj.lax.sin(y)), (x,), (x,)))(1.0).eqns[0]
     assert len(call.outvars) == 2 and paths_of(call.params["jaxpr"]) is None
+
+
+def test_results_have_their_paths_in_lowered_text():
+    text = nj.jit(lambda x: (x, {"a": x * 2})).lower(1.0).as_text()
+    assert 'jax.result_info = "result[0]"' in text and """jax.result_info = "result[1]['a']\"""" in text
+    assert 'jax.result_info = "result"' in nj.jit(nj.vmap(lambda x: x + 1)).lower(np.ones(3)).as_text()
+    assert "result_info" not in nj.jit(lambda x: None).lower(1.0).as_text()
