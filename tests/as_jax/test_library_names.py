@@ -75,3 +75,17 @@ def test_the_current_trace_is_read(run_as_jax):
         jax.jit(f)(1.0)
         assert core.trace_ctx.trace is outside is core.trace_ctx.trace
     """)
+
+
+def test_dtypes_of_values_for_optree(run_as_jax):
+    run_as_jax("""
+        import jax, jax.numpy as jnp, numpy as np, pytest
+        from jax._src.dtypes import dtype
+        assert [dtype(x) for x in (200, 2.0, True, 1j, np.float64(3), np.int8(1))] == [
+            jnp.int32, jnp.float32, jnp.bool_, jnp.complex64, jnp.float32, jnp.int8]
+        assert dtype(jnp.bfloat16) == dtype("bfloat16") == jnp.bfloat16 and dtype(jnp.arange(3)) == dtype(int) == jnp.int32
+        with pytest.raises(TypeError, match="Cannot determine dtype of"):
+            dtype((1, 2))
+        with pytest.raises(ValueError, match="Invalid argument to dtype: None"):
+            dtype(None)
+    """)

@@ -173,8 +173,8 @@ def _branch(
     avals = [aval_of(x) for x in leaves]
     # The order in which functions are traced, and in which messages speak of them: true_fun first.
     order = [1, 0] if kind == "cond" else list(range(len(functions)))
-    traced = {i: trace_body(functions[i], in_tree, avals, kind, captures=True) for i in order}
-    bodies = [traced[i] for i in range(len(functions))]
+    bodies = _traced_once([functions[i] for i in order], lambda f: trace_body(f, in_tree, avals, kind, captures=True))
+    bodies = [bodies[i] for i in order]  # both orders are their own inverse
     check_branches(kind, [names[i] for i in order], [where(functions[i]) for i in order], [bodies[i].out_tree for i in order],
                    [bodies[i].jaxpr.out_avals for i in order])
     if not isinstance(index, Tracer) and not is_users(current_trace()):
@@ -183,6 +183,15 @@ def _branch(
         branches, consts = with_common_consts([(b.jaxpr, b.consts) for b in bodies])
         outs = _bind(index, [*consts, *leaves], branches)
     return tree.tree_unflatten(bodies[0].out_tree, outs)
+
+
+def _traced_once(functions: Sequence[Callable[..., Any]], trace: Callable[[Callable[..., Any]], Body]) -> list[Body]:
+    """The body of each function. A function that stands for several branches is traced once: its side effects happen once."""
+    bodies: dict[int, Body] = {}
+    for f in functions:
+        if id(f) not in bodies:
+            bodies[id(f)] = trace(f)
+    return [bodies[id(f)] for f in functions]
 
 
 def _bind(index: Any, args: list[Any], branches: Branches) -> list[Any]:

@@ -320,3 +320,15 @@ def test_branches_of_a_changed_program_are_checked():
     eqn.params["branches"] = (4, 2)
     with pytest.raises(nj.errors.JaxprTypeError, match=r"invalid cond param branches of type tuple, tuple of ClosedJaxpr"):
         check_jaxpr(made)
+
+
+def test_a_function_of_several_branches_is_traced_once():
+    calls = []
+
+    def square(x):
+        calls.append(x)
+        return x ** 2
+    assert float(lax.cond(True, square, square, 3.0)) == 9.0 and len(calls) == 1
+    calls.clear()
+    assert float(nj.jit(lambda i, x: lax.switch(i, [lax.sin, square, square, lax.neg, square], x))(2, 3.0)) == 9.0
+    assert len(calls) == 1
