@@ -2,14 +2,18 @@
 from __future__ import annotations
 
 import gc
+import hashlib
 import os
-from collections.abc import Iterator
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
 
 import hypothesis
 import numpy as np
 import pytest
 
 from numjet.core.op import overridden
+from numjet.cpu.native_code import jit
+from numjet.cpu.target import Target
 from numjet.foundation.config import config, enable_x64
 from numjet.runtime import device
 
@@ -25,6 +29,25 @@ os.environ.setdefault("XLA_FLAGS", QUICK_XLA)
 # No example fails because the machine is slow.
 hypothesis.settings.register_profile("patient", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
 hypothesis.settings.load_profile("patient")
+
+
+class EmittedOnce:
+    """Memoization of LLVM, the last programs' object code: what tests compile twice, to compare, costs its time once."""
+
+    def __init__(self, emitted: Callable[[str, int, Target], bytes], most: int = 256):
+        self.emitted, self.most = emitted, most
+        self.known: OrderedDict[tuple[bytes, int, Target], bytes] = OrderedDict()
+
+    def __call__(self, text: str, opt: int, target: Target) -> bytes:
+        key = (hashlib.sha256(jit.without_comments(text).encode()).digest(), opt, target)
+        code = self.known.pop(key, None) or self.emitted(text, opt, target)
+        self.known[key] = code
+        while len(self.known) > self.most:
+            self.known.popitem(last=False)
+        return code
+
+
+jit._emitted = EmittedOnce(jit._emitted)  # type: ignore[assignment]
 
 
 def pytest_collection_finish() -> None:

@@ -63,6 +63,8 @@ class EarlyStores:
             return f"what moves data reads it {times:.3g} times, and it costs {operations(a.cost)} per element"
         if _is_found_again(eqn, a, uses) and a.size > self.ir.small:
             return f"read {uses} times, and it takes {operations(a.content.finds)} to find an element"
+        if a.content.dilation is not None and a.size > self.ir.small and not eqn.primitive.elementwise:
+            return f"{eqn.primitive.name} reads it, and to find an element its index is divided by {a.content.dilation[1]}"
         if self._is_searched(eqn, a):
             return f"it takes {operations(a.content.finds)} to find an element, and none to store it piece by piece"
         if _is_read_one_by_one(eqn, a):

@@ -138,12 +138,17 @@ def _find_object(text: str, efforts: Sequence[int], target: Target | None) -> tu
     return None if found is None else (efforts[keys.index(found[0])], found[1])
 
 
+def without_comments(text: str) -> str:
+    """LLVM IR text without its comments, which name the user's lines, and change no code."""
+    return _COMMENT.sub("", text)
+
+
 def _key(text: str, opt: int, target: Target | None) -> str:
-    """The key in the disk cache. Comments, which name the user's lines, change no code."""
+    """The key in the disk cache."""
     target = target or host()
     llvm_version = ".".join(map(str, binding.llvm_version_info))
     version = sys.modules["numjet"].__version__
-    return disk_cache.key(_COMMENT.sub("", text), version, llvmlite.__version__, llvm_version, target.triple, target.cpu,
+    return disk_cache.key(without_comments(text), version, llvmlite.__version__, llvm_version, target.triple, target.cpu,
                             target.features, str(opt))
 
 
@@ -152,10 +157,14 @@ def compile_object(text: str, opt: int = 2, target: Target | None = None) -> byt
     global _last_use
     events.count("codegen")
     _native.require_memory(_LEAST_BYTES + _BYTES_PER_CHARACTER * len(text))
-    with _LOCK:
-        code = _emitter(target or host(), opt).emit_object(_module(text))
+    code = _emitted(text, opt, target or host())
     _last_use = time.monotonic()
     return code
+
+
+def _emitted(text: str, opt: int, target: Target) -> bytes:
+    with _LOCK:
+        return _emitter(target, opt).emit_object(_module(text))
 
 
 def last_use() -> float:

@@ -292,7 +292,9 @@ def _pad_cpu(b: Any, x: Any, value: Any, *, padding_config: PaddingConfig) -> An
             source.append(offset // step if step > 1 else offset)
         return choose(b, all_of(b, conds), lambda: b.read(x, *source), lambda: b.read(value))
     edges = sum((low > 0) + (high > 0) for low, high, _ in padding_config)
-    return b.compute(shape, x.dtype, element, moves=True, finds=CHOICE / 2 * edges, reads=(x, value))
+    steps = [(d, interior + 1) for d, (_, _, interior) in enumerate(padding_config) if interior]
+    return b.compute(shape, x.dtype, element, moves=True, finds=CHOICE / 2 * edges, reads=(x, value),
+                     dilation=steps[0] if len(steps) == 1 else None)
 
 
 def all_of(b: Any, conds: Sequence[Any]) -> Any:

@@ -71,7 +71,7 @@ class ArrayReads:
             return x
         flat = (lambda k: self.read_flat(x, k)) if x.content.flat is not None else None
         return LoweredArray(x.aval, Deferred(lambda *i: self.read(x, *i), flat=flat, cost=x.cost, parents=(x,),
-                                             pieces=x.content.pieces, period=x.content.period,
+                                             pieces=x.content.pieces, period=x.content.period, dilation=x.content.dilation,
                                              tile=lambda k, place: self.read_tile(x, k, place)))
 
     # ------------------------------------------------------------------------------------------ deferred arrays

@@ -28,13 +28,13 @@ class DeferredArrays:
                 parents: Sequence[LoweredArray] = (), reads: Sequence[LoweredArray] = (),
                 pieces: tuple[Sequence[LoweredArray], int] | None = None,
                 view: tuple[LoweredArray, tuple[int, ...]] | None = None,
-                row: LoweredArray | None = None) -> LoweredArray:
+                row: LoweredArray | None = None, dilation: tuple[int, int] | None = None) -> LoweredArray:
         """The array out[i, ...] = fn(i, ...). fn reads the operands of the equation, unless `parents` or `reads` name what it
         reads; the result inherits cost and depth of parents. row: an array of its last axes that it repeats."""
         cost = sum(p.cost for p in parents) if moves else 4.0 + sum(p.cost for p in parents)
         out = LoweredArray(ShapedArray(tuple(shape), np.dtype(dtype)),
                            Deferred(fn, parents=tuple(parents), cost=cost, finds=finds, pieces=pieces, view=view, row=row,
-                                    period=0 if row is None else row.size,
+                                    period=0 if row is None else row.size, dilation=dilation,
                                     tile=None if row is None else lambda k, place: self.reads.read_row(row, place)))
         if not parents:
             self.set_reads(out, reads)
@@ -64,8 +64,10 @@ class DeferredArrays:
             return fn(*[read(a) if scalar else self.reads.read_tile(a, k, place) for a, scalar in operands])
 
         period = lcm(*[a.content.period for a, scalar in operands if not scalar])   # 0 if one has none
+        dilation = next((a.content.dilation for a, scalar in operands if not scalar and a.content.dilation is not None), None)
         return LoweredArray(ShapedArray(shape, np.dtype(dtype or arrays[0].dtype)),
                             Deferred(at, flat=flat if period == 1 else None, tile=tile if period > 1 else None, period=period,
+                                     dilation=dilation,
                                      parents=arrays, pointwise=True, cost=cost + sum(a.cost for a in arrays)))
 
     def in_registers(self, fn: Callable[..., Any], arrays: Sequence[LoweredArray], aval: ShapedArray) -> LoweredArray:

@@ -17,6 +17,7 @@ from numjet.cpu.lowering.arrays.row_tiles import RowTiles
 from numjet.cpu.lowering.arrays.transpose_tiling import strided_axis, tiled_nest
 from numjet.cpu.lowering.arrays.values import Deferred, LoweredArray, Pair, Registers, Storage, linear, parts_dtype, words_of
 from numjet.cpu.lowering.loops.loop_nests import SHORT_ROW, LoopNests, is_short_row, longest_short_row
+from numjet.foundation.decisions import quotient
 
 FEW_PIECES = 8        # of a concatenation: an element of more is seldom found by comparing its index with all of them
 MANY_PIECES = 64      # whose code is longer as a search in each iteration than as a loop for each of them
@@ -24,6 +25,7 @@ LONG_PIECE = 16       # elements in a row of few pieces, on average, which pay f
 COSTLY_PIECES = 16.0  # operations per element of all pieces, from which computing them all for each element does not pay
 WRITTEN_OUT = 2048    # elements of many small pieces that are stored one by one, without loops
 SHORT_PIECE = 4       # elements whose stores are no longer than a loop
+LONGEST_RESIDUES = 400.0   # operations for one element of each residue
 TOGETHER = 8          # unrelated results that are stored in one loop nest: hundreds are slow to compile and to run
 
 Item = tuple[LoweredArray, Storage]   # an array and the memory that it is stored in
@@ -186,10 +188,29 @@ class Materialization:
         def body(*index: Any) -> None:
             self._store_values(items, linear(shape, index), [self.reads.read(x, *index) for x in arrays])
         strided = strided_axis(arrays)
-        if strided is None:
+        dilation = _common_dilation(arrays)
+        if dilation is not None:
+            self._store_by_residues(items, *dilation)
+        elif strided is None:
             self.nests.nest(shape, body, short=_short_row(arrays))
         else:
             tiled_nest(self.nests, arrays, strided, body)
+
+    def _store_by_residues(self, items: Sequence[Item], axis: int, step: int) -> None:
+        """Writes arrays of which every step-th element along an axis comes from somewhere else: one iteration stores `step`
+        elements, for each of which it is known where it comes from. Short rows are no longer written out: that is much code."""
+        arrays, shape = [x for x, _ in items], items[0][0].shape
+        whole = quotient(shape[axis], step)
+        rest = type(shape[axis])(shape[axis] - whole * step)
+
+        def body(index: Sequence[Any], first: Any, count: int) -> None:
+            places = [(*index[:axis], first + k, *index[axis + 1:]) for k in range(count)]
+            values = [[self.ir.let(self.reads.read(x, *place)) for x in arrays] for place in places]
+            for place, row in zip(places, values, strict=True):
+                for (_, storage), value in zip(items, row, strict=True):
+                    self.memory.store(storage, linear(shape, place), value)
+        self.nests.nest((*shape[:axis], whole, *shape[axis + 1:]), lambda *i: body(i, i[axis] * step, step), short=0)
+        self.nests.nest((*shape[:axis], rest, *shape[axis + 1:]), lambda *i: body(i, i[axis] + whole * step, 1))
 
     def _store_values(self, items: Sequence[Item], position: Any, values: list[Any]) -> None:
         """Stores one element of each array."""
@@ -204,6 +225,17 @@ def _short_row(arrays: Sequence[LoweredArray]) -> int:
     if any(parts_dtype(x.dtype) is not None for x in arrays):
         return SHORT_ROW
     return longest_short_row(min(x.dtype.itemsize for x in arrays), sum(x.cost for x in arrays))
+
+
+def _common_dilation(arrays: Sequence[LoweredArray]) -> tuple[int, int] | None:
+    """The axis and step by which arrays are dilated, where one is common to all; None where code for each
+    residue would be long."""
+    found = {x.content.dilation for x in arrays} - {None}
+    if len(found) != 1:
+        return None
+    axis, step = found.pop()   # type: ignore[misc]
+    long = step * sum(x.cost + x.content.finds for x in arrays) > LONGEST_RESIDUES
+    return None if long else (axis, step)
 
 
 def _with_fewest_divisions(x: LoweredArray) -> LoweredArray:

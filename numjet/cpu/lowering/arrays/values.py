@@ -46,6 +46,7 @@ class Content:
     pieces: tuple[Sequence[LoweredArray], int] | None = None
     period: int = 1
     row: LoweredArray | None = None
+    dilation: tuple[int, int] | None = None
     pointwise = False
     depth = 0
     keeps: tuple[Buffer, ...] = ()
@@ -61,20 +62,23 @@ class Deferred(Content):
     parents. parents: the arrays that fn reads. source: the array of which this one is a reshape.
     pointwise: element i of the result reads element i of parents of its shape only.
     depth: nested deferred arrays that move data. view: of a transpose, (array, permutation).
-    pieces: of a concatenation, (arrays, axis). keeps: large buffers that stay allocated because this array reads them.
+    pieces: of a concatenation, (arrays, axis). dilation: (axis, step), if elements come from somewhere else at every step-th
+    index of an axis than in between. keeps: large buffers that stay allocated because this array reads them.
     memo: elements evaluated so far, by index and conditions.
     """
 
-    __slots__ = ("cost", "depth", "finds", "flat", "fn", "keeps", "memo", "most_work", "own_cost", "parents", "period",
-                 "pieces", "pointwise", "row", "source", "tile", "view")
+    __slots__ = ("cost", "depth", "dilation", "finds", "flat", "fn", "keeps", "memo", "most_work", "own_cost", "parents",
+                 "period", "pieces", "pointwise", "row", "source", "tile", "view")
 
     def __init__(self, fn: Callable[..., Any], *, flat: Callable[[Any], Any] | None = None, cost: float = 0.0,
                  finds: float = 0.0, parents: tuple[LoweredArray, ...] = (),
                  source: LoweredArray | None = None, pointwise: bool = False,
                  view: tuple[LoweredArray, tuple[int, ...]] | None = None,
                  pieces: tuple[Sequence[LoweredArray], int] | None = None,
-                 tile: Callable[[Any, Any], Any] | None = None, period: int = 0, row: LoweredArray | None = None):
+                 tile: Callable[[Any, Any], Any] | None = None, period: int = 0, row: LoweredArray | None = None,
+                 dilation: tuple[int, int] | None = None):
         self.tile, self.period, self.row = tile, 1 if flat is not None else period, row
+        self.dilation = dilation
         self.fn, self.flat, self.cost, self.parents, self.source = fn, flat, cost, parents, source
         self.pointwise, self.view, self.pieces = pointwise, view, pieces
         self.finds = finds + sum(p.content.finds for p in parents)
