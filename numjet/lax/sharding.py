@@ -20,6 +20,7 @@ from numjet.core.sharding.shardings import IndivisibleError, NamedSharding, Shar
 from numjet.core.trace import Array, Tracer, aval_of
 from numjet.core.traits import EXACT
 from numjet.foundation import tree
+from numjet.foundation.errors import ShardingTypeError
 from numjet.foundation.tree.prefix import flatten_axes
 from numjet.lax.device_put import device_put_p
 from numjet.lax.shape.stacking import stage
@@ -230,7 +231,7 @@ sharding_constraint_p: Op = Op(
 def resharded(x: Any, sharding: NamedSharding, from_auto: bool = False) -> Any:
     """A value under a sharding that was checked, of which its type then says the Explicit axes. from_auto: the compiler divided
     it before, and divides its cotangent."""
-    return reshard_p.bind(x, sharding=sharding, from_auto=from_auto)
+    return reshard_p.bind(x, dst_sharding=sharding, from_auto=from_auto)
 
 
 def left_to_compiler(x: Any, axes: Sequence[Any] | None = None) -> Any:
@@ -324,8 +325,31 @@ def with_out_sharding(name: str, fun: Callable[..., Any], given: Any, *args: Any
         return fun(*args)
     sharding = out_sharding_of(name, given)
     out = fun(*map(left_to_compiler, args))
+    sharding = _cut(sharding, aval_of(out).ndim)
     explicit.check_fits(sharding, aval_of(out).shape)
     return resharded(out, sharding, from_auto=True)
+
+
+def check_sums(spec: PartitionSpec, contracted: Sequence[Sequence[Any]]) -> None:
+    """ShardingTypeError unless the axes along which a result is to be unreduced are those of contracted dimensions."""
+    left, right = map(tuple, contracted)
+    if not spec.unreduced:
+        return
+    if left != right:
+        raise ShardingTypeError("lhs and rhs contracting dims should be sharded identically when out_sharding provided to "
+                                f"dot_general mentions unreduced_axes. Got lhs_contracting_spec={left}, "
+                                f"rhs_contracting_spec={right}")
+    if set(spec.unreduced) != set(axes_of(PartitionSpec(*left))):
+        raise ShardingTypeError("out_sharding's unreduced axes should be equal to the contracting specs. Got unreduced "
+                                f"axes={frozenset(spec.unreduced)} and contracting spec={left}")
+
+
+def _cut(sharding: NamedSharding, ndim: int) -> NamedSharding:
+    """The sharding without what it says of dimensions that an array does not have, if they are not divided."""
+    spec = sharding.spec
+    if len(spec) <= ndim or any(part is not None for part in spec[ndim:]):
+        return sharding
+    return sharding.update(spec=PartitionSpec(*spec[:ndim], unreduced=spec.unreduced, reduced=spec.reduced))
 
 
 def created(name: str, x: Any, given: Any) -> Any:
@@ -336,39 +360,41 @@ def created(name: str, x: Any, given: Any) -> Any:
     return with_out_sharding(name, lambda: x, given)
 
 
-def _reshard_abstract(x: ShapedArray, *, sharding: NamedSharding, from_auto: bool) -> ShapedArray:
-    return x.update(placement=explicit.in_memory(explicit.placement_of(sharding, x.shape), x.ndim, x.memory_space))
+def _reshard_abstract(x: ShapedArray, *, dst_sharding: NamedSharding, from_auto: bool) -> ShapedArray:
+    return x.update(placement=explicit.in_memory(explicit.placement_of(dst_sharding, x.shape), x.ndim, x.memory_space))
 
 
-def _reshard_batch(size: int, args: Sequence[Any], dims: Sequence[int | None], *, sharding: NamedSharding, from_auto: bool
+def _reshard_batch(size: int, args: Sequence[Any], dims: Sequence[int | None], *, dst_sharding: NamedSharding, from_auto: bool
                    ) -> tuple[Any, int | None]:
     """The batch stays divided as it is."""
     (x,), (d,) = args, dims
     if d is None:
-        return resharded(x, sharding, from_auto), None
+        return resharded(x, dst_sharding, from_auto), None
     aval = aval_of(x)
-    parts = list(explicit.explicit_parts(sharding.mesh, sharding.spec, aval.ndim - 1))
+    parts = list(explicit.explicit_parts(dst_sharding.mesh, dst_sharding.spec, aval.ndim - 1))
     mapped = explicit.mapped()
     parts.insert(d, explicit.parts(aval)[d] if mapped is None else mapped[1])
-    return resharded(x, sharding.update(spec=sharding.spec.update(partitions=tuple(parts))), from_auto), d
+    spec = dst_sharding.spec.update(partitions=tuple(parts))
+    return resharded(x, dst_sharding.update(spec=spec), from_auto), d
 
 
-def _reshard_transpose(ct: Any, x: Any, *, sharding: NamedSharding, from_auto: bool) -> list[Any]:
-    return [left_to_compiler(ct, sharding.mesh.explicit_axes) if from_auto else ct]
+def _reshard_transpose(ct: Any, x: Any, *, dst_sharding: NamedSharding, from_auto: bool) -> list[Any]:
+    return [left_to_compiler(ct, dst_sharding.mesh.explicit_axes) if from_auto else ct]
 
 
-def _reshard_hlo(b: Any, x: Any, *, sharding: NamedSharding, from_auto: bool) -> Any:
+def _reshard_hlo(b: Any, x: Any, *, dst_sharding: NamedSharding, from_auto: bool) -> Any:
     if b.partitions is None:
         return x
-    return b.placed(x, sharding.mesh, explicit.explicit_parts(sharding.mesh, sharding.spec, x.ndim), sharding.spec.unreduced)
+    mesh, spec = dst_sharding.mesh, dst_sharding.spec
+    return b.placed(x, mesh, explicit.explicit_parts(mesh, spec, x.ndim), spec.unreduced)
 
 
 reshard_p: Op = Op(
-    name="reshard", params=("sharding", "from_auto"), abstract=_reshard_abstract,
+    name="reshard", params=("dst_sharding", "from_auto"), abstract=_reshard_abstract,
     eager=lambda x, **_: x, jvp=LINEAR, transpose=_reshard_transpose, batch=_reshard_batch, linear_in=(0,),
     cpu=lambda b, x, **_: x, hlo=_reshard_hlo, traits=EXACT,
-    mesh=lambda *, sharding, from_auto: sharding.mesh,
-    places=lambda before, *, sharding, from_auto: sharding.with_memory_kind(before.memory_kind),
+    mesh=lambda *, dst_sharding, from_auto: dst_sharding.mesh,
+    places=lambda before, *, dst_sharding, from_auto: dst_sharding.with_memory_kind(before.memory_kind),
     samples=Missing("needs a mesh; tests/sharding has eight devices"))
 
 

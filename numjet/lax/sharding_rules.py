@@ -128,9 +128,9 @@ def sums_of_results(op: Any, avals: Avals) -> tuple[Axes, Axes]:
         k = next((k for k in arrays if summands[k] != unreduced and not (op.name == "select_n" and k == 0)), None)
         if k is None:
             return unreduced, reduced
-        raise _misfit(avals, f"`{op.name}` of operands that are unreduced and operands that are not: {_texts(avals)}. That "
-                             f"needs implicit communication: please reduce the first via `reshard`, or lax.psum, "
-                             f"before `{op.name}`")
+        raise _misfit(avals, f"{_different_sums(op.name, summands)}: {_texts(avals)}. `{op.name}` operation does not allow "
+                             "this because there will be implicit communication: please reduce the first via `reshard`, or "
+                             f"lax.psum, before `{op.name}`")
     if op.name in _PRODUCTS:
         first = next(k for k, u in enumerate(summands) if u)
         if any(u for k, u in enumerate(summands) if k != first):
@@ -163,6 +163,16 @@ def _reduced_of_results(op: Any, avals: Avals, counted: Sequence[Axes], reduced:
             raise _misfit(avals, "Inputs cannot be replicated on the same axes that another input is reduced on. Got "
                                  f"{op.name} of {_texts(avals)}; reshard one of them")
     return reduced
+
+
+def _different_sums(name: str, summands: Sequence[Axes]) -> str:
+    """How operands that an operation adds differ in the axes along which they are summands."""
+    if len(summands) != 2:
+        return f"operands to `{name}` are unreduced along different mesh axes"
+    left, right = summands
+    if left and right:
+        return f"lhs and rhs to `{name}` must be unreduced along the same mesh axes. Got lhs={left}, rhs={right}"
+    return "lhs is unreduced while rhs is not" if left else "rhs is unreduced while lhs is not"
 
 
 def _misfit(avals: Avals, message: str) -> Exception:

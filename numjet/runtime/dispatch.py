@@ -372,11 +372,11 @@ def run_operation(op: Op, args: Sequence[Any], params: dict[str, Any], device: D
 def _typed_results(op: Op, avals: Sequence[ShapedArray], arrays: Sequence[Any], params: dict[str, Any], over: Several
                    ) -> tuple[Any, ...]:
     """The shardings of the results of an operation, where its operands' types say how they are divided."""
-    if not explicit.in_types(avals) and not op.programs:
+    mesh = distribution.mesh_of([a.device for a in arrays]) or over.mesh
+    if mesh is None or not (explicit.in_types(avals) or op.programs or mesh.are_all_axes_explicit):
         return ()
     out, known = explicit.abstract_or_auto(op, avals, params)
-    mesh = distribution.mesh_of([a.device for a in arrays]) or over.mesh
-    return explicit.wanted(out if op.multiple else [out], mesh) if known and mesh is not None else ()
+    return explicit.wanted(out if op.multiple else [out], mesh) if known else ()
 
 
 def put_under(array: Any, sharding: Any) -> Any:

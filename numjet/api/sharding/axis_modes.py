@@ -69,6 +69,8 @@ def auto_axes(f: Callable[..., Any] | None = None, /, *, axes: Any = None, out_s
         given = _given("auto_axes", "out_sharding", "results", out_sharding, kwargs)
         mesh = _mesh("auto_axes", (args, given))
         chosen = _chosen(mesh, axes)
+        if all(mesh.axis_types[mesh.axis_names.index(a)] is AxisType.Auto for a in chosen):
+            return f(*args, **kwargs)  # the compiler has them already
         with using(with_types(mesh, chosen, AxisType.Auto)):
             out = f(*tree_map(lambda x: left_to_compiler(x, chosen) if is_array_like(x) else x, args), **kwargs)
         return _edge("auto_axes out_sharding", out, given, mesh)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from numjet.core.aval import placements_in_use
 from numjet.core.sharding.mesh import AbstractMesh, AxisType, Mesh, axis_names_of, current_mesh, using
 from numjet.core.trace import EVAL, current_trace
 from numjet.foundation.config import Override, config, mesh_in_use, mesh_names_only
@@ -48,6 +49,11 @@ class set_mesh:
         if current_trace() is not EVAL:
             raise ValueError("`set_mesh` can only be used outside of `jax.jit`. Maybe you want "
                              "`jax.sharding.use_abstract_mesh()`?")
+        if mesh.manual_axes:
+            raise ValueError(f"mesh {mesh} contains manual axes which is not allowed when using `jax.set_mesh`. Please use "
+                             "`jax.shard_map` to enter into `Manual` mode instead.")
+        if mesh.explicit_axes and mesh.size > 1 and not placements_in_use:
+            placements_in_use.append(True)  # results are typed by this mesh
         self.mesh, self.before = mesh, (current_mesh(), config.numjet_mesh_names_only)
         _use(mesh, False)
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from numjet import _native
-from numjet.core.aval import ShapedArray
+from numjet.core.aval import ShapedArray, explicit
 from numjet.core.ir import Atom, JaxprEqn
 from numjet.core.op import Op, Samples, Undefined, lookup
 from numjet.core.printing_rules import PrintingRule
@@ -22,6 +22,7 @@ from numjet.lax.elementwise.convert import as_dtype
 from numjet.lax.operands import converted
 from numjet.lax.rewrites import Producer, is_number, splat
 from numjet.lax.shape.rearrange import divided, transpose
+from numjet.lax.sharding_later import sharding
 from numjet.lax.tangent import bilinear
 from numjet.lax.templates import kind_of
 
@@ -280,6 +281,14 @@ def _as_numbers(numbers: Any) -> Numbers:
     return (lc, rc), (lb, rb)
 
 
+def check_left_sums(out_sharding: Any, contracted: Sequence[tuple[Any, Sequence[int]]]) -> None:
+    """ShardingTypeError unless the sums that a product leaves to be made, by its out_sharding, are those over the divided
+    dimensions that it contracts. contracted: both operands, and which of their dimensions these are."""
+    spec = getattr(out_sharding, "spec", out_sharding)
+    if getattr(spec, "unreduced", None):
+        sharding.check_sums(spec, [[explicit.parts(aval_of(x))[d] for d in dims] for x, dims in contracted])
+
+
 def dot_general(lhs: Any, rhs: Any, dimension_numbers: DotDimensionNumbers, precision: Any = None,
                 preferred_element_type: Any = None, *, out_sharding: Any = None) -> Any:
     """Sums products of elements of two arrays over contracting axes, for each index of batch axes.
@@ -295,6 +304,7 @@ def dot_general(lhs: Any, rhs: Any, dimension_numbers: DotDimensionNumbers, prec
     [1.0, 2.0]
     """
     if out_sharding is not None:
+        check_left_sums(out_sharding, ((lhs, dimension_numbers[0][0]), (rhs, dimension_numbers[0][1])))
         return divided("dot_general", lambda x, y: dot_general(x, y, dimension_numbers, precision, preferred_element_type),
                        out_sharding, lhs, rhs)
     (lc, rc), (lb, rb) = _as_numbers(dimension_numbers)

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from numjet.api.jit_when_eager import jit_when_eager
+from numjet.core.trace import aval_of
 from numjet.foundation import dtypes, lazy_import
 from numjet.foundation.dimension import Dimension
-from numjet.lax.contraction.dot import DotDimensionNumbers, dot_general
+from numjet.lax.contraction.dot import DotDimensionNumbers, check_left_sums, dot_general
 from numjet.lax.elementwise import convert
 from numjet.lax.reduction.reduce import reduce_or, reduce_sum
 from numjet.lax.shape import rearrange
@@ -180,6 +181,14 @@ def _path(terms: Sequence[str], out: str, shapes: Sequence[tuple[int, ...]], opt
     return [tuple(p) for p in path]
 
 
+def _check_left_sums(subscripts: str, operands: Sequence[Any], out_sharding: Any) -> None:
+    """Of a product of two operands, as of dot_general."""
+    if len(operands) == 2:
+        terms, result = _parse(subscripts, tuple(aval_of(x).ndim for x in operands))
+        letters = [c for c in terms[0] if c in terms[1] and c not in result]
+        check_left_sums(out_sharding, [(x, [t.index(c) for c in letters]) for x, t in zip(operands, terms, strict=True)])
+
+
 @jit_when_eager("subscripts", "out", "optimize", "precision", "preferred_element_type", "_dot_general", "out_sharding",
        large=False)
 def einsum(subscripts: Any, /, *operands: Any, out: None = None, optimize: Any = "auto", precision: Any = None,
@@ -201,6 +210,7 @@ def einsum(subscripts: Any, /, *operands: Any, out: None = None, optimize: Any =
         plain = functools.partial(einsum, optimize=optimize, precision=precision, _dot_general=_dot_general,
                                   preferred_element_type=preferred_element_type)
         words, found = (subscripts, list(operands)) if isinstance(subscripts, str) else _from_lists((subscripts, *operands))
+        _check_left_sums(words, found, out_sharding)
         return divided("einsum", lambda *xs: plain(words, *xs), out_sharding, *found)
     subscripts, given = (subscripts, list(operands)) if isinstance(subscripts, str) else _from_lists((subscripts, *operands))
     if not given:

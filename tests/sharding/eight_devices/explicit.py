@@ -265,3 +265,52 @@ def test_operations_that_would_change_sums(error, text, f):
         assert (nj.reshard(u * r, P()) == one).all()
         with pytest.raises(error, match=text):
             nj.jit(f)(u, r, a)
+
+
+def test_results_without_divided_operands_say_every_dimension():
+    with nj.set_mesh(MESH):
+        assert jnp.eye(3).sharding == (jnp.arange(9.0).reshape(3, 3) + 1).sharding == NamedSharding(MESH, P(None, None))
+        assert jnp.array(W).sharding == NamedSharding(MESH, P())
+
+
+def test_out_sharding_may_name_more_dimensions_that_are_not_divided():
+    rows = nj.device_put(W, NamedSharding(MESH, P("x")))
+    with nj.set_mesh(MESH):
+        found = nj.vmap(lambda x, k: x.at[k].get(out_sharding=P(None)))(rows, nj.device_put(np.arange(8), rows.sharding))
+        assert str(nj.typeof(found)) == "float32[8@x]" and found.tolist() == np.diagonal(W).tolist()
+        with pytest.raises(ValueError, match="rank at least 2"):
+            jnp.ones(4, out_sharding=P(None, "x"))
+
+
+@pytest.mark.parametrize("left, right, unreduced, message", [
+    (P("x", "y"), P("y"), {"x"}, "unreduced axes should be equal to the contracting specs"),
+    (P("x", "y"), P(), {"y"}, "lhs and rhs contracting dims should be sharded identically"),
+    (P("x"), P(), {"y"}, "unreduced axes should be equal to the contracting specs")])
+def test_sums_left_to_be_made_are_over_contracted_axes(left, right, unreduced, message):
+    x, y = (nj.device_put(W, NamedSharding(MESH, spec)) for spec in (left, right))
+    with nj.set_mesh(MESH):
+        for f in (lambda x, y, to: jnp.einsum("ij,jk->ik", x, y, out_sharding=to),
+                  lambda x, y, to: lax.dot(x, y, out_sharding=to)):
+            with pytest.raises(ShardingTypeError, match=message):
+                nj.jit(lambda x, y, f=f: f(x, y, P(None, unreduced=unreduced))).trace(x, y)
+
+
+def test_sums_along_other_axes_do_not_add():
+    x, y = nj.device_put(W, NamedSharding(MESH, P(None, "x"))), nj.device_put(W, NamedSharding(MESH, P("x")))
+    u, v = nj.device_put(W, NamedSharding(MESH, P(None, "y"))), nj.device_put(W, NamedSharding(MESH, P("y")))
+    def product(x, y, *axes):
+        return jnp.einsum("ij,jk->ik", x, y, out_sharding=P(None, unreduced=set(axes)))
+    with nj.set_mesh(MESH):
+        with pytest.raises(ShardingTypeError, match="lhs and rhs to `add` must be unreduced along the same mesh axes"):
+            nj.make_jaxpr(lambda *a: product(*a[:2], "x") + product(*a[2:], "y"))(x, y, u, v)
+        with pytest.raises(ShardingTypeError, match="lhs is unreduced while rhs is not"):
+            nj.make_jaxpr(lambda *a: product(*a[:2], "x") + product(*a[2:]))(x, y, u, v)
+
+
+def test_axes_that_the_compiler_has_already_are_left_as_they_are():
+    with nj.set_mesh(nj.make_mesh((4, 2), ("x", "y"), (AxisType.Auto, AxisType.Auto))):
+        f = auto_axes(lambda x: x * 2, out_sharding=P("x"))
+        assert nj.jit(f)(np.arange(8)).tolist() == list(range(0, 16, 2))
+        assert "reshard" not in str(nj.make_jaxpr(f)(np.arange(8)))
+    with pytest.raises(ValueError, match="contains manual axes"):
+        nj.set_mesh(nj.make_mesh((8,), ("x",), (AxisType.Manual,)))
