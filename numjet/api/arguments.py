@@ -225,7 +225,7 @@ def flatten_result(out: Any, store: list[PyTreeDef], fun: Callable[..., Any], ki
     store[:] = [tree]
     for path, leaf in paths:
         if isinstance(leaf, Ref):
-            raise returned_ref(leaf, where(fun), kind)
+            raise returned_ref(leaf, where(fun), kind, keystr(path))
         if not is_array_like(leaf):
             at = f" at output component {keystr(path)}" if path else ""
             error = hooks.ResultAbove if type(leaf) in hooks.types_above else TypeError

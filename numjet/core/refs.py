@@ -172,11 +172,12 @@ def written(touched: Sequence[Touched]) -> list[Ref]:
     return [t.ref for t in touched if t.written]
 
 
-def returned_ref(ref: Ref, fun: str, kind: str) -> ValueError:
-    """The error for a function that returns a reference."""
+def returned_ref(ref: Ref, fun: str, kind: str, path: str = "") -> ValueError:
+    """The error for a function that returns a reference. path: where it is in the result, as `['a']`."""
+    at = f" at output tree path result{path}" if path else ""
     made = f"\n\nThe returned mutable array was {ref.made_at}." if ref.made_at is not None else ""
-    return ValueError(f"function {fun} traced for {kind} returned a mutable array reference of type {ref.aval}, but mutable "
-                      f"array references cannot be returned. Return its value, ref[...].{made}")
+    return ValueError(f"function {fun} traced for {kind} returned a mutable array reference of type {ref.aval}{at}, but "
+                      f"mutable array references cannot be returned. Return its value, ref[...].{made}")
 
 
 def check_distinct(leaves: Sequence[Any], names: Callable[[], Sequence[str]], fun: str, kind: str) -> None:

@@ -77,6 +77,9 @@ def find(name: str, event: str = "cache") -> bytes | None:
     return None if found is None else found[1]
 
 
+_OF_PROGRAMS = ("stored_program", "cache")  # searches for one program: for all of it, then for its machine code
+
+
 def find_first(names: Sequence[str], event: str = "cache") -> tuple[str, bytes] | None:
     """The first of some entries that is there, its name and content, or None; counted as one search."""
     place = folder()
@@ -92,6 +95,8 @@ def find_first(names: Sequence[str], event: str = "cache") -> tuple[str, bytes] 
     except OSError as error:
         _warn("read", place, error)
     events.count(f"{event}.miss" if found is None else f"{event}.hit")
+    if events.searches is not None and event in _OF_PROGRAMS and (found is not None or event == "cache"):
+        events.searches(found is not None)
     return found
 
 

@@ -153,6 +153,7 @@ def span(span_name: str, /, **data: Any) -> _Span | _NoSpan:
 
 
 steps: Callable[[str, str, float, float], Any] | None = None  # hears of steps: foundation.monitoring sets it
+searches: Callable[[bool], Any] | None = None  # hears whether programs were in the cache on disk: it sets this, too
 
 
 class _Step:

@@ -1,5 +1,6 @@
 """Monitoring: events that libraries record, sent to the listeners that programs register. numjet itself records how long
-tracing, lowering and compiling took, under JAX's names; its other events are those of `numjet.foundation.events`."""
+tracing, lowering and compiling took, and which programs the cache on disk had, under JAX's names; its other events are those of
+`numjet.foundation.events`."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -11,17 +12,16 @@ Listener = Callable[..., None]
 
 
 class Channel:
-    """Listeners to one kind of event. of_steps: those that are told of steps of tracing and compiling, too."""
+    """Listeners to one kind of event. source: what tells of numjet's own events, once there are listeners."""
 
-    def __init__(self, of_steps: bool = True) -> None:
+    def __init__(self, source: Callable[[], None]) -> None:
         self.listeners: list[Listener] = []
-        self.of_steps = of_steps
+        self.source = source
 
     def add(self, listener: Listener) -> None:
         """Registers a listener."""
         self.listeners.append(listener)
-        if self.of_steps:
-            events.steps = _record_step
+        self.source()
 
     def send(self, *args: Any, **kwargs: Any) -> None:
         """Calls all listeners."""
@@ -35,7 +35,15 @@ class Channel:
         self.listeners.remove(listener)
 
 
-_events, _durations, _spans, _scalars = Channel(False), Channel(), Channel(), Channel()
+def _hear_steps() -> None:
+    events.steps = _record_step
+
+
+def _hear_searches() -> None:
+    events.searches = _record_search
+
+
+_events, _durations, _spans, _scalars = Channel(_hear_searches), *(Channel(_hear_steps) for _ in range(3))
 
 
 def record_event(event: str, **kwargs: str | int) -> None:
@@ -114,8 +122,14 @@ def _record_step(step: str, fun_name: str, began: float, ended: float) -> None:
     record_event_time_span(event, began, ended, fun_name=fun_name)
 
 
+def _record_search(found: bool) -> None:
+    """Records that a program was looked for in the cache on disk, under JAX's names."""
+    record_event("/jax/compilation_cache/compile_requests_use_cache")
+    record_event(f"/jax/compilation_cache/cache_{'hits' if found else 'misses'}")
+
+
 def clear_event_listeners() -> None:
     """Unregisters all listeners."""
     for channel in (_events, _durations, _spans, _scalars):
         channel.listeners.clear()
-    events.steps = None
+    events.steps = events.searches = None

@@ -422,3 +422,16 @@ def test_errors(case):
     fun, error, match = ERRORS[case]
     with pytest.raises(error, match=match):
         fun(ref())
+
+
+def test_errors_say_where_in_a_result_a_reference_is():
+    ref = nj.new_ref(jnp.arange(3))
+    for f, args in ((lambda r: {"hi": r}, (ref,)), (lambda: {"hi": ref}, ())):
+        with pytest.raises(ValueError, match=r"at output tree path result\['hi'\], but mutable array references"):
+            nj.jit(f)(*args)
+    with pytest.raises(ValueError, match=r"traced for scan returned .* at output tree path result\[0\]"):
+        lax.scan(lambda c, x: (nj.new_ref(c), x), 0, jnp.arange(3))
+    primal = nj.custom_vjp(lambda r: r)
+    primal.defvjp(lambda r: (0.0, None), lambda *_: None)
+    with pytest.raises(ValueError, match="traced for custom_vjp primal function returned"):
+        primal(ref)

@@ -1,4 +1,5 @@
 """Listeners hear the events of their kind, until they are unregistered."""
+import numpy as np
 import pytest
 
 import numjet as nj
@@ -70,3 +71,26 @@ def test_all_listeners_are_cleared():
     monitoring.clear_event_listeners()
     monitoring.record_event("/x")
     assert heard == []
+
+
+CACHE = {"numjet_cache": None, "jax_enable_compilation_cache": True, "jax_persistent_cache_min_compile_time_secs": 0,
+         "jax_persistent_cache_min_entry_size_bytes": -1}
+
+
+def test_searches_of_the_cache_on_disk_are_heard(tmp_path):
+    heard = []
+    flags = {**CACHE, "jax_compilation_cache_dir": str(tmp_path)}
+    before = {flag: nj.config.read(flag) for flag in flags}
+    monitoring.register_event_listener(lambda event: heard.append(event.removeprefix("/jax/compilation_cache/")))
+    try:
+        for flag, value in flags.items():
+            nj.config.update(flag, value)
+        for outcome in ("cache_misses", "cache_hits"):
+            nj.jit(lambda x: x * 7.25 - 3)(np.arange(5, dtype=np.float32)).block_until_ready()
+            assert heard[:2] == ["compile_requests_use_cache", outcome]
+            heard.clear()
+            nj.clear_caches()
+    finally:
+        monitoring.clear_event_listeners()
+        for flag, value in before.items():
+            nj.config.update(flag, value)

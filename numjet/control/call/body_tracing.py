@@ -71,6 +71,12 @@ class Captures(Exception):
         self.touched, self.replay = list(touched), replay
 
 
+def _path(structure: Any, position: int) -> str:
+    """The path of a leaf."""
+    leaves = tree.tree_leaves_with_path(tree.tree_unflatten(structure, range(structure.num_leaves)))
+    return tree.keystr(leaves[position][0])
+
+
 def trace_body(fun: Callable[..., Any], in_tree: Any, in_avals: Sequence[ShapedArray], kind: str,
                captures: bool = False, info: DebugInfo | None = None) -> Body:
     """The program of `fun`, whose positional arguments have the structure `in_tree` (of a tuple).
@@ -88,9 +94,9 @@ def trace_body(fun: Callable[..., Any], in_tree: Any, in_avals: Sequence[ShapedA
     def flat(*leaves: Any) -> list[Any]:
         out, out_tree = tree.tree_flatten(fun(*tree.tree_unflatten(in_tree, leaves)))
         results[:] = [out_tree]
-        for x in out:
+        for k, x in enumerate(out):
             if isinstance(x, Ref):
-                raise returned_ref(x, where(fun), kind)
+                raise returned_ref(x, where(fun), kind, _path(out_tree, k))
         return out
 
     info = debug_info(fun, in_tree, kind, results) if info is None else info.replace(results=results)

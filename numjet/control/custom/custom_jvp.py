@@ -167,7 +167,7 @@ class FlatFunction:
         outs, self.out_tree = tree.tree_flatten(self.fun(*self.arguments(map(for_user, leaves))))
         for x in outs:
             if isinstance(x, Ref):
-                raise returned_ref(x, where(self.fun), self.kind)
+                raise returned_ref(x, where(self.fun), f"{self.kind} primal function")
         self.out_avals = None if current_trace() is EVAL else [aval_of(x) for x in outs]
         return list(map(frozen, outs))
 
