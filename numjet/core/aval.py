@@ -103,6 +103,10 @@ class ShapedArray(AbstractValue):
             return self
         return ShapedArray(self.shape, dtypes.float0, False)
 
+    def at_least_vspace(self) -> ShapedArray:
+        """The aval of tangents, under the name that it had first."""
+        return self.to_tangent_aval()
+
     def to_ct_aval(self) -> ShapedArray:
         """The aval of cotangents: that of tangents, which are summands where these are reduced, and the other way round."""
         there, aval = self.placement, self.to_tangent_aval()

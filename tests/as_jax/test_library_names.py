@@ -89,3 +89,11 @@ def test_dtypes_of_values_for_optree(run_as_jax):
         with pytest.raises(ValueError, match="Invalid argument to dtype: None"):
             dtype(None)
     """)
+
+
+def test_types_of_tangents_for_distrax(run_as_jax):
+    run_as_jax("""
+        import jax, jax.numpy as jnp
+        assert jax.typeof(jnp.ones(2)).at_least_vspace() == jax.typeof(jnp.ones(2))
+        assert jax.typeof(jnp.arange(2)).at_least_vspace().dtype == jax.dtypes.float0
+    """)
