@@ -1,8 +1,9 @@
 """NumPy's dispatch protocols: functions (NEP 18, `__array_function__`) and ufuncs (NEP 13, `__array_ufunc__`) of arrays.
 
 np.sin(x), np.concatenate([x, y]) and np.linalg.norm(x) of arrays and tracers are numjet's functions of the same name. Where
-there is none, or the call writes into a NumPy array, NumPy works with the arrays' values, which tracers do not have. With the
-flag numjet_numpy_dispatch off that holds for all functions, as in JAX; operators of NumPy arrays and ours are ours always.
+there is none, or the call writes into a NumPy array, NumPy works with the arrays' values, which tracers do not have. An
+augmented assignment, `a += x`, binds `a` to the sum (see `augmented`). With the flag numjet_numpy_dispatch off functions get
+values, as in JAX; operators of NumPy arrays and ours are ours always.
 Functions called by NumPy's names promote dtypes and ranks whatever the flags for numjet.numpy forbid.
 """
 from __future__ import annotations
@@ -23,6 +24,7 @@ from numjet.foundation.config import config, numpy_dtype_promotion, numpy_rank_p
 from numjet.foundation.tree import tree_map
 from numjet.lax.sharding_later import sharding
 from numjet.numpy.core.arrays import asarray
+from numjet.numpy.core.augmented import is_augmented
 
 _WRITERS = frozenset((np.copyto, np.put, np.place, np.putmask, np.put_along_axis, np.fill_diagonal))
 _SORTS = frozenset((np.sort, np.argsort))  # their `kind` names an algorithm; ours is stable
@@ -175,8 +177,9 @@ def array_function(namespace: ModuleType, func: Any, types: Iterable[type], args
 
 def array_ufunc(namespace: ModuleType, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
     """NumPy's ufuncs of arrays: numjet's function of the same name, where there is one."""
-    if ufunc in _REFLECTED and not kwargs and _is_operator(method, inputs) and _is_ours(inputs[1]):
-        return getattr(inputs[1], _REFLECTED[ufunc])(inputs[0])
+    if ufunc in _REFLECTED and _is_operator(method, inputs) and _is_ours(inputs[1]):
+        if not kwargs or is_augmented(inputs, kwargs, depth=2):
+            return getattr(inputs[1], _REFLECTED[ufunc])(inputs[0])
     if not all(map(_is_known, inputs)):
         return NotImplemented
     apply = getattr(ufunc, method)

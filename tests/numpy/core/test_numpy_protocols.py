@@ -54,11 +54,39 @@ def test_values_go_to_numpy_where_numpy_needs_them():
     np.testing.assert_array_equal(X, x)
     assert np.sqrt(x, out=buffer) is buffer and buffer.tolist() == np.sqrt(X).tolist()
     np.copyto(buffer, x)
-    buffer += x
+    assert np.add(buffer, x, buffer) is buffer
     np.add.at(buffer, jnp.array([0, 0]), jnp.array([1.0, 1.0]))
     assert buffer.tolist() == [4.0, 4.0, 8.0]
     assert np.array2string(x) == "[1. 2. 4.]" and type(np.float_power(x, 2)) is not np.float32
     np.random.default_rng(0).shuffle(np.array(x))
+
+
+def _assign(a, x):
+    a += x
+    return a
+
+
+def _assign_slice(a, x):
+    a[1:] -= x[1:]
+    return a
+
+
+def _assign_product(a, x):
+    a @= x
+    return a
+
+
+def test_augmented_assignments_bind_the_name_to_our_array():
+    x, numbers, matrix = jnp.asarray(X), np.arange(3), np.eye(2, dtype=np.float32)
+    for assign in (_assign, nj.jit(_assign), lambda a, x: nj.jit(lambda x: _assign(a, x))(x)):
+        out = assign(numbers, x)
+        assert isinstance(out, nj.Array) and out.dtype == "float32" and out.tolist() == [1.0, 3.0, 6.0]
+    assert numbers.tolist() == [0, 1, 2] and _assign(np.ones(3), jnp.ones((2, 3))).shape == (2, 3)
+    assert nj.grad(lambda x: _assign(numbers, x).sum())(x).tolist() == [1.0, 1.0, 1.0]
+    assert isinstance(_assign_product(matrix, jnp.asarray(M)), nj.Array) and matrix.tolist() == [[1.0, 0.0], [0.0, 1.0]]
+    assert _assign_slice(np.ones(3), x).tolist() == [1.0, -1.0, -3.0]
+    with pytest.raises(TypeError, match="writes into a NumPy array"):
+        nj.jit(lambda x: np.add(numbers, x, out=numbers))(x)
 
 
 @pytest.mark.parametrize("call, text", [
