@@ -338,12 +338,12 @@ def check_key_reuse(fun: Callable[..., Any], /, *args: Any) -> None:
 
 # ------------------------------------------------------------------------------------------------ calls of programs
 
-def use_arguments(signature: KeyReuseSignature, values: Sequence[Any]) -> None:
-    """Marks the arrays that a compiled program uses. KeyReuseError if one was used before."""
+def use_arguments(signature: KeyReuseSignature, values: Sequence[Any], what: str = "jit-compiled function") -> None:
+    """Marks the arrays, or their elements, that a compiled program uses. KeyReuseError if one was used before."""
     for sink in signature.of(Sink):
         value = values[sink.idx]
         if isinstance(value, Array) and value.size:
-            key_marks.consume_array(value, f"jit-compiled function at index {sink.idx}")
+            key_marks.consume_array(value, f"{what} at index {sink.idx}", sink.mask)
 
 
 def use_by_operation(op: Op, args: Sequence[Any], params: dict[str, Any]) -> Callable[[Sequence[Any]], None]:
@@ -354,10 +354,7 @@ def use_by_operation(op: Op, args: Sequence[Any], params: dict[str, Any]) -> Cal
     operands = [Var(aval_of(x)) for x in args]
     out = op.abstract(*[v.aval for v in operands], **params)
     signature = _of_equation(JaxprEqn(operands, [Var(a) for a in (out if op.multiple else [out])], op, params))
-    parts = [s for s in signature.of(Sink) if s.mask is not True]  # for these, arrays remember nothing
-    for sink in parts:
-        key_marks.check_array(args[sink.idx], f"{op.name} at index {sink.idx}")
-    use_arguments(KeyReuseSignature(*(s for s in signature.of(Sink) if s.mask is True)), args)
+    use_arguments(signature, args, "jit-compiled function" if op.programs else op.name)
     return lambda outs: mark_results(signature, args, outs)
 
 

@@ -158,3 +158,16 @@ def test_batches_of_keys_outside_of_jit(wrap):
         with pytest.raises(KeyReuseError):
             keys = random.split(random.key(2), 3)
             wrap(once)(keys), wrap(once)(keys)
+
+
+@pytest.mark.parametrize("again", [
+    lambda keys: keys[0], lambda keys: nj.vmap(random.normal)(keys), lambda keys: lax.index_in_dim(keys, 0),
+    lambda keys: keys[:2]])
+def test_arrays_outside_of_programs_remember_which_of_their_keys_were_used(again):
+    with nj.debug_key_reuse(True):
+        keys = random.split(random.key(0), 3)
+        random.normal(keys[0])
+        random.normal(keys[1])
+        with pytest.raises(KeyReuseError, match="Previously-consumed key passed to"):
+            again(keys)
+        random.normal(keys[2])

@@ -98,8 +98,9 @@ def _approx_k(name: str, operand: Any, k: int, dimension: int, recall_target: fl
     if 0 <= override < aval.shape[axis]:
         raise ValueError(f"{name}: reduction_input_size_override out of range: below the size of reduction_dimension, "
                          f"{aval.shape[axis]}, got {override}")
-    params = {"k": k, "reduction_dimension": axis, "recall_target": float(recall_target), "is_max_k": name == "approx_max_k",
-              "reduction_input_size_override": int(override), "aggregate_to_topk": bool(aggregate)}
+    params: dict[str, Any] = {
+        "k": k, "reduction_dimension": axis, "recall_target": float(recall_target), "is_max_k": name == "approx_max_k",
+        "reduction_input_size_override": int(override), "aggregate_to_topk": bool(aggregate)}
     if (size := _size(aval, **params)) > aval.shape[axis]:
         raise ValueError(f"{name}: reduction_input_size_override={override} and aggregate_to_topk=False ask for {size} "
                          f"candidates, and the axis has {aval.shape[axis]} elements")

@@ -11,6 +11,8 @@ import weakref
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from numjet.core.lanes import ends
 from numjet.core.op import SCALARS, ZERO, Missing, Op
 from numjet.core.stage import StageTrace
@@ -31,32 +33,36 @@ random_mark_p: Op = elementwise(
 
 # ------------------------------------------------------------------------------------------------ keys outside of programs
 
-_consumed: dict[int, weakref.ref[Any]] = {}
+_consumed: dict[int, tuple[weakref.ref[Any], Any]] = {}  # with which elements of the array: all (True), or a mask
 
 
 def is_consumed(key: Any) -> bool:
-    """Whether a key outside of programs was used."""
+    """Whether a key outside of programs was used, of an array all of them."""
+    return bool(np.all(_used(key)))
+
+
+def _used(key: Any) -> Any:
     found = _consumed.get(id(key))
-    return found is not None and found() is key
+    return found[1] if found is not None and found[0]() is key else False
 
 
-def consume_array(key: Any, what: str) -> None:
-    """Marks a key outside of programs as used. KeyReuseError if it was already."""
-    check_array(key, what)
-    mark_array(key)
+def consume_array(key: Any, what: str, mask: Any = True) -> None:
+    """Marks keys outside of programs as used: all of an array, or those of a mask. KeyReuseError if one was already."""
+    check_array(key, what, mask)
+    mark_array(key, mask)
 
 
-def check_array(key: Any, what: str) -> None:
-    """KeyReuseError if a key outside of programs was used."""
-    if is_consumed(key):
+def check_array(key: Any, what: str, mask: Any = True) -> None:
+    """KeyReuseError if a key outside of programs was used, or one of those that a mask names."""
+    if np.any(_used(key) & np.asarray(mask)):
         raise KeyReuseError(f"Previously-consumed key passed to {what}. Split the key, and use each part once; "
                             "random.clone(key) allows to use it again.")
 
 
-def mark_array(key: Any) -> None:
-    """Marks a key outside of programs as used."""
-    number = id(key)
-    _consumed[number] = weakref.ref(key, lambda _: _consumed.pop(number, None))
+def mark_array(key: Any, mask: Any = True) -> None:
+    """Marks keys outside of programs as used: all of an array, or those of a mask."""
+    number, used = id(key), _used(key) | np.asarray(mask)
+    _consumed[number] = weakref.ref(key, lambda _: _consumed.pop(number, None)), used
 
 
 # ------------------------------------------------------------------------------------------------ marks
