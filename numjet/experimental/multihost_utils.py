@@ -119,6 +119,19 @@ def sync_global_devices(name: str) -> None:
     assert_equal(np.uint32(zlib.crc32(name.encode())), f"sync_global_devices name mismatch ('{name}')")
 
 
+def reached_preemption_sync_point(step_id: int) -> bool:
+    """Whether all processes are to save their state at this step, as one was told that it will end: False for a process that
+    joined no others (`distributed.initialize`), where JAX hears of no notice either. NotImplementedError for one that did.
+
+    >>> reached_preemption_sync_point(10)
+    False
+    """
+    if is_initialized():
+        raise NotImplementedError("reached_preemption_sync_point: processes here tell each other of no notice of preemption: "
+                                  "save the state every few steps, or handle the signal, and agree by broadcast_one_to_all")
+    return False
+
+
 def assert_equal(in_tree: Any, fail_message: str = "") -> None:
     """Raises AssertionError if values differ between processes. TypeError for what is no array."""
     mine = [np.asarray(device_get(x)) for x in tree_leaves(in_tree)]

@@ -7,6 +7,7 @@ import pytest
 
 import numjet as nj
 import numjet.numpy as jnp
+from numjet.experimental import multihost_utils
 from numjet.experimental.layout import Format, Layout, with_layout_constraint
 from numjet.sharding import (
     AbstractMesh,
@@ -332,3 +333,10 @@ def test_formats_stand_where_shardings_do():
     for arguments in ((3,), (None, 3)):
         with pytest.raises(TypeError, match="Invalid value received for the"):
             Format(*arguments)
+
+
+def test_a_process_alone_hears_of_no_preemption(monkeypatch):
+    assert multihost_utils.reached_preemption_sync_point(3) is False
+    monkeypatch.setattr(multihost_utils, "is_initialized", lambda: True)
+    with pytest.raises(NotImplementedError, match="no notice of preemption"):
+        multihost_utils.reached_preemption_sync_point(3)
