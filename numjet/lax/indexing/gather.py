@@ -210,6 +210,8 @@ def _gather_batch(size: int, args: Sequence[Any], dims: Sequence[int | None], *,
     of_operand, of_indices = (d is not None for d in dims)
     if of_operand:
         slice_sizes = (min(size, 1) if of_indices else size, *slice_sizes)
+    else:  # one array for all elements, whose promises are each about its own indices: two elements may read the same window
+        params |= {"unique_indices": False, "indices_are_sorted": False}
     numbers = shifted(dimension_numbers, operand=of_operand, indices=of_indices)
     return gather_p.bind(operand, indices, dimension_numbers=numbers, slice_sizes=slice_sizes, **params), 0
 

@@ -339,3 +339,14 @@ def test_a_gather_of_no_slices_may_take_them_of_an_empty_axis():
         assert call(empty, np.zeros((0, 1), np.int32), lax.GatherDimensionNumbers((1,), (0,), (0,)), (1, 2)).shape == (0, 2)
     with pytest.raises(TypeError, match="out of range"):
         lax.gather(empty, np.zeros((1, 1), np.int32), lax.GatherDimensionNumbers((1,), (0,), (0,)), (1, 2))
+
+
+def test_batches_of_indices_into_one_array_promise_nothing():
+    table, keys = np.zeros((3, 4), np.float32), np.random.default_rng(0).integers(0, 4, (40, 3), np.int32)
+
+    def total(table):
+        return nj.vmap(nj.vmap(lambda row, i: row[i]), (None, 0))(nj.numpy.asarray(table), keys).sum()
+    counts = np.zeros((3, 4), np.float32)
+    np.add.at(counts, (np.arange(3)[None], keys), 1)
+    for grad in (nj.grad(total), nj.jit(nj.grad(total))):
+        np.testing.assert_array_equal(grad(table), counts)
