@@ -13,7 +13,9 @@ from numjet.core.traits import MOVES
 
 MOST = 8   # readers that are told apart
 
-Readers = frozenset[tuple[int, float]]   # numbers of equations, and which share of the elements each reads
+# Readers by number of the equation and of its operand, as two pieces of a join are computed apart; and which share of the
+# elements each reads.
+Readers = frozenset[tuple[tuple[int, int], float]]
 _NONE: Readers = frozenset()
 
 
@@ -24,9 +26,9 @@ def evaluations(jaxpr: Jaxpr, needed: Sequence[bool]) -> dict[Var, float]:
     for k in reversed(range(len(jaxpr.eqns))):
         eqn = jaxpr.eqns[k]
         found = _readers_through(eqn, k, readers) if needed[k] else None
-        for a in eqn.invars if found is not None else ():
+        for operand, a in enumerate(eqn.invars) if found is not None else ():
             if not isinstance(a, Literal):
-                readers[a] = _joined(readers.get(a, _NONE), found or frozenset(((k, _share(eqn, a)),)))
+                readers[a] = _joined(readers.get(a, _NONE), found or frozenset((((k, operand), _share(eqn, a)),)))
     return {v: total for v, found in readers.items() if len(found) > 1 and (total := sum(share for _, share in found)) > 1}
 
 
@@ -36,7 +38,7 @@ def _readers_through(eqn: JaxprEqn, number: int, readers: dict[Var, Readers]) ->
     if eqn.primitive.elementwise:
         found = _NONE.union(*(readers.get(v, _NONE) for v in eqn.outvars))
         if sum(share for _, share in found) > 1:
-            return frozenset(((number, 1.0),))
+            return frozenset((((number, 0), 1.0),))
         return found or None
     return _NONE if MOVES <= eqn.primitive.traits else None
 

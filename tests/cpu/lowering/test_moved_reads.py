@@ -67,3 +67,38 @@ def test_an_array_that_is_stored_reads_its_operands_once():
         c = jnp.cos(s)
         return _padded(c, 0) + _padded(c, 1)
     assert _evaluations(f, jnp.ones(8)) == {"cos": 2.0}
+
+
+def test_pieces_of_a_join_read_apart():
+    butterfly = lambda x: (lambda s: jnp.concatenate([s + x, s - x]))(jnp.sin(x))
+    assert _evaluations(butterfly, jnp.ones(8)) == {"sin": 2.0}
+    assert _evaluations(lambda x: jnp.concatenate([jnp.sin(x), jnp.cos(x)]), jnp.ones(8)) == {}
+
+
+def _fourier(x):
+    """The transform by halves, each of which the level above reads in two pieces."""
+    n = x.shape[0]
+    if n == 1:
+        return x
+    even, odd = _fourier(x[::2]), _fourier(x[1::2])
+    turned = np.exp(-2j * np.pi * np.arange(n // 2) / n).astype(np.complex64) * odd
+    return jnp.concatenate([even + turned, even - turned])
+
+
+def test_transform_by_halves():
+    texts = []
+    for n in (128, 512):
+        x = np.random.default_rng(0).standard_normal(n).astype(np.complex64)
+        np.testing.assert_allclose(nj.jit(_fourier)(x), np.fft.fft(x), rtol=1e-4, atol=1e-4)
+        texts.append(nj.jit(_fourier).lower(x).compile().as_text())
+    assert len(texts[1]) < 5 * len(texts[0])   # 13 times, where each level computed the one below twice
+
+
+def test_interleaved_columns_are_computed_in_lanes_of_their_own():
+    """Of each iteration's two columns only one takes the exponential, whose lanes go along the rows of four."""
+    def f(x):
+        return jnp.stack([x[:, 1::2], x[:, ::2] * jnp.exp(x[:, :4])], -1).reshape(x.shape)
+    x = np.random.default_rng(0).standard_normal((1000, 8)).astype(np.float32)
+    assert "vector loop over 1,000 x 4:" in str(nj.explain(f)(x))
+    expected = np.stack([x[:, 1::2], x[:, ::2] * np.exp(x[:, :4])], -1).reshape(x.shape)
+    np.testing.assert_allclose(nj.jit(f)(x), expected, rtol=1e-5)

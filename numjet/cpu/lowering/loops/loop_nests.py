@@ -30,7 +30,7 @@ ROWS = 8           # from which lanes go along the axis before
 
 def is_short_row(elements: int, rows: int, short: int = SHORT_ROW) -> bool:
     """Whether rows of so many elements are written out, as lanes go along the axis before."""
-    return elements <= short and rows >= ROWS
+    return elements <= short and (rows >= ROWS or rows > elements > 1)
 
 
 def longest_short_row(itemsize: int, cost: float) -> int:
