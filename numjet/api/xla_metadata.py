@@ -23,8 +23,8 @@ def set_xla_metadata(x: Any = None, /, **attributes: Any) -> Any:
     >>> lowered = nj.jit(set_xla_metadata(a="b")(lambda x: jnp.sin(x))).lower(1.0)
     >>> 'frontend_attributes = {a = "b"}' in lowered.as_text()
     True
-    >>> 'sine"(%arg0) {mhlo.frontend_attributes = {a = "b"}}' in nj.jit(lambda x: set_xla_metadata(jnp.sin(x), a="b")
-    ...     ).lower(1.0).as_text()
+    >>> lowered = nj.jit(lambda x: set_xla_metadata(jnp.sin(x), a="b")).lower(1.0)
+    >>> 'frontend_attributes = {a = "b"}' in lowered.as_text()
     True
     """
     if x is None:
