@@ -185,13 +185,15 @@ class Materialization:
                     items, k, [self.reads.read_tile(x, k, place) for x in arrays]))
             return
 
-        def body(*index: Any) -> None:
-            self._store_values(items, linear(shape, index), [self.reads.read(x, *index) for x in arrays])
-        strided = strided_axis(arrays)
         dilation = _common_dilation(arrays)
         if dilation is not None:
             self._store_by_residues(items, *dilation)
-        elif strided is None:
+            return
+
+        def body(*index: Any) -> None:
+            self._store_values(items, linear(shape, index), [self.reads.read(x, *index) for x in arrays])
+        strided = strided_axis(arrays)
+        if strided is None:
             self.nests.nest(shape, body, short=_short_row(arrays))
         else:
             tiled_nest(self.nests, arrays, strided, body)
