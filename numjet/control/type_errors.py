@@ -29,9 +29,7 @@ def difference(a: ShapedArray, b: ShapedArray) -> str:
         if a.vma == b.vma:
             return ("the shardings do not match. This might be fixed by applying `jax.sharding.reshard` to the initial carry "
                     "value")
-        missing = ", ".join(repr(str(x)) for x in sorted(b.vma - a.vma, key=str))
-        more = f". This might be fixed by applying `jax.lax.pcast(..., ({missing},), to='varying')` to the initial carry value"
-        return "the varying manual axes do not match" + (more if missing else "")
+        return "the varying manual axes do not match"
     if a.dtype != b.dtype:
         return "the dtypes do not match" if a.shape == b.shape else "the dtypes do not match, and the shapes do not match"
     return "the shapes do not match"
@@ -52,7 +50,7 @@ def check_carry(kind: str, what: str, in_tree: Any, out_tree: Any, in_avals: Seq
         raise TypeError(
             compose(
                 f"{kind} {what} carry input and carry output must have equal types, but they differ:",
-                _listed(wrong), note,
+                _listed(wrong), note, _casts(_carry_casts(names, in_avals, out_avals)),
                 "Revise the function so that all output types match the corresponding input types: give the initial "
                 "value the dtype and shape that the loop computes, or convert the result, `y.astype(x.dtype)`.",
             )
@@ -60,9 +58,32 @@ def check_carry(kind: str, what: str, in_tree: Any, out_tree: Any, in_avals: Seq
 
 
 def _carry_difference(name: str, a: ShapedArray, b: ShapedArray) -> str:
-    part = "component " if "[" in name or "." in name else ""
-    return (f"the input carry {part}{name} has type {a} but the corresponding output carry component has type {b}, "
+    return (f"the input carry {_component(name)} has type {a} but the corresponding output carry component has type {b}, "
             f"so {difference(a, b)}")
+
+
+def _component(name: str) -> str:
+    return f"component {name}" if "[" in name or "." in name else name
+
+
+def _carry_casts(names: Sequence[str], in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray]) -> list[str]:
+    """What to write where a loop computes values that vary over more axes of the mesh than its initial values."""
+    found = [(n, _missing(a, b), a, b) for n, a, b in zip(names, in_avals, out_avals, strict=True)]
+    return [f"applying {axes} to the initial carry value corresponding to the input carry {_component(n)}"
+            for n, axes, a, b in found if axes and a.shape == b.shape]
+
+
+def _missing(a: ShapedArray, b: ShapedArray) -> str:
+    """The cast by which a value of type `a` varies over all axes over which one of type `b` does; empty where it does."""
+    axes = ", ".join(repr(x) for x in sorted(b.vma - a.vma, key=str))
+    return axes and f"`jax.lax.pcast(..., ({axes},), to='varying')`"
+
+
+def _casts(clauses: Sequence[str]) -> str:
+    """The sentence on casts of shards; empty without any."""
+    if len(clauses) == 1:
+        return f"This might be fixed by {clauses[0]}."
+    return clauses and f"This might be fixed by:\n{_listed(clauses)}" or ""
 
 
 def _listed(clauses: Sequence[str]) -> str:
@@ -93,6 +114,7 @@ def check_branches(
         if wrong:
             raise TypeError(
                 compose(f"{kind} branches must have equal output types but they differ.", pair, "\n".join(wrong),
+                        _casts(_branch_casts((names[0], names[i]), trees[0], avals[0], avals[i])),
                         f"Revise {names[0]} and/or {names[i]} so that all output types match.")
             )
 
@@ -107,6 +129,17 @@ def _branch_differences(
         for p, a, b in zip(paths, avals0, avals1, strict=True)
         if not same_type(a, b)
     ]
+
+
+def _branch_casts(names: Sequence[str], out_tree: Any, avals0: Sequence[ShapedArray], avals1: Sequence[ShapedArray]
+                  ) -> list[str]:
+    """What to write where results of two branches vary over different axes of the mesh."""
+    found: list[str] = []
+    for path, a, b in zip(leaf_paths(out_tree), avals0, avals1, strict=True):
+        casts = zip((_missing(a, b), _missing(b, a)), names, strict=True) if a.shape == b.shape else ()
+        at = f" at path {path}" if path else ""
+        found += [f"applying {cast} to the output of {name}{at}" for cast, name in casts if cast]
+    return found
 
 
 def _branch_structure_error(kind: str, pair: str, name0: str, name1: str, tree0: Any, tree1: Any) -> str:

@@ -1,13 +1,14 @@
 """User functions in messages: the name, the place and the parameters of a function, below the wrappers around it."""
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable
 from typing import Any
 
 from numjet import _native
 from numjet.core.stage import DebugInfo, ResultTree
-from numjet.foundation import tree
+from numjet.foundation import source, tree
 from numjet.foundation.util import function_name
 
 
@@ -26,6 +27,22 @@ def of_user(fun: Any) -> Any:
     while (owner := getattr(fun, "owner", None)) is not None:
         fun = owner
     return fun
+
+
+def is_own(fun: Any) -> bool:
+    """Whether a function, below the wrappers around it, is one of numjet's."""
+    while (inner := _below(fun)) is not None:
+        fun = inner
+    code = getattr(fun, "__code__", None)
+    return code is not None and source.is_own(code)
+
+
+def _below(wrapper: Any) -> Any:
+    """The function that a wrapper calls, or None."""
+    if type(wrapper) is functools.partial:
+        return wrapper.func
+    owner = getattr(wrapper, "owner", None)
+    return getattr(wrapper, "__wrapped__", None) if owner is None else owner
 
 
 def without_tapes(fun: Any) -> Any:

@@ -15,11 +15,12 @@ from numjet.control.type_errors import check_branches
 from numjet.core import hooks
 from numjet.core.snapshots import frozen
 from numjet.core.trace import Array, Tracer, aval_of, current_trace, is_array_like, is_users
-from numjet.core.user_functions import where
+from numjet.core.user_functions import is_own, where
 from numjet.core.walk import eval_closed
 from numjet.foundation import source, tree
 from numjet.foundation.config import config
 from numjet.foundation.dimension import Dimension
+from numjet.lax.collective.varying import as_varying
 from numjet.lax.elementwise.compare import clamp, ne
 from numjet.lax.elementwise.convert import cast, convert_element_type_p
 
@@ -173,7 +174,10 @@ def _branch(
     avals = [aval_of(x) for x in leaves]
     # The order in which functions are traced, and in which messages speak of them: true_fun first.
     order = [1, 0] if kind == "cond" else list(range(len(functions)))
-    bodies = _traced_once([functions[i] for i in order], lambda f: trace_body(f, in_tree, avals, kind, captures=True))
+    trace = lambda f: trace_body(f, in_tree, avals, kind, captures=True)
+    bodies = _traced_once([functions[i] for i in order], trace)
+    if all(map(is_own, functions)):
+        bodies = _varying_alike([functions[i] for i in order], bodies, trace)
     bodies = [bodies[i] for i in order]  # both orders are their own inverse
     check_branches(kind, [names[i] for i in order], [where(functions[i]) for i in order], [bodies[i].out_tree for i in order],
                    [bodies[i].jaxpr.out_avals for i in order])
@@ -192,6 +196,24 @@ def _traced_once(functions: Sequence[Callable[..., Any]], trace: Callable[[Calla
         if id(f) not in bodies:
             bodies[id(f)] = trace(f)
     return [bodies[id(f)] for f in functions]
+
+
+def _varying_alike(functions: Sequence[Callable[..., Any]], bodies: list[Body], trace: Callable[[Callable[..., Any]], Body]
+                   ) -> list[Body]:
+    """The bodies of numjet's own functions, whose results vary over the axes of the mesh over which those of any of them do;
+    users are asked for a `pcast` (see control.type_errors)."""
+    if len({b.out_tree for b in bodies}) > 1:
+        return bodies
+    over = [frozenset[Any]().union(*[a.vma for a in outs]) for outs in zip(*[b.jaxpr.out_avals for b in bodies], strict=True)]
+
+    def varied(f: Callable[..., Any]) -> Callable[..., Any]:
+        def branch(*args: Any) -> Any:
+            leaves, structure = tree.tree_flatten(f(*args))
+            missing = [tuple(sorted(axes - aval_of(x).vma, key=str)) for x, axes in zip(leaves, over, strict=True)]
+            return tree.tree_unflatten(structure, [as_varying(x, m) for x, m in zip(leaves, missing, strict=True)])
+        return branch
+    fits = [all(a.vma == axes for a, axes in zip(b.jaxpr.out_avals, over, strict=True)) for b in bodies]
+    return [b if fit else trace(varied(f)) for f, b, fit in zip(functions, bodies, fits, strict=True)]
 
 
 def _bind(index: Any, args: list[Any], branches: Branches) -> list[Any]:

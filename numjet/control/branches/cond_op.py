@@ -54,8 +54,7 @@ def _abstract(index: ShapedArray, *avals: ShapedArray, branches: Branches) -> li
     for branch in branches:
         if [(a.shape, a.dtype) for a in avals] != [(a.shape, a.dtype) for a in branch.in_avals]:
             raise TypeError(f"cond: a branch takes {branch.in_avals}, got operands {list(avals)}")
-    varies = index.vma  # which branch is taken
-    return [a.update(vma=a.vma | varies) for a in branches[0].out_avals] if varies else branches[0].out_avals
+    return branches[0].out_avals  # over what results vary is said by the branches, whatever their index varies over
 
 
 def clamped(index: Any, count: int) -> int:

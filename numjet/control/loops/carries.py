@@ -14,6 +14,7 @@ from numjet.core.aval import ShapedArray
 from numjet.core.ir import ClosedJaxpr, Var
 from numjet.core.snapshots import frozen
 from numjet.core.trace import aval_of
+from numjet.core.user_functions import is_own
 from numjet.foundation import dtypes, tree
 from numjet.foundation.dtypes.table import float0
 from numjet.foundation.util import partition_list, split_list
@@ -24,16 +25,18 @@ EXACT_ROUNDS = 4   # of a fixpoint, before all dependent flags are raised, too
 
 
 def trace_with_carry(
-    trace: Callable[[list[ShapedArray]], Body], init: Sequence[Any], outputs: Callable[[Body], list[ShapedArray]]
+    trace: Callable[[list[ShapedArray]], Body], init: Sequence[Any], outputs: Callable[[Body], list[ShapedArray]],
+    fun: Callable[..., Any]
 ) -> tuple[Body, list[Any], list[ShapedArray]]:
-    """Traces a loop's body; weakly typed initial values take the dtype that the body returns for them, and in functions of
-    shards initial values vary over the axes over which what the body returns for them does.
+    """Traces a loop's body; weakly typed initial values take the dtype that the body returns for them. In functions of shards
+    initial values of numjet's own loops vary over the axes over which what the body returns for them does; users are asked
+    for a `pcast` (see control.type_errors).
 
-    trace: traces the body for a carry of these avals. outputs: avals of the carry that a traced body returns.
+    trace: traces the body for a carry of these avals. outputs: avals of the carry that a traced body returns. fun: the body.
     Returns the body, the initial values and their avals. Stops when nothing is left to adapt; the caller checks
     whether the types then agree.
     """
-    init = list(init)
+    init, joins = list(init), is_own(fun)
     while True:
         avals = [aval_of(x) for x in init]
         body = trace(avals)
@@ -41,11 +44,16 @@ def trace_with_carry(
         if len(out) != len(avals):
             return body, init, avals
         wanted = [_adapted(a, b) for a, b in zip(avals, out, strict=True)]
-        axes = [() if a.shape != b.shape else tuple(sorted(b.vma - a.vma, key=str)) for a, b in zip(avals, out, strict=True)]
+        axes = [_missing_axes(a, b) if joins else () for a, b in zip(avals, out, strict=True)]
         if all(w is None for w in wanted) and not any(axes):
             return body, init, avals
         init = [x if w is None else cast(x, w) for x, w in zip(init, wanted, strict=True)]
         init = [pvary_p.bind(x, axes=over) if over else x for x, over in zip(init, axes, strict=True)]
+
+
+def _missing_axes(before: ShapedArray, after: ShapedArray) -> tuple[Any, ...]:
+    """The axes of the mesh over which a value of the carry should vary from the start."""
+    return () if before.shape != after.shape else tuple(sorted(after.vma - before.vma, key=str))
 
 
 def _adapted(before: ShapedArray, after: ShapedArray) -> Any:

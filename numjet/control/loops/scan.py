@@ -137,7 +137,7 @@ def _scan(bind: Callable[..., Any], f: Callable[[Any, Any], tuple[Any, Any]], in
     def trace(carry: Sequence[ShapedArray]) -> Body:
         return trace_body(f, in_tree, [*carry, *x_avals], "scan", captures=True)
 
-    body, init_flat, init_avals = trace_with_carry(trace, init_flat, lambda b: _carry_out(b)[1])
+    body, init_flat, init_avals = trace_with_carry(trace, init_flat, lambda b: _carry_out(b)[1], f)
     carry_tree, carry_avals, y_tree = _carry_out(body)
     names = argument_names(f, in_tree)[: len(init_flat)]
     check_carry("scan", "body function", init_tree, carry_tree, init_avals, carry_avals, names, _root(f, in_tree), f)

@@ -105,8 +105,8 @@ def _while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], 
     init, init_tree = tree.tree_flatten(init_val)
     in_tree = tree.treedef_tuple([init_tree])
     body, init, avals = trace_with_carry(
-        lambda carry: trace_body(body_fun, in_tree, carry, "while_body", captures=True), init, lambda b: b.jaxpr.out_avals
-    )
+        lambda carry: trace_body(body_fun, in_tree, carry, "while_body", captures=True), init, lambda b: b.jaxpr.out_avals,
+        body_fun)
     check_carry("while_loop", "body function", init_tree, body.out_tree, avals, body.jaxpr.out_avals,
                 argument_names(body_fun, in_tree), _root(body_fun), body_fun)
     cond = trace_body(cond_fun, in_tree, avals, "while_cond", captures=True)

@@ -201,13 +201,64 @@ def test_errors(error, text, make):
         make()
 
 
-@pytest.mark.parametrize("start", [lambda: lax.pcast(jnp.zeros(8), "x", to="varying"), lambda: jnp.zeros(8)])
-def test_carries_vary_where_the_loop_makes_them(start):
+def test_carries_that_vary_from_the_start():
+    start = lambda: lax.pcast(jnp.zeros(8), "x", to="varying")
     f = over(lambda a: lax.scan(lambda c, x: ((c[1], c[0] + x), None), (start(), start()), a)[0][1][None], P("x"), P("x"))
     np.testing.assert_allclose(f(WHOLE), WHOLE.reshape(4, 2, 8)[:, 1])
     g = over(lambda a: lax.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, c[1] + a.sum(0)), (0, start()))[1][None], P("x"),
              P("x"))
     np.testing.assert_allclose(g(WHOLE), 3 * WHOLE.reshape(4, 2, 8).sum(1))
+
+
+PART = np.ones((2, 8), np.float32)
+CARRY = r"by applying `jax.lax.pcast\(\.\.\., \('x',\), to='varying'\)` to the initial carry value .*"
+
+
+@pytest.mark.parametrize("text, loop", [
+    (CARRY + r"input carry component c\[1\]\.",
+     lambda a: lax.scan(lambda c, x: ((c[0], c[1] + x), None), (0, 0.0), a[0])[0][1]),
+    (CARRY + "input carry c", lambda a: lax.scan(lambda c, x: (c + x, None), np.float32(0), a[0])[0]),
+    (CARRY + r"component loop_carry\[1\]", lambda a: lax.fori_loop(0, 3, lambda i, c: c + a, PART)),
+    (CARRY + r"component loop_carry\[2\]", lambda a: lax.fori_loop(0, a[0, 0].astype(int), lambda i, c: c + a, PART)),
+    (CARRY + r"component c\[1\]", lambda a: lax.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, c[1] + a), (0, PART))),
+    (CARRY + "input carry c", nj.vmap(nj.vmap(lambda w: lax.scan(lambda c, _: (c * w, None), 1.0, None, length=2)[0]))),
+    (r"fixed by:\n  \* applying .*\('x',\), .* c\[0\];\n  \* applying .*\('x',\), .*c\[1\]\.",
+     lambda a: lax.scan(lambda c, x: ((c[1] + x, c[0] * x), None), (0.0, 1.0), a[0])[0]),
+    (r"fixed by applying .*\('x',\), to='varying'\)` to the output of false_fun\.",
+     lambda a: lax.cond(a.sum() > 0, lambda: a, lambda: PART)),
+    (r"\('y',\), to='varying'\)` to the output of true_fun at path \['k'\];\n  \* .*\('x',\), .* to the output of false_fun at",
+     lambda a: lax.cond(True, lambda b, c: {"k": b}, lambda b, c: {"k": c}, lax.axis_index("x"), lax.axis_index("y"))),
+    (r"\('x',\), to='varying'\)` to the output of branch1", lambda a: lax.switch(2, [lambda: a, lambda: PART, lambda: a])),
+])
+def test_carries_and_branches_that_vary_over_other_axes_are_refused_with_the_cast_to_write(text, loop):
+    with pytest.raises(TypeError, match=text):
+        over(loop, P("x"), P("x"))(WHOLE)
+
+
+def test_what_a_branch_says_holds_whatever_its_predicate_varies_over():
+    chosen = over(lambda a: lax.cond(a.sum() > 0, lambda: 1.0, lambda: 0.0), P("x"), P())
+    assert chosen(WHOLE + 1) == 1.0
+    slope = over(lambda a, w: nj.grad(lambda w: lax.pmean(lax.cond(a.sum() > 0, lambda: a * w, lambda: a).sum(), "x"))(w),
+                 (P("x"), P()), P())(WHOLE, 2.0)
+    np.testing.assert_allclose(slope, WHOLE.sum() / 4)
+
+
+def _chosen(x):
+    if x.sum() > 8:
+        return -x
+    return jnp.ones((2, 8))
+
+
+@pytest.mark.parametrize("f", [
+    lambda a: nj.scipy.special.betainc(a + 1, 2.0, 0.5), lambda a: nj.scipy.special.hyp1f1(a + 1, 0.5, 0.5),
+    lambda a: nj.scipy.sparse.linalg.gmres(lambda v: v * 2, a)[0],
+    nj.grad(lambda a: nj.experimental.ode.odeint(lambda y, t: -y, a, jnp.array([0.0, 1.0])).sum()),
+    lambda a: nj.autograph(_chosen)(a),
+])
+def test_loops_and_branches_of_the_libraries_are_joined(f):
+    each = lambda a: over(f, P("x"), P("x"))(a)
+    parts = [f(part) for part in np.split(SMALL, 4)]
+    np.testing.assert_allclose(each(SMALL), np.concatenate(parts), rtol=1e-5)
 
 
 def test_pmap_is_over_the_first_devices():
