@@ -38,6 +38,7 @@ ARRAY_VIEW = _trait("array view", "costs nothing outside of programs: the array 
 COMPACT = _trait("compact", "is made of fewer numbers than it has elements: better made where it is read than stored", MOVES)
 BROADCASTS = _trait("broadcasts", "repeats its operand along new or short axes; parameters shape, broadcast_dimensions",
                     COMPACT, STRIDED)
+PADS = _trait("pads", "places its operand among copies of another value; parameter padding_config", MOVES)
 RECODES = _trait("recodes", "represents numbers in another way, by no arithmetic", EXACT)
 FREE = _trait("free", "changes the format of an element while it is read: free inside a fused loop", RECODES)
 

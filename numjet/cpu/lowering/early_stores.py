@@ -62,7 +62,8 @@ class EarlyStores:
         if a.size > self.ir.small and _is_moved_again(a, times):
             return f"what moves data reads it {times:.3g} times, and it costs {operations(a.cost)} per element"
         if _is_found_again(eqn, a, uses) and a.size > self.ir.small:
-            return f"read {uses} times, and it takes {operations(a.content.finds)} to find an element"
+            again = f"{eqn.primitive.name} repeats it" if _repeated_rows(eqn) else f"read {uses} times"
+            return f"{again}, and it takes {operations(a.content.finds)} to find an element"
         if a.content.dilation is not None and a.size > self.ir.small and not eqn.primitive.elementwise:
             return f"{eqn.primitive.name} reads it, and to find an element its index is divided by {a.content.dilation[1]}"
         if self._is_searched(eqn, a):
@@ -160,10 +161,11 @@ def _rows_of_product(eqn: JaxprEqn, atom: Atom) -> int:
 
 
 def _is_found_again(eqn: JaxprEqn, a: LoweredArray, uses: int) -> bool:
-    """Whether reading elements at other indices, such as all neighbours of an element in a padded array, searches more for
-    them than it takes to store them. Elementwise operations read the same elements, which are found once."""
+    """Whether reading elements at other indices, such as all neighbours of an element in a padded array, or again in each row,
+    searches more for them than it takes to store them. Elementwise operations read the same elements, which are found once."""
     near = SMALL_BUFFER <= a.aval.nbytes < FAR_BUFFER
-    return not eqn.primitive.elementwise and (uses - 1) * a.content.finds > (SEARCHED if near else SEARCHED_ELSEWHERE)
+    times = uses - 1 + _repeated_rows(eqn)
+    return not eqn.primitive.elementwise and times * a.content.finds > (SEARCHED if near else SEARCHED_ELSEWHERE)
 
 
 def _is_read_one_by_one(eqn: JaxprEqn, a: LoweredArray) -> bool:
@@ -189,6 +191,15 @@ def _spreads_short_rows(eqn: JaxprEqn) -> bool:
     kept = dict(zip(eqn.params["broadcast_dimensions"], given, strict=True))
     spread = [d for d, n in enumerate(shape) if n != kept.get(d, 1)]
     return bool(spread) and prod(shape[spread[0]:]) == prod(shape[d] for d in spread) <= SHORT_ROW
+
+
+def _repeated_rows(eqn: JaxprEqn) -> int:
+    """How often again rows are read that a broadcast repeats along outer axes. Along inner axes an element is found once."""
+    if not BROADCASTS <= eqn.primitive.traits:
+        return 0
+    shape, given = eqn.params["shape"], eqn.invars[0].aval.shape
+    kept = {d: n for d, n in zip(eqn.params["broadcast_dimensions"], given, strict=True) if n > 1}
+    return prod(n for d, n in enumerate(shape) if d not in kept and d < max(kept, default=0)) - 1
 
 
 def _kept_buffers(x: LoweredArray) -> tuple[Buffer, ...]:

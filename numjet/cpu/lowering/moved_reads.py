@@ -3,15 +3,20 @@
 Elementwise operations read an array at one index, where it is computed once. What moves data (shifts, paddings, parts) asks for
 it at indices of its own, and what is computed from the array in between hides that: of a gradient through several levels of
 parts, each level would be computed twice by the one above it, in time and code exponential in their number.
+
+A padding computes an element for each of its own, and leaves out those of its border. So a sum of padded parts, such as the
+gradient of shifted slices, computes each part everywhere.
 """
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 
 from numjet.core.ir import Jaxpr, JaxprEqn, Literal, Var
-from numjet.core.traits import MOVES
+from numjet.core.traits import MOVES, PADS
 
 MOST = 8   # readers that are told apart
+SEVERAL = 2.0   # paddings of an array, from which computing what they leave out counts: one may be cut at its borders
 
 # Readers by number of the equation and of its operand, as two pieces of a join are computed apart; and which share of the
 # elements each reads.
@@ -29,7 +34,29 @@ def evaluations(jaxpr: Jaxpr, needed: Sequence[bool]) -> dict[Var, float]:
         for operand, a in enumerate(eqn.invars) if found is not None else ():
             if not isinstance(a, Literal):
                 readers[a] = _joined(readers.get(a, _NONE), found or frozenset((((k, operand), _share(eqn, a)),)))
-    return {v: total for v, found in readers.items() if len(found) > 1 and (total := sum(share for _, share in found)) > 1}
+    several = {v: total for v, found in readers.items() if len(found) > 1 and (total := sum(share for _, share in found)) > 1}
+    return {**several, **{v: times for v, times in _paddings(jaxpr, needed).items() if times > several.get(v, 1.0)}}
+
+
+def _paddings(jaxpr: Jaxpr, needed: Sequence[bool]) -> dict[Var, float]:
+    """By variable, how many elements paddings compute, of it or of its parts, as a multiple of its size; if that is several."""
+    found: defaultdict[Var, float] = defaultdict(float)
+    for k in reversed(range(len(jaxpr.eqns))):
+        eqn = jaxpr.eqns[k]
+        asked = _padded(eqn, found) if needed[k] else 0.0
+        for a in {a for a in eqn.invars if isinstance(a, Var) and asked and a.aval.size}:
+            found[a] += asked / a.aval.size
+    return {v: times for v, times in found.items() if times >= SEVERAL}
+
+
+def _padded(eqn: JaxprEqn, found: dict[Var, float]) -> float:
+    """How many elements of each operand paddings compute by way of an equation. Results that are padded several times are
+    stored, and compute nothing again."""
+    if PADS <= eqn.primitive.traits:
+        return 0.0 if any(between for _, _, between in eqn.params["padding_config"]) else eqn.outvars[0].aval.size
+    if eqn.primitive.elementwise or (MOVES <= eqn.primitive.traits and len(eqn.invars) == 1):
+        return sum(v.aval.size * found[v] for v in eqn.outvars if found[v] < SEVERAL)
+    return 0.0
 
 
 def _readers_through(eqn: JaxprEqn, number: int, readers: dict[Var, Readers]) -> Readers | None:

@@ -13,7 +13,7 @@ from numjet.core.intervals import of_operands
 from numjet.core.ir import Atom, JaxprEqn, Literal
 from numjet.core.op import LINEAR, Op, Samples, Undefined
 from numjet.core.trace import aval_of
-from numjet.core.traits import LANES, MOVES, READS_ONCE
+from numjet.core.traits import LANES, MOVES, PADS, READS_ONCE
 from numjet.foundation import dtypes
 from numjet.foundation.dimension import as_size, exceeds, largest
 from numjet.foundation.errors import ShapeMismatchError
@@ -346,7 +346,7 @@ pad_p = Op(
     abstract=_pad_abstract, eager=_pad_eager, jvp=LINEAR, transpose=_pad_transpose, batch=_pad_batch,
     cpu=_pad_cpu, hlo=lambda b, x, value, *, padding_config: b.pad(x, value, padding_config),
     linear_in=(0, 1), prepare=promote_scalars,
-    traits=MOVES | READS_ONCE | LANES, rewrites=_no_padding, interval=of_operands, shift=_pad_shifts, part=_pad_part,
+    traits=PADS | READS_ONCE | LANES, rewrites=_no_padding, interval=of_operands, shift=_pad_shifts, part=_pad_part,
     samples=_pad_samples())
 
 

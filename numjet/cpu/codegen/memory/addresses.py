@@ -24,7 +24,7 @@ def constant_symbol(function_name: str, buffer: Buffer) -> str:
 class StridedLoad(NamedTuple):
     """The elements at `start`, `start + step`, ... (step None: `start` varies from lane to lane) in the lanes of `mask`.
 
-    guarded: the index may be out of range in other lanes.
+    guarded: the index may be out of range in other lanes. uniform: the guard, if it is the same for all lanes.
     """
 
     buffer: Buffer
@@ -32,6 +32,7 @@ class StridedLoad(NamedTuple):
     step: int | None
     mask: Value | None
     guarded: bool
+    uniform: Value | None = None
 
 
 class Addresses:

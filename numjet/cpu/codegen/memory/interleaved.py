@@ -19,7 +19,7 @@ from numjet.cpu.ir.traversal import nodes
 
 def load_interleaved(addresses: Addresses, request: StridedLoad) -> Value | None:
     """The element of each group that is requested; None where groups are not known to lie inside the buffer."""
-    buffer, index, step, mask, guarded = request
+    buffer, index, step, mask, guarded, _ = request
     if guarded or step is None or not 2 <= step <= LARGEST_GROUP:
         return None
     w, exprs, dtype = addresses.writer, addresses.writer.module.exprs, buffer.dtype

@@ -26,7 +26,8 @@ def load(addresses: Addresses, expr: Expr) -> Value:
     if guard is not None and guard.text == "true":
         guard = None
     if step != 0:
-        request = StridedLoad(buffer, index, step, addresses.context.masked(guard), guard is not None)
+        uniform = guard if guard is not None and guard.lanes == 1 else None
+        request = StridedLoad(buffer, index, step, addresses.context.masked(guard), guard is not None, uniform)
         value = next(found for strategy in _STRATEGIES if (found := strategy(addresses, request)) is not None)
     elif guard is None or guard.lanes == 1:
         value = _scalar(addresses, buffer, index, guard)
@@ -67,15 +68,17 @@ def _scalar_for_some_lanes(addresses: Addresses, buffer: Buffer, index: Expr, gu
 # --- strategies ---
 
 def _consecutive(addresses: Addresses, request: StridedLoad) -> Value | None:
-    """Consecutive elements, in rising or falling order."""
-    buffer, index, step, mask, guarded = request
+    """Consecutive elements, in rising or falling order. Where a guard of all lanes does not hold, valid memory is accessed with
+    an empty mask: CPUs take hundreds of cycles to ignore an address that is not mapped."""
+    buffer, index, step, mask, guarded, uniform = request
     if step != 1 and step != -1:
         return None
     w, lanes = addresses.writer, addresses.context.lanes
     address = addresses.run(buffer, index, step)
     mask = addresses.context.in_memory_order(mask, step)
     reads = addresses.hoist_masked_load(buffer, index, address, mask, guarded)
-    text = load_vector(w, buffer.dtype, lanes, address.text, mask.text if mask else None)
+    pointer = address.text if uniform is None else w.put(f"select i1 {uniform.text}, ptr {address.text}, ptr %info")
+    text = load_vector(w, buffer.dtype, lanes, pointer, mask.text if mask else None)
     if step < 0:
         text = w.reverse(text, memory_type(buffer.dtype), lanes)
     return loaded(w, buffer.dtype, lanes, text, reads)
@@ -83,7 +86,7 @@ def _consecutive(addresses: Addresses, request: StridedLoad) -> Value | None:
 
 def _gather(addresses: Addresses, request: StridedLoad) -> Value:
     """Elements anywhere."""
-    buffer, index, _, mask, guarded = request
+    buffer, index, _, mask, guarded, _ = request
     w, lanes = addresses.writer, addresses.context.lanes
     if mask is None and not guarded:
         fetch_ahead(addresses, buffer, index)

@@ -17,7 +17,7 @@ from numjet.cpu.ir.nodes import Buffer
 
 def load_transposed(addresses: Addresses, request: StridedLoad) -> Value | None:
     """The elements of one column; None where no unrolled loop reads whole tiles."""
-    buffer, index, step, mask, guarded = request
+    buffer, index, step, mask, guarded, _ = request
     w, lanes, exprs = addresses.writer, addresses.context.lanes, addresses.writer.module.exprs
     if step is None or guarded or mask is not None or lanes & (lanes - 1):
         return None
