@@ -79,6 +79,7 @@ from numjet.experimental.sparse_derivatives.derivatives import (
 from numjet.foundation.config import (
     allow_f16_reductions as allow_f16_reductions,
     array_garbage_collection_guard as array_garbage_collection_guard,
+    auto_pcast as auto_pcast,
     check_tracer_leaks as check_tracer_leaks,
     checking_leaks as checking_leaks,
     config as config,
@@ -99,6 +100,7 @@ from numjet.foundation.config import (
     no_tracing as no_tracing,
     numpy_dtype_promotion as numpy_dtype_promotion,
     numpy_rank_promotion as numpy_rank_promotion,
+    remove_size_one_mesh_axis_from_type as remove_size_one_mesh_axis_from_type,
     softmax_custom_jvp as softmax_custom_jvp,
     threefry_partitionable as threefry_partitionable,
     transfer_guard as transfer_guard,

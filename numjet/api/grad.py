@@ -23,10 +23,12 @@ from numjet.api.vmap import vmap
 from numjet.core import hooks
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import Literal
+from numjet.core.named_axes import checked_axes
 from numjet.core.op import Undefined, Zero
 from numjet.core.snapshots import frozen
 from numjet.core.stage import trace_to_jaxpr
-from numjet.core.trace import EVAL, aval_of, current_trace
+from numjet.core.trace import EVAL, Tracer, aval_of, current_trace
+from numjet.core.user_functions import is_own
 from numjet.core.walk import eval_jaxpr
 from numjet.foundation import dtypes, lazy_import, source
 from numjet.foundation.config import config
@@ -465,6 +467,20 @@ def _checked_tangent(t: Any, aval: ShapedArray) -> Any:
     return Zero(expected) if expected.dtype == dtypes.float0 else _cast_weak(t, aval)
 
 
+def _check_varies_alike(t: Any, aval: ShapedArray) -> None:
+    """ValueError for a tangent that varies over other axes of the mesh than its primal value, inside of shard_map."""
+    got = frozenset() if getattr(t, "dtype", None) == dtypes.float0 else aval_of(t).vma
+    if not checked_axes() or got == aval.vma or aval.to_tangent_aval().dtype == dtypes.float0:
+        return
+    cast = lambda axes: f"applying `jax.lax.pcast(..., {tuple(sorted(axes, key=str))}, to='varying')` to the"
+    clauses = [f"{cast(got - aval.vma)} primal value passed to `jax.linearize`"] if got - aval.vma else []
+    if aval.vma - got:
+        clauses.append(f"{cast(aval.vma - got)} tangent value passed to the function that `jax.linearize` returned")
+    raise ValueError("linearized function called on tangent values inconsistent with the original primal values: "
+                     f"Got tangent aval {aval_of(t)} for primal aval {aval}, so the varying manual axes do not match. "
+                     f"This might be fixed by {', and '.join(clauses)}.")
+
+
 @source.api_boundary
 def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """The value of `fun` at primals, and its derivative there as a linear function of tangents.
@@ -493,6 +509,8 @@ class _Pushforward(_LinearMap):
         except (TypeError, ValueError) as error:
             raise ValueError("linearized function called on tangent values inconsistent with the original primal values: "
                              f"{error}") from None
+        for t, a in zip(leaves, self.linear.in_avals, strict=True):
+            _check_varies_alike(t, a)
         nonzero = [t for t, nz in zip(ts, self.linear.in_nonzero, strict=True) if nz]
         outs = iter(eval_jaxpr(self.linear.jaxpr, list(consts), *nonzero))
         flat = [next(outs) if nz else instantiate(Zero(a.to_tangent_aval()))
@@ -507,9 +525,14 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Sequen
     """
     del reduce_axes
     leaves, in_tree = tree_flatten(primals)
-    avals = [ShapedArray(x.shape, x.dtype) if hasattr(x, "shape") else aval_of(x) for x in leaves]
+    avals = [_strong(x) if hasattr(x, "shape") else aval_of(x) for x in leaves]
     flat, out_tree = flat_function(fun, in_tree)
     jaxpr, consts = trace_to_jaxpr(flat, avals, debug_info("linear_transpose", fun, primals, {}))
+    joins = is_own(fun)
+    if joins and checked_axes():  # the transpose is that of one shard's function: nothing is summed over the devices
+        over = frozenset[Any]().union(*[v.aval.vma for v in jaxpr.outvars])
+        avals = [a.update(vma=a.vma | over) for a in avals]
+        jaxpr, consts = trace_to_jaxpr(flat, avals, debug_info("linear_transpose", fun, primals, {}))
     kinds = {dtypes.kind(v.aval.dtype) in "fc" for v in (*jaxpr.invars, *jaxpr.outvars)}
     if len(kinds) == 2:
         raise TypeError("linear_transpose only supports float and complex inputs and outputs, or integers on both sides, but "
@@ -522,7 +545,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Sequen
         if tree != out_tree[0]:
             raise TypeError(f"cotangent tree does not match function output, expected {out_tree[0]} but got {tree}")
         for c, v in zip(cts, jaxpr.outvars, strict=True):
-            _check_transposed(aval_of(c), v.aval)
+            _check_transposed(aval_of(c), v.aval, joins)
         typed = [_cast_weak(c, v.aval) for c, v in zip(cts, jaxpr.outvars, strict=True)]
         with source.transformed("transpose"):
             found = backward_pass(jaxpr, consts, [Undefined(a) for a in avals], typed)
@@ -530,11 +553,22 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any, reduce_axes: Sequen
     return Partial(transposed, consts)
 
 
-def _check_transposed(got: ShapedArray, expected: ShapedArray) -> None:
-    """TypeError for a cotangent of another type than the result's."""
+def _strong(x: Any) -> ShapedArray:
+    """The shape and dtype of an array or a ShapeDtypeStruct, and over which axes of the mesh it varies."""
+    aval = x.aval if isinstance(x, Tracer) else x
+    return ShapedArray(x.shape, x.dtype, vma=aval.vma if type(aval) is ShapedArray else frozenset())
+
+
+def _check_transposed(got: ShapedArray, expected: ShapedArray, joins: bool) -> None:
+    """TypeError for a cotangent of another type than the result's. joins: it may vary over other axes of the mesh, of a
+    function of numjet's own."""
     if got.shape != expected.shape or got.dtype != expected.dtype:
         raise TypeError(f"cotangent type does not match function output, expected {expected.str_short()} but got "
                         f"{got.str_short()}")
+    if checked_axes() and got.vma != expected.vma and not joins:
+        raise TypeError(f"cotangent type does not match function output, expected {expected} but got {got}: they vary over "
+                        "different axes of the mesh. Apply jax.lax.pcast(..., to='varying') to the argument of "
+                        "linear_transpose, or to the cotangent.")
 
 
 # ------------------------------------------------------------------------------------------------ Jacobians

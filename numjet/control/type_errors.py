@@ -83,7 +83,7 @@ def _casts(clauses: Sequence[str]) -> str:
     """The sentence on casts of shards; empty without any."""
     if len(clauses) == 1:
         return f"This might be fixed by {clauses[0]}."
-    return clauses and f"This might be fixed by:\n{_listed(clauses)}" or ""
+    return f"This might be fixed by:\n{_listed(clauses)}" if clauses else ""
 
 
 def _listed(clauses: Sequence[str]) -> str:

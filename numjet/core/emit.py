@@ -280,7 +280,7 @@ class HloBuilder(Protocol):
         """A call of a function that the backend knows by name (typed FFI); config: the attributes it takes."""
         ...
     def callback(self, fun: Callable[..., Sequence[np.ndarray]], args: Sequence[Any], outs: Sequence[ShapedArray], *,
-                 ordered: bool = False, partitioned: bool = False) -> list[Any]:
+                 ordered: bool = False, partitioned: bool = False, device: Any = None) -> list[Any]:
         """Calls the Python function fun(*ndarrays) -> ndarrays of exactly the avals `outs`, or of parts of them."""
         ...
     def composite(self, name: str, version: int, attributes: Mapping[str, Any], jaxpr: ClosedJaxpr, args: Sequence[Any]

@@ -229,6 +229,8 @@ class StageTrace(Trace):
         """The operation with operands that vary over the same axes of the mesh, and the axes over which its results do."""
         found = frozenset().union(*[a.aval.vma for a in atoms])
         rule = getattr(op, "varying", None)
+        if rule is None and not config.auto_pcast and any(a.aval.vma != found for a in atoms):
+            raise _unlike(op, atoms, found)
         change = Varying(op, params, found, found) if rule is None else rule(found & checked_axes(), **params)
         atoms = [self._vary(a, change.operands) for a in atoms]
         if placements_in_use and not getattr(op, "typed", False):
@@ -320,6 +322,14 @@ class StageTrace(Trace):
             elif (eqn := self._producer(v)) is not None:
                 stack.extend(eqn.invars)
         return _explain_arguments(self.debug, sorted(found))
+
+
+def _unlike(op: Any, atoms: Sequence[Atom], axes: frozenset[Any]) -> ValueError:
+    """The error for operands that vary over different axes of the mesh, where they are not made to vary alike."""
+    k, missing = next((k, axes - a.aval.vma) for k, a in enumerate(atoms) if a.aval.vma != axes)
+    return ValueError(f"Primitive {op.name} requires varying manual axes to match, but got {[set(a.aval.vma) for a in atoms]}. "
+                      f"Apply jax.lax.pcast(..., {tuple(sorted(missing, key=str))}, to='varying') to operand {k}, or leave the "
+                      "flag jax_auto_pcast on, which does so.")
 
 
 def _explain_arguments(debug: DebugInfo | None, indices: list[int]) -> str:

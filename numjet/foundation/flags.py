@@ -184,6 +184,11 @@ FLAGS: tuple[Flag, ...] = (
             "What happens where a key is an array of words, as PRNGKey makes them."),
     _traced("jax_random_seed_offset", parse_int, 0, "Added to every seed."),
     _traced("jax_high_dynamic_range_gumbel", parse_bool, False, "Two random numbers per sample of gumbel and categorical."),
+    _traced("jax_auto_pcast", parse_bool, True, "Operands in shard_map vary over the axes over which others of the operation "
+            "do; off: they are refused."),
+    _traced("jax_remove_size_one_mesh_axis_from_type", parse_bool, False, "Leave axes of meshes of size 1 out of types."),
+    _traced("jax_disable_vmap_shmap_error", parse_bool, False, "Leave out the error for vmap(spmd_axis_name=) of a shard_map "
+            "with collectives over that axis."),
     _traced("jax_softmax_custom_jvp", parse_bool, True, "Softmax with its own derivative rule."),
     _traced("numjet_numpy_dispatch", parse_bool, True, "NumPy's functions of arrays are numjet's, and traced; off: they work "
             "with NumPy values, as in JAX."),

@@ -440,9 +440,9 @@ class Builder:
         return self.op("stablehlo.custom_call", operands, out, attrs=given)
 
     def callback(self, fun: Callable[..., Sequence[np.ndarray]], args: Sequence[Value], outs: Sequence[ShapedArray], *,
-                 ordered: bool = False, partitioned: bool = False) -> list[Value]:
+                 ordered: bool = False, partitioned: bool = False, device: Any = None) -> list[Value]:
         """Calls fun(*ndarrays) -> ndarrays of the avals `outs`; ordered calls in the order of the program; partitioned: each
-        device calls it with its part of the values."""
+        device calls it with its part of the values. device: which calls it, of those of the program; default: the first."""
         if self.shards is not None and not self.shards.is_whole and not outs and not ordered:
             self._by_first(lambda *given: self.callback(fun, given, []), args)
             return []
@@ -456,7 +456,7 @@ class Builder:
         attrs = {"has_side_effect": True, "operand_layouts": _layouts([v.aval for v in operands]),
                  "result_layouts": _layouts(results)}
         if self.partitions is not None and self.shards is None and not partitioned:  # shards call each for itself, others once
-            attrs["sdy.sharding"] = self.partitions.on_first(max(1, len(results)))
+            attrs["sdy.sharding"] = self.partitions.on_one(max(1, len(results)), device)
         config = {"index": f"{len(self.callbacks)} : ui64"}
         self.callbacks.append(HostCall(fun, tuple(v.aval for v in args), tuple(outs), ordered, by_part))
         found = self.custom_call(target, operands, results, config=config, attrs=attrs)

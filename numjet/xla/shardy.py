@@ -22,7 +22,7 @@ class Partitions:
         self._own = AbstractMesh((len(self.devices),), ("_0",)) if mesh is None else mesh
         self._numbers = {d: k for k, d in enumerate(self.devices)}
         self._meshes: dict[tuple[Any, ...], str] = {}
-        self._first: str | None = None
+        self._single: dict[int, str] = {}
         self.lines: list[str] = []
 
     def mesh(self, mesh: Mesh | AbstractMesh) -> str:
@@ -68,12 +68,16 @@ class Partitions:
         """An axis name in the text."""
         return axis_text(name)
 
-    def on_first(self, count: int) -> str:
-        """The attribute of an operation with `count` results that the first device runs."""
-        if self._first is None:
-            self._first = "@first"
-            self.lines.append(f"  sdy.mesh {self._first} = <[], device_ids=[0]>")
-        return f"#sdy.sharding_per_value<[{', '.join([f'<{self._first}, []>'] * count)}]>"
+    def on_one(self, count: int, device: Any = None) -> str:
+        """The attribute of an operation with `count` results that one device runs; default: the first. ValueError for a device
+        that the program does not run on."""
+        number = 0 if device is None else self._numbers.get(device)
+        if number is None:
+            raise ValueError(f"{device!r} is not among the devices that the program runs on: {list(self.devices)}")
+        if number not in self._single:
+            self._single[number] = f"@maximal_mesh_{number}"
+            self.lines.append(f"  sdy.mesh {self._single[number]} = <[], device_ids=[{number}]>")
+        return f"#sdy.sharding_per_value<[{', '.join([f'<{self._single[number]}, []>'] * count)}]>"
 
     def attribute(self, sharding: NamedSharding, ndim: int) -> str:
         """The attribute of a value's sharding."""

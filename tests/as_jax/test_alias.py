@@ -162,7 +162,7 @@ def test_what_numjet_has_is_no_placeholder(run_as_jax):
         from numjet.as_jax import finder, names, unsupported
         lacking = lambda module, known: {n for n in known if isinstance(getattr(module, n), unsupported.PLACEHOLDERS)}
         assert lacking(jax, names.table()["jax"]) == {
-            "auto_pcast", "jax2tf_associative_scan_reductions", "remove_size_one_mesh_axis_from_type", "thread_guard"}
+            "jax2tf_associative_scan_reductions", "thread_guard"}
         for name in sorted(names.table()):
             own = name.replace("jax", "numjet", 1)
             if finder.implementation(name) == own:

@@ -201,11 +201,14 @@ def _checked_mesh(name: str, mesh: Any) -> Mesh | AbstractMesh:
 
 
 def _check_nested(mesh: Mesh | AbstractMesh) -> None:
-    """ValueError for a function of shards within another one that is over a mesh with other axes."""
+    """ValueError for a function of shards within another one that is over a mesh with other axes, or with axes of other
+    types."""
     around = current_mesh()
-    if around.manual_axes and mesh.shape_tuple != around.shape_tuple:
+    if not around.manual_axes:
+        return
+    if mesh.shape_tuple != around.shape_tuple or set(mesh.manual_axes) != set(around.manual_axes):
         raise ValueError(f"The context mesh {around.abstract_mesh} should match the mesh passed to shard_map {mesh}: a "
-                         "shard_map, or pmap, inside of another one divides along other axes of the same mesh")
+                         "shard_map, or pmap, inside of another one divides along other axes of the same mesh. Leave out mesh=")
 
 
 def _check_explicit(mesh: Mesh | AbstractMesh, axes: frozenset[Any]) -> None:
@@ -353,7 +356,8 @@ class _Call:
         there = aval.placement
         if not explicit.divides(aval) or len(spec) > aval.ndim:
             return
-        own = lambda parts: [tuple(a for a in parts_of(p) if a in self.axes and a in there.mesh.explicit_axes) for p in parts]
+        typed = self.axes & set(there.mesh.explicit_axes) - explicit.left_out(there.mesh)
+        own = lambda parts: [tuple(a for a in parts_of(p) if a in typed) for p in parts]
         given = spec.update(partitions=(*spec, *[None] * (aval.ndim - len(spec))))
         sums = [s & self.axes for s in (there.unreduced, there.reduced)]
         if own(there.parts) != own(given) or sums != [spec.unreduced, spec.reduced]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from typing import Any
 
 from numjet.control.custom.custom_calls import (
@@ -19,13 +19,15 @@ from numjet.control.custom.custom_calls import (
 )
 from numjet.control.custom.custom_jvp import FlatFunction, operands
 from numjet.control.custom.custom_vjp_call import apply_custom_vjp
+from numjet.core import batches
 from numjet.core.aval import ShapedArray
+from numjet.core.named_axes import checked_axes
 from numjet.core.op import Zero
 from numjet.core.refs import Ref, returned_ref, serials
 from numjet.core.snapshots import frozen
 from numjet.core.stage import trace_to_jaxpr
 from numjet.core.trace import Tracer, aval_of
-from numjet.core.user_functions import debug_info, where
+from numjet.core.user_functions import debug_info, is_own, where
 from numjet.core.walk import eval_jaxpr
 from numjet.foundation import dtypes, lazy_import, source, tree
 from numjet.foundation.record import Record
@@ -185,7 +187,8 @@ class _FlatBackward(UsersRule):
                                       "it to a reference, or pass the value, ref[...], instead.")
         paths = [tree.keystr(p) for p, _ in tree.tree_leaves_with_path(tree.tree_unflatten(in_tree, range(len(leaves))))]
         given_cts = [(p, c) for i, (p, c) in enumerate(zip(paths, leaves, strict=True)) if i not in refs]
-        return [_checked(p, c, a) for (p, c), a in zip(given_cts, self.in_avals, strict=True)]
+        joins = is_own(self.rule)
+        return [_checked(p, c, a, joins) for (p, c), a in zip(given_cts, self.in_avals, strict=True)]
 
 
 class _Nothing:
@@ -204,7 +207,8 @@ def _expanded(out: Any, in_tree: Any) -> Any:
         return out
 
 
-def _checked(path: str, ct: Any, aval: ShapedArray) -> Any:
+def _checked(path: str, ct: Any, aval: ShapedArray, joins: bool) -> Any:
+    """The cotangent for an argument. joins: it may vary over other axes of the mesh, in a rule of numjet's own."""
     expected = aval.to_ct_aval()
     if ct is _Nothing:
         return Zero(expected)
@@ -215,13 +219,28 @@ def _checked(path: str, ct: Any, aval: ShapedArray) -> Any:
         return Zero(expected)
     got = aval_of(ct)
     if got.shape != expected.shape or (got.dtype.kind == "c" and expected.dtype.kind != "c"):
-        what = "shapes" if got.shape != expected.shape else "dtypes"
-        raise ValueError("Custom VJP bwd rule must produce an output with the same type as the args tuple of the primal "
-                         f"function, but at output{path} the bwd rule produced an output of type {got} corresponding to an "
-                         f"input of type {aval}, so the {what} do not match")
+        raise _unlike(path, got, aval, "shapes" if got.shape != expected.shape else "dtypes")
+    varies = {*checked_axes()} - {*batches.current.spmd}
+    if got.vma & varies != expected.vma & varies and not joins:
+        raise _unlike(path, got, aval, "varying manual axes", _cast_text(got.vma & varies, expected.vma & varies))
     if got.dtype != expected.dtype:
         return cast(ct, expected.dtype)
     return frozen(ct)
+
+
+def _unlike(path: str, got: ShapedArray, aval: ShapedArray, what: str, remedy: str = "") -> ValueError:
+    return ValueError("Custom VJP bwd rule must produce an output with the same type as the args tuple of the primal "
+                      f"function, but at output{path} the bwd rule produced an output of type {got} corresponding to an "
+                      f"input of type {aval}, so the {what} do not match{remedy}")
+
+
+def _cast_text(got: Set[Any], wanted: Set[Any]) -> str:
+    """What a rule does with a cotangent that varies over other axes of the mesh than its argument."""
+    text = lambda axes: tuple(sorted(axes, key=str))
+    casts = [f"return the sum over the devices, jax.lax.psum(..., {text(got - wanted)})"] if got - wanted else []
+    if wanted - got:
+        casts.append(f"apply jax.lax.pcast(..., {text(wanted - got)}, to='varying') to it")
+    return f". In the rule, {', and '.join(casts)}."
 
 
 def _check_symbolic_zero(path: str, ct: Any, expected: ShapedArray) -> None:

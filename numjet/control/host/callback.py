@@ -145,7 +145,7 @@ def pure_callback(callback: Callable[..., Any], result_shape_dtypes: Any, *args:
       callback: function of Arrays (in the structure of args and kwargs); returns arrays, NumPy's or others.
       result_shape_dtypes: types of the result, a pytree of objects with shape and dtype (ShapeDtypeStruct).
       args, kwargs: pytrees of arrays and numbers.
-      sharding: not used on one device.
+      sharding: a SingleDeviceSharding: which device of a program of several calls it; default: the first.
       vmap_method: how a batch is called. "sequential": element by element; "sequential_unrolled": so, written out;
         "expand_dims": once, with the batch in front and an axis of size 1 in front of what is not batched;
         "broadcast_all": once, with everything broadcast; None: not at all.
@@ -179,7 +179,7 @@ def io_callback(callback: Callable[..., Any], result_shape_dtypes: Any, *args: A
       callback: function of Arrays (in the structure of args and kwargs); returns arrays, NumPy's or others.
       result_shape_dtypes: types of the result, a pytree of objects with shape and dtype; None for nothing.
       args, kwargs: pytrees of arrays and numbers.
-      sharding: not used on one device.
+      sharding: a SingleDeviceSharding: which device of a program of several calls it; default: the first.
       ordered: promise that calls happen in the program's order. Here they always do; an ordered callback cannot be
         vmapped.
 

@@ -158,10 +158,12 @@ def lowered(b: Any, *operands: Any, callback: HostFunction, **_: Any) -> list[An
 
 def called(*, ordered: bool | Callable[[dict[str, Any]], bool] = False) -> Callable[..., list[Any]]:
     """The hlo slot; ordered: whether the record's calls keep their order, or a function of its parameters. The parameter
-    `partitioned`, where there is one, says whether each device calls the function with its part."""
-    def rule(b: Any, *operands: Any, callback: HostFunction, partitioned: bool = False, **params: Any) -> list[Any]:
+    `partitioned`, where there is one, says whether each device calls the function with its part; `sharding`, which device."""
+    def rule(b: Any, *operands: Any, callback: HostFunction, partitioned: bool = False, sharding: Any = None, **params: Any
+             ) -> list[Any]:
         keeps = ordered(params) if callable(ordered) else ordered
-        return b.callback(callback, operands, callback.outs, ordered=keeps, partitioned=partitioned)
+        return b.callback(callback, operands, callback.outs, ordered=keeps, partitioned=partitioned,
+                          device=getattr(sharding, "device", None))
     return rule
 
 

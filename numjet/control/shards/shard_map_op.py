@@ -46,6 +46,7 @@ from numjet.core.sharding.shardings import NamedSharding
 from numjet.core.stage import trace_to_closed
 from numjet.core.trace import aval_of
 from numjet.core.walk import all_eqns, eval_closed
+from numjet.foundation.config import config
 from numjet.foundation.util import merge_lists, partition_list
 from numjet.lax.collective.reductions import psum_p
 from numjet.lax.collective.sums import as_shards
@@ -68,7 +69,7 @@ _INT32 = np.dtype(np.int32)
 def inside(mesh: Any, axes: frozenset[Any], check_vma: bool) -> Iterator[None]:
     """A block in which functions of shards are traced: collectives know the axes."""
     named = [(n, s) for n, s in mesh.shape_tuple if n in axes]
-    checked = checked_axes() | axes if check_vma else checked_axes() - axes
+    checked = checked_axes() | (axes - explicit.left_out(mesh)) if check_vma else checked_axes() - axes
     with using(_within(mesh, axes)), with_named_axes(named), with_checked_axes(checked):
         yield
 
@@ -93,7 +94,8 @@ def part_type(aval: ShapedArray, mesh: Any, spec: PartitionSpec, axes: frozenset
         sums = [(old - axes) | (own & axes if check_vma else frozenset())
                 for old, own in zip(explicit.sums_of(aval), (spec.unreduced, spec.reduced), strict=True)]
         there = explicit.placement(inner, explicit.explicit_parts(inner, before, aval.ndim), *sums, memory=aval.memory_space)
-    return aval.update(shape=tuple(shape), vma=aval.vma | set(axes_of(spec)) if check_vma else aval.vma, placement=there)
+    varies = aval.vma | (set(axes_of(spec)) - explicit.left_out(mesh)) if check_vma else aval.vma
+    return aval.update(shape=tuple(shape), vma=varies, placement=there)
 
 
 def whole_type(aval: ShapedArray, mesh: Any, spec: PartitionSpec, axes: frozenset[Any]) -> ShapedArray:
@@ -126,7 +128,7 @@ def varied_to(outs: Sequence[Any], specs: Sequence[PartitionSpec], axes: frozens
     found = []
     for x, spec in zip(outs, specs, strict=True):
         aval = aval_of(x)
-        missing = (set(axes_of(spec)) & axes) - aval.vma
+        missing = (set(axes_of(spec)) & axes & checked_axes()) - aval.vma
         x = as_varying(x, tuple(sorted(missing, key=str))) if missing else x
         wanted = spec.unreduced | spec.reduced
         found.append(as_shards(x, _with_sums_of(aval, spec)) if wanted or explicit.has_sums(aval) else x)
@@ -316,7 +318,8 @@ def _batch(size: int, args: Sequence[Any], dims: Sequence[int | None], *, jaxpr:
     divides = spmd_axes_of(axis_name) or (() if divided is None else parts_of(divided[1]))
     along = tuple(a for a in divides if a in call.axes)
     if along:
-        _check_collectives(jaxpr, along)
+        if not config.disable_vmap_shmap_error:
+            _check_collectives(jaxpr, along)
         size, axis_name = _divided_batch(call, size, along, in_specs, out_specs), BatchAxis(batch_name(axis_name), along, True)
     with call.inside():
         made = batch_program(jaxpr, size, batched, False, axis_name)
@@ -340,7 +343,7 @@ def _divided_batch(call: _Call, size: int, along: tuple[Any, ...], in_specs: Spe
     """The size of each device's part of a batch that vmap divides along axes. ValueError where these divide arguments or
     results, too, or cannot divide the batch evenly."""
     for side, what, specs in (("in_specs", "an argument", in_specs), ("out_specs", "a result", out_specs)):
-        if any(set(along) & set(axes_of(s)) for s in specs):
+        if any(set(along) & set(axes_of(s)) for s in specs) and not config.disable_vmap_shmap_error:
             if explicit.mapped() is not None:
                 raise ValueError(f"jax.shard_map requires axis_names={set(call.axes)} to be a subset of those that do not "
                                  f"divide the batch of vmap: {along} do, and {what} by {side} {specs}.")

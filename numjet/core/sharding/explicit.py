@@ -21,6 +21,7 @@ from numjet.core.sharding.memory import Space, kind_of, space_of
 from numjet.core.sharding.mesh import EMPTY, AbstractMesh, AxisType, Mesh, current_mesh
 from numjet.core.sharding.partition_spec import UNCONSTRAINED, PartitionSpec, axes_of, parts_of
 from numjet.core.sharding.shardings import NamedSharding, Sharding
+from numjet.foundation.config import config
 from numjet.foundation.errors import ShardingTypeError
 
 Parts = tuple[Any, ...]  # per dimension: None, the name of an axis, or a tuple of names
@@ -103,9 +104,14 @@ def placement(mesh: AbstractMesh, parts: Sequence[Any], unreduced: Axes = NONE, 
     return _placements[key]
 
 
+def left_out(mesh: Mesh | AbstractMesh) -> frozenset[Any]:
+    """The axes of a mesh that types do not name: those of size 1, where the flag says so."""
+    return frozenset(n for n, s in mesh.shape_tuple if s == 1) if config.remove_size_one_mesh_axis_from_type else frozenset()
+
+
 def explicit_parts(mesh: Mesh | AbstractMesh, spec: PartitionSpec, ndim: int) -> Parts:
     """The Explicit axes of a specification, for each of `ndim` dimensions."""
-    kept = set(mesh.explicit_axes)
+    kept = set(mesh.explicit_axes) - left_out(mesh)
     given = [tuple(a for a in parts_of(part) if a in kept) for part in spec]
     return (*[None if not p else p[0] if len(p) == 1 else p for p in given], *[None] * (ndim - len(given)))
 

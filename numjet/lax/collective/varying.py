@@ -13,6 +13,7 @@ from numjet.core import hooks
 from numjet.core.aval import explicit, placements_in_use
 from numjet.core.named_axes import checked_axes, named_axes
 from numjet.core.op import LINEAR, Op, lookup
+from numjet.core.sharding.mesh import current_mesh
 from numjet.core.stage import Varying
 from numjet.core.trace import Tracer, aval_of
 from numjet.core.traits import EXACT
@@ -48,7 +49,7 @@ def pvary(x: Any, axis_name: Names) -> Any:
 
     Its transpose is a sum over the axes. NameError for axes that no enclosing shard_map has.
     """
-    axes = axis_names(axis_name)
+    axes = tuple(a for a in axis_names(axis_name) if a not in explicit.left_out(current_mesh()))
     _check_inside(x, axes, "pvary")
     return tree.tree_map(lambda leaf: _varied(leaf, axes), x)
 
@@ -88,6 +89,6 @@ def pcast(x: Any, axis_name: Names | None = None, *, to: str) -> Any:
         raise TypeError(f"pcast: axis_name must be a tuple or a str. Got {axis_name!r} of type {type(axis_name).__name__}")
     if to not in ("varying", "reduced", "unreduced"):
         raise ValueError(f"Got unexpected `to` value {to!r}. Allowed `to` values are: 'varying', 'reduced' and 'unreduced'")
-    axes = axis_names(axis_name)
+    axes = tuple(a for a in axis_names(axis_name) if a not in explicit.left_out(current_mesh()))
     _check_inside(x, axes, "pvary" if to == "varying" else "preduced")
     return tree.tree_map(lambda leaf: sums.cast_to(leaf, axes, to), x)

@@ -142,9 +142,11 @@ def test_some_axes_only():
     f = nj.jit(over(lambda x: lax.psum(x, "x") @ jnp.ones((8, 8)), P("x"), P(), axis_names={"x"}))
     x = nj.device_put(WHOLE, NamedSharding(MESH, P("x", "y")))
     np.testing.assert_allclose(f(x), WHOLE.reshape(4, 2, 8).sum(0) @ np.ones((8, 8)))
-    nested = nj.jit(over(lambda x: nj.shard_map(lambda a: lax.psum(a, "y") + lax.axis_index("x"), mesh=MESH,
-                                                in_specs=P(None, "y"), out_specs=P(), axis_names={"y"})(x), P("x"), P("x"),
-                         axis_names={"x"}))
+    inner = lambda mesh: nj.shard_map(lambda a: lax.psum(a, "y") + lax.axis_index("x"), mesh=mesh, in_specs=P(None, "y"),
+                                      out_specs=P(), axis_names={"y"})
+    nested = nj.jit(over(inner(None), P("x"), P("x"), axis_names={"x"}))
+    with pytest.raises(ValueError, match="context mesh .*Manual, Auto.* should match the mesh passed to shard_map"):
+        over(inner(MESH), P("x"), P("x"), axis_names={"x"})(WHOLE)
     np.testing.assert_allclose(nested(WHOLE), WHOLE[:, :4] + WHOLE[:, 4:] + np.repeat(np.arange(4), 2)[:, None])
 
 
@@ -259,6 +261,96 @@ def test_loops_and_branches_of_the_libraries_are_joined(f):
     each = lambda a: over(f, P("x"), P("x"))(a)
     parts = [f(part) for part in np.split(SMALL, 4)]
     np.testing.assert_allclose(each(SMALL), np.concatenate(parts), rtol=1e-5)
+
+
+def _with_rule(backward):
+    f = nj.custom_vjp(lambda x, w: x * w)
+    f.defvjp(lambda x, w: (x * w, (x, w)), backward)
+    return over(lambda x, w: nj.grad(lambda x, w: f(x, w).sum(), (0, 1))(x, w), (P("x"), P()), (P("x"), P()))
+
+
+def test_cotangents_of_rules_vary_as_their_arguments():
+    slopes = _with_rule(lambda kept, g: (g * kept[1], lax.psum((g * kept[0]).sum(), "x")))(WHOLE, 2.0)
+    np.testing.assert_allclose(slopes[0], np.full((8, 8), 2))
+    assert slopes[1] == WHOLE.sum()
+    for text, backward in [
+        (r"type float32\[\]\{V:x\} corresponding .* do not match. In the rule, return the sum .*psum\(\.\.\., \('x',\)\)",
+         lambda kept, g: (g * kept[1], (g * kept[0]).sum())),
+        (r"output\[0\] .*apply jax.lax.pcast\(\.\.\., \('x',\), to='varying'\)", lambda kept, g: (lax.psum(g, "x"), None)),
+    ]:
+        with pytest.raises(ValueError, match="Custom VJP bwd rule must produce an output with the same type.*" + text):
+            _with_rule(backward)(WHOLE, 2.0)
+
+
+def test_tangents_and_cotangents_of_linear_functions_vary_as_their_arguments():
+    def push(p, t):
+        return nj.linearize(lambda x: (x ** 2).mean(0), p)[1](t)[None]
+    with pytest.raises(ValueError, match=r"by applying `jax.lax.pcast\(..., \('x',\), .* to the primal value passed to"):
+        over(push, (P(), P("x")), P("x"))(WHOLE[:2], WHOLE)
+    with pytest.raises(ValueError, match=r"\('x',\), .* to the tangent value passed to the function"):
+        over(push, (P("x"), P()), P("x"))(WHOLE, WHOLE[:2])
+    slope = over(push, (P("x"), P("x")), P("x"))(WHOLE, WHOLE)
+    np.testing.assert_allclose(slope, 2 * (WHOLE ** 2).reshape(4, 2, 8).mean(1))
+    pull = lambda p, ct: nj.linear_transpose(lambda x: 2 * x, p)(ct)[0]
+    np.testing.assert_allclose(over(pull, (P("x"), P("x")), P("x"))(WHOLE, WHOLE), 2 * WHOLE)
+    with pytest.raises(TypeError, match=r"cotangent type does not match function output, .* vary over different axes"):
+        over(pull, (P(), P("x")), P("x"))(WHOLE[:2], WHOLE)
+    solve = lambda a: nj.scipy.sparse.linalg.LinearOperator((2, 2), matvec=lambda v: v * a[:, 0]).rmatvec(a[:, 1])
+    np.testing.assert_allclose(over(solve, P("x"), P("x"))(WHOLE), WHOLE[:, 0] * WHOLE[:, 1])
+
+
+def test_without_auto_pcast_operands_vary_over_the_same_axes():
+    scaled = over(lambda a, w: a * w, (P("x"), P()), P("x"))
+    text = r"mul requires varying manual axes to match.*\('x',\).* operand 1"
+    with nj.auto_pcast(False), pytest.raises(ValueError, match=text):
+        scaled(WHOLE, 2.0)
+    np.testing.assert_allclose(scaled(WHOLE, 2.0), 2 * WHOLE)
+
+
+def test_axes_of_size_one_can_be_left_out_of_types():
+    mesh, seen = nj.make_mesh((8, 1), ("x", "y"), axis_types=(AxisType.Explicit,) * 2), []
+
+    def shard(a):
+        seen.append(nj.typeof(a).vma)
+        return lax.psum(lax.pcast(a, "y", to="varying"), "x")
+    with nj.set_mesh(mesh):
+        whole = nj.device_put(WHOLE, P("x", "y"))
+        for flag, vma, kept in ((False, {"x", "y"}, P(None, "y")), (True, {"x"}, P())):
+            with nj.remove_size_one_mesh_axis_from_type(flag):
+                f = nj.jit(nj.shard_map(shard if flag else lambda a: seen.append(nj.typeof(a).vma) or lax.psum(a, "x"),
+                                        in_specs=P("x", "y"), out_specs=kept))
+                np.testing.assert_allclose(f(whole), WHOLE.sum(0, keepdims=True))
+                assert seen.pop() == vma and not seen
+        with nj.remove_size_one_mesh_axis_from_type(True):
+            assert "pvary" not in str(nj.make_jaxpr(lambda a: lax.pcast(a, "y", to="varying"))(WHOLE))
+
+
+def test_the_error_for_collectives_along_a_divided_batch_can_be_left_out():
+    summed = over(lambda a, b: a + lax.all_gather(b, "x", tiled=True), (P(), P("x")), P(), check_vma=False)
+    batch = nj.vmap(summed, in_axes=(0, None), spmd_axis_name="x")
+    rows = np.stack([WHOLE] * 4)
+    with pytest.raises(ValueError, match="vmap spmd_axis_name cannot appear in"):
+        batch(rows, WHOLE)
+    nj.config.update("jax_disable_vmap_shmap_error", True)
+    try:
+        np.testing.assert_allclose(batch(rows, WHOLE), 2 * rows)
+    finally:
+        nj.config.update("jax_disable_vmap_shmap_error", False)
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+def test_callbacks_are_called_by_the_device_of_their_sharding(ordered):
+    seen, last = [], nj.devices()[-1]
+
+    def f(x):
+        nj.experimental.io_callback(lambda v: seen.append(v.tolist()), None, x,
+                                    ordered=ordered, sharding=nj.sharding.SingleDeviceSharding(last))
+        return x + 1
+    step = nj.jit(f, in_shardings=NamedSharding(MESH, P(("x", "y"))))
+    np.testing.assert_array_equal(step(np.arange(8)), np.arange(8) + 1)
+    nj.effects_barrier()
+    assert seen == [list(range(8))]
+    assert "sdy.mesh @maximal_mesh_7 = <[], device_ids=[7]>" in step.lower(np.arange(8)).as_text()
 
 
 def test_pmap_is_over_the_first_devices():

@@ -10,6 +10,7 @@ import numjet.numpy as jnp
 from numjet.api.grad import linear_transpose
 from numjet.api.vmap import vmap
 from numjet.core.aval import ShapedArray
+from numjet.core.trace import aval_of
 from numjet.foundation import dtypes
 from numjet.lax.contraction.precision import Precision
 from numjet.numpy.core.promotion import array_arg, promote_dtypes_inexact
@@ -60,7 +61,7 @@ class LinearOperator:
 
     def _transposed(self, u: Any) -> Any:
         dtype = dtypes.common_dtype(self.dtype, u.dtype)
-        like = ShapedArray((self.shape[1],), dtype)
+        like = ShapedArray((self.shape[1],), dtype, vma=aval_of(u).vma)
         product = lambda v: jnp.asarray(self._matvec(v)).reshape(-1).astype(dtype)
         (out,) = linear_transpose(product, like)(jnp.conj(u).astype(dtype))
         return jnp.conj(out)
