@@ -6,7 +6,7 @@ A module of JAX is one of these, in this order:
 - for a private module, `jax._src.X`: names that JAX's public modules show, too, from numjet's modules;
 - a placeholder, if JAX has the module and numjet does not: its names can be imported, and raise when they are used.
 
-Modules get a fallback for names that JAX has and they lack: a submodule, or a placeholder.
+Modules get a fallback for names that JAX has and they lack: a submodule, or a placeholder. dir() of them shows JAX's names.
 """
 from __future__ import annotations
 
@@ -87,6 +87,7 @@ class AliasLoader(Loader):
         else:
             module.__doc__ = f"{name}: names of numjet's modules for it; those that numjet lacks raise when they are used."
         add_fallback(module, name)
+        add_listing(module, name)
         for brought in WITH_JAX if name == "jax" else ():
             importlib.import_module(brought)
 
@@ -137,6 +138,20 @@ def add_fallback(module: ModuleType, name: str) -> None:
         raise AttributeError(f"module {name!r} has no attribute {attribute!r}")
     vars(__getattr__)["falls_back"] = True
     own_names(module)["__getattr__"] = __getattr__
+
+
+def add_listing(module: ModuleType, name: str) -> None:
+    """Lets dir() of a module show JAX's names, as far as they are known, and JAX's submodules that are loaded: neither what
+    numjet's module imports for itself nor what numjet adds."""
+    known = names.table().get(name, frozenset())
+    if not known or names.ANY in known:
+        return
+
+    def __dir__() -> list[str]:
+        own = own_names(module).items()
+        modules = {n for n, value in own if isinstance(value, ModuleType) and names.is_module(f"{name}.{n}")}
+        return sorted(known | modules | {n for n, _ in own if n.startswith("__")})
+    own_names(module)["__dir__"] = __dir__
 
 
 class AliasFinder(MetaPathFinder):

@@ -155,6 +155,20 @@ def test_every_public_module_of_jax_is_imported_and_shows_its_names(run_as_jax):
     """)
 
 
+def test_dir_lists_jaxs_names_only(run_as_jax):
+    run_as_jax("""
+        import sys, jax, jax.lax.linalg, jax.scipy.special, jax.nn.initializers
+        from numjet.as_jax import names
+        for name in ("jax", "jax.numpy", "jax.lax", "jax.lax.linalg", "jax.scipy.special", "jax.nn.initializers"):
+            shown = {n for n in dir(sys.modules[name]) if not n.startswith("__")}
+            assert names.table()[name] <= shown, name
+            assert all(names.is_module(f"{name}.{n}") for n in shown - names.table()[name]), name
+        assert not {"Any", "numjet", "names"} & set(dir(jax)) and "np" not in dir(jax.nn.initializers)
+        assert "airy" not in dir(jax.scipy.special) and callable(jax.scipy.special.airy)   # numjet's additions stay reachable
+        assert {"__name__", "__doc__"} <= set(dir(jax.numpy))
+    """)
+
+
 def test_what_numjet_has_is_no_placeholder(run_as_jax):
     run_as_jax("""
         import importlib
@@ -166,7 +180,7 @@ def test_what_numjet_has_is_no_placeholder(run_as_jax):
         for name in sorted(names.table()):
             own = name.replace("jax", "numjet", 1)
             if finder.implementation(name) == own:
-                known = names.table()[name] & set(dir(importlib.import_module(own)))
+                known = names.table()[name] & vars(importlib.import_module(own)).keys()   # dir() has JAX's
                 assert not lacking(importlib.import_module(name), known), name
         assert jax.checkpoint_policies.dots_saveable is numjet.checkpoint_policies.dots_saveable
         jaxpr = jax.make_jaxpr(lambda x: jax.lax.scan(lambda c, _: (c, None), x, length=2))(1.0)

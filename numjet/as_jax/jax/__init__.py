@@ -29,7 +29,3 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'jax' has no attribute {name!r}")
     globals()[name] = found
     return found
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *names.table()["jax"]})
