@@ -145,7 +145,7 @@ def test_some_axes_only():
     inner = lambda mesh: nj.shard_map(lambda a: lax.psum(a, "y") + lax.axis_index("x"), mesh=mesh, in_specs=P(None, "y"),
                                       out_specs=P(), axis_names={"y"})
     nested = nj.jit(over(inner(None), P("x"), P("x"), axis_names={"x"}))
-    with pytest.raises(ValueError, match="context mesh .*Manual, Auto.* should match the mesh passed to shard_map"):
+    with pytest.raises(ValueError, match=r"context mesh .*Manual, Auto.* should match the mesh passed to shard_map"):
         over(inner(MESH), P("x"), P("x"), axis_names={"x"})(WHOLE)
     np.testing.assert_allclose(nested(WHOLE), WHOLE[:, :4] + WHOLE[:, 4:] + np.repeat(np.arange(4), 2)[:, None])
 
