@@ -17,7 +17,7 @@ from numjet.cpu.lowering.index import Index, IndexTerms
 from numjet.cpu.remarks import Recorder
 
 SMALL = 16                # elements of an array that is kept in registers inside of a loop: code size against memory traffic
-SMALL_ONCE = 8            # the same outside of loops, where written-out code runs once
+SMALL_ONCE = 7            # the same outside of loops, where written-out code runs once; 8 elements fill a register of AVX2
 LEAST_REUSED = 2 * SMALL  # words of memory that is used again; less may be that of registers that were moved out of a loop
 
 
