@@ -49,7 +49,7 @@ def _paddings(jaxpr: Jaxpr, needed: Sequence[bool]) -> dict[Var, float]:
     return {v: times for v, times in found.items() if times >= SEVERAL}
 
 
-def _padded(eqn: JaxprEqn, found: dict[Var, float]) -> float:
+def _padded(eqn: JaxprEqn, found: defaultdict[Var, float]) -> float:
     """How many elements of each operand paddings compute by way of an equation. Results that are padded several times are
     stored, and compute nothing again."""
     if PADS <= eqn.primitive.traits:

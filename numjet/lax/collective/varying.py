@@ -44,12 +44,18 @@ _CASTS = {"varying": "pvary", "reduced": "preduced", "reduced to varying": "redu
 hooks.set_cast(lambda to: lookup(_CASTS[to]))
 
 
+def _typed_axes(names: Names) -> tuple[Any, ...]:
+    """Names of axes of the mesh, without those that types leave out."""
+    left_out = explicit.left_out(current_mesh())
+    return tuple(a for a in axis_names(names) if a not in left_out)
+
+
 def pvary(x: Any, axis_name: Names) -> Any:
     """A pytree of values that are the same along axes of a mesh, as values that may vary: their types change.
 
     Its transpose is a sum over the axes. NameError for axes that no enclosing shard_map has.
     """
-    axes = tuple(a for a in axis_names(axis_name) if a not in explicit.left_out(current_mesh()))
+    axes = _typed_axes(axis_name)
     _check_inside(x, axes, "pvary")
     return tree.tree_map(lambda leaf: _varied(leaf, axes), x)
 
@@ -89,6 +95,6 @@ def pcast(x: Any, axis_name: Names | None = None, *, to: str) -> Any:
         raise TypeError(f"pcast: axis_name must be a tuple or a str. Got {axis_name!r} of type {type(axis_name).__name__}")
     if to not in ("varying", "reduced", "unreduced"):
         raise ValueError(f"Got unexpected `to` value {to!r}. Allowed `to` values are: 'varying', 'reduced' and 'unreduced'")
-    axes = tuple(a for a in axis_names(axis_name) if a not in explicit.left_out(current_mesh()))
+    axes = _typed_axes(axis_name)
     _check_inside(x, axes, "pvary" if to == "varying" else "preduced")
     return tree.tree_map(lambda leaf: sums.cast_to(leaf, axes, to), x)
