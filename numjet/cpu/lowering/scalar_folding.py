@@ -91,4 +91,11 @@ def _identity(op: str, x: Expr, y: Expr) -> Expr | None:
         return y
     if y.dtype == BOOL and op in ("and", "or"):
         return (x if value else y) if op == "and" else (y if value else x)
+    if op == "add" and value == 0 and _adds_zero(x):
+        return x
     return None
+
+
+def _adds_zero(x: Expr) -> bool:
+    """Whether a float has had +0.0 added, and so is no -0.0 that another zero would change."""
+    return x.op == "add" and x.dtype.kind == "f" and any(a.op == "const" and str(a.attr) == "0.0" for a in x.args)

@@ -5,7 +5,8 @@ which hold, or don't, in all iterations but those at the two ends of an axis. Th
 first and in front of the last comparison that changes; within each part the others are constants, and their masked loads plain
 ones or gone. Where the CPU has no masks for every element type, the loop is cut at each comparison, if they are few, so that no
 part has a mask: LLVM makes branches lane by lane of a masked load of bytes. Along the outer axes, where a comparison is the
-same for all lanes, the two loads that it chooses between become one from the chosen address.
+same for all lanes, the two loads that it chooses between become one from the chosen address. A loop over a few components, such
+as those of a vector field, around others is cut at each comparison, too: each part has only the terms of its components.
 
 Source: M. Wolfe, "High Performance Compilers for Parallel Computing" (1996), index set splitting.
 """
@@ -14,12 +15,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 from numjet.cpu.analysis.affine import AffineForms
 from numjet.cpu.ir.nodes import BOOL, INT64, Comment, Expr, Exprs, For, Function, Let, Stmt, Store
 from numjet.cpu.ir.rewrite import Rewrite, copied
-from numjet.cpu.ir.traversal import binds, blocks, expressions, nodes, postorder
+from numjet.cpu.ir.traversal import binds, blocks, expressions, nodes, postorder, static_trips, walk
 from numjet.cpu.lowering.scalar_folding import fold
 from numjet.cpu.passes.manager import Pass
 
@@ -28,6 +29,7 @@ LEAST = 4 * STEP   # iterations of a loop that is worth three copies of its body
 MOST_NODES = 300   # operations of a body that may be copied
 LEAST_EXACT = 32   # the same as LEAST, for a loop that is cut at each comparison
 MOST_COPIED = 900  # operations of all copies of a body, if it is cut at each comparison
+COMPONENTS = 8     # the most iterations of a loop that goes over components
 _FAR = 1 << 40     # numbers beyond this may wrap around
 
 
@@ -41,8 +43,8 @@ class Threshold(NamedTuple):
 def split(function: Function, masks: bool) -> None:
     """Cuts vector loops at the borders of their arrays, and chooses addresses instead of values. masks: whether the CPU has
     masked loads of every element type."""
-    forms = AffineForms.of(function.body)
-    _split_block(function.body, function, forms, masks)
+    _cut_components(function.body, function.exprs, AffineForms.of(function.body))
+    _split_block(function.body, function, AffineForms.of(function.body), masks)
 
 
 def _split_block(block: list[Stmt], function: Function, forms: AffineForms, masks: bool) -> None:
@@ -65,6 +67,39 @@ def _split_block(block: list[Stmt], function: Function, forms: AffineForms, mask
 def _splittable(loop: For) -> bool:
     plain = all(isinstance(s, Store | Let | Comment) for s in loop.body)
     return loop.mode == "vector" and plain and not loop.carries and loop.limit is None
+
+
+# --- components
+
+def _cut_components(block: list[Stmt], exprs: Exprs, forms: AffineForms) -> None:
+    """Cuts the loops over a few components in a block, and in the blocks in it."""
+    block[:] = [part for stmt in block for part in (_component_parts(stmt, exprs, forms) if _over_components(stmt) else [stmt])]
+    for stmt in block:
+        for inner in blocks(stmt):
+            _cut_components(inner, exprs, forms)
+
+
+def _over_components(stmt: Stmt) -> TypeGuard[For]:
+    if not isinstance(stmt, For) or stmt.mode != "serial" or not 1 < (static_trips(stmt) or 0) <= COMPONENTS:
+        return False
+    inside = walk(stmt.body)
+    plain = all(isinstance(s, Store | Let | Comment) or _without_state(s) for s in inside)
+    return _without_state(stmt) and plain and any(isinstance(s, For) for s in inside)
+
+
+def _without_state(stmt: Stmt) -> bool:
+    return isinstance(stmt, For) and not stmt.carries and stmt.limit is None
+
+
+def _component_parts(loop: For, exprs: Exprs, forms: AffineForms) -> list[For]:
+    """A loop as one for each range of components that have the same terms; the loop itself where all have, or that are many."""
+    found = nodes(expressions(loop.body))
+    thresholds = {e: t for e in found if (t := _threshold(e, loop.var, forms)) is not None}
+    first, stop = int(loop.start.attr), int(loop.stop.attr)
+    cuts = [first, *sorted({t.at for t in thresholds.values() if first < t.at < stop}), stop]
+    if len(cuts) == 2 or (len(cuts) - 1) * len(found) > MOST_COPIED or not _guards(found, thresholds):
+        return [loop]
+    return [_part(loop, a, b, stop, thresholds, exprs) for a, b in pairwise(cuts)]
 
 
 # --- cutting
@@ -102,7 +137,7 @@ def _part(loop: For, begin: int, end: int, stop: int, thresholds: dict[Expr, Thr
     """The iterations of a loop from `begin` to `end`, in which comparisons that do not change are constants."""
     bound = lambda op, x, at: fold(exprs, op, [x, exprs.index(at)])
     start = loop.start if begin == 0 else bound("max", loop.start, begin)
-    names = {var.id: exprs.var(var.dtype, "i") for var in (loop.var, *(v for s in loop.body for v in binds(s)))}
+    names = {var.id: exprs.var(var.dtype, "i") for var in (loop.var, *(v for s in walk(loop.body) for v in binds(s)))}
     known = {e.id: exprs.const((t.at >= end) == t.below, BOOL) for e, t in thresholds.items() if not begin < t.at < end}
     body = copied(loop.body, names, _replacing({**names, **known}, exprs))
     stop_here = loop.stop if end == stop else bound("min", loop.stop, end)
@@ -121,7 +156,7 @@ def _replacing(done: dict[int, Expr], exprs: Exprs) -> Callable[[Expr], Expr]:
 def _simplified(e: Expr, args: list[Expr], exprs: Exprs) -> Expr:
     if e.op == "load" and len(args) == 2 and args[1].op == "const":
         return exprs.load(e.attr, args[0]) if args[1].attr else exprs.const(0, e.dtype)
-    if e.op in ("select", "and", "or", "not") and any(a.op == "const" for a in args):
+    if e.op in ("select", "and", "or", "not", "add") and any(a.op == "const" for a in args):
         return fold(exprs, e.op, args)
     return exprs.make(e.op, e.dtype, tuple(args), e.attr)
 

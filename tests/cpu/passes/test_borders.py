@@ -97,6 +97,31 @@ def test_no_part_has_masks_where_the_cpu_has_none(stencil, dtype):
     assert trips_and_masks(code_of(stencil, (1024, 1024), NO_MASKS, dtype)) == ([1, 1022, 1], [0, 0, 0])
 
 
+def curl(np, u):
+    """Components of a curl, each made of differences of two others, and padded: what a vector field's step is made of."""
+    d = lambda x, axis: np.pad(np.diff(x, axis=axis), [(0, int(k == axis)) for k in range(3)])
+    return np.stack([d(u[2], 1) - d(u[1], 2), d(u[0], 2) - d(u[2], 0), d(u[1], 0) - d(u[0], 1)])
+
+
+def test_components_have_their_own_terms():
+    gradient = nj.grad(lambda u: jnp.sum(curl(jnp, u) ** 2))
+    u = np.random.default_rng(0).normal(size=(3, 5, 6, 40)).astype(np.float32)
+    with nj.enable_checks():
+        given = nj.jit(gradient)(u)
+    places = np.arange(0, u.size, 97)
+    steps = [np.where(np.arange(u.size).reshape(u.shape) == at, 1.0, 0.0) for at in places]
+    energy = lambda u: (curl(np, u) ** 2).sum()
+    slopes = [(energy(u + step) - energy(u - step)) / 2 for step in steps]
+    np.testing.assert_allclose(np.ravel(given)[places], slopes, rtol=1e-4, atol=1e-4)
+
+
+def test_no_component_asks_which_one_it_is():
+    field = lambda u: jnp.pad(u[:1], [(0, 2), (0, 0), (0, 0)]) + jnp.pad(u[1:] * 2, [(1, 0), (0, 0), (0, 0)])
+    function = code_of(field, (3, 40, 600))
+    loads = [e for e in nodes(expressions(function.body)) if e.op == "load"]
+    assert len(loads) == 2 and all(len(e.args) == 1 for e in loads)
+
+
 def test_parts_between_distant_comparisons():
     far = lambda u: jnp.roll(u, 70) - jnp.roll(u, -65)
     assert trips_and_masks(code_of(far, (1024,), NO_MASKS)) == ([70, 889, 65], [0, 0, 0])
