@@ -149,3 +149,37 @@ def test_errors(arguments, message):
         jet(lambda *xs: xs[0], *arguments)
     with pytest.raises(TypeError, match="must be zero"):
         jet(lambda n: n, (1,), ([1],))
+
+
+def stretched(x):
+    return jnp.sin(x) * x + jnp.exp(-x) / (2 + x * x)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize("shape", [(), (0,), (1,), (9,), (2, 3), (2, 0, 3)])
+def test_dtypes_and_shapes(dtype, shape):
+    draw = lambda: jnp.asarray(RNG.uniform(-0.5, 0.5, shape) + (0.3j if "complex" in dtype else 0), dtype)
+    x, series = draw(), [draw(), draw(), draw()]
+    call = lambda x, *series: jet(stretched, (x,), (list(series),))
+    value, terms = call(x, *series)
+    assert all(t.dtype == x.dtype and t.shape == shape for t in [value, *terms])
+    wide = "complex128" if "complex" in dtype else "float64"
+    exact, exact_terms = call(*(jnp.asarray(a, wide) for a in (x, *series)))
+    tolerance = 40 * float(jnp.finfo(dtype).eps)
+    for got, want in zip([value, *terms], [exact, *exact_terms], strict=True):
+        np.testing.assert_allclose(np.asarray(got, wide), want, rtol=tolerance, atol=tolerance)
+    jitted = nj.tree.leaves(nj.jit(call)(x, *series))
+    rows = nj.tree.leaves(nj.vmap(call)(*(jnp.stack([a, a + 0.25]) for a in (x, *series))))
+    first, second = (nj.tree.leaves(call(*(a + step for a in (x, *series)))) for step in (0, 0.25))
+    for k, got in enumerate(rows):
+        np.testing.assert_allclose(np.asarray(jitted[k], wide), np.asarray(first[k], wide), rtol=tolerance, atol=tolerance)
+        for row, want in zip(got, (first[k], second[k]), strict=True):
+            np.testing.assert_allclose(np.asarray(row, wide), np.asarray(want, wide), rtol=tolerance, atol=tolerance)
+
+
+def test_gradients_of_every_term():
+    terms = lambda x: jnp.stack(jet(stretched, (x,), ([1.0, 0.0, 0.0],))[1])
+    fourth = nj.grad(nj.grad(nj.grad(nj.grad(stretched))))(0.3)
+    slopes = nj.jacrev(terms)(0.3)
+    np.testing.assert_allclose(slopes, nj.jacfwd(terms)(0.3), rtol=1e-12)
+    np.testing.assert_allclose(slopes[2], fourth, rtol=1e-10)

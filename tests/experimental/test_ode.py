@@ -87,3 +87,43 @@ def test_limits():
 def test_errors(call, error, match):
     with pytest.raises(error, match=match):
         call(lambda y, t, *a: -y)
+
+
+def decay(y, t, rate):
+    return -rate * (1 + t) * y
+
+
+def decayed(y, t, rate):
+    return y * jnp.exp(-rate * (t + t * t / 2))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize("shape", [(), (9,), (2, 0)])
+def test_dtypes_and_shapes(dtype, shape):
+    rng = np.random.default_rng(0)
+    y0 = jnp.asarray(rng.uniform(0.5, 1.5, shape) + (1j * rng.uniform(size=shape) if "complex" in dtype else 0), dtype)
+    ts, rate = jnp.asarray(TIMES, jnp.finfo(dtype).dtype), jnp.asarray(0.7, jnp.finfo(dtype).dtype)
+    solve = lambda y0, ts, rate: odeint(decay, y0, ts, rate, rtol=1e-7, atol=1e-7)
+    tolerance = 1e-4 if jnp.finfo(dtype).bits == 32 else 1e-6
+    for call in (solve, nj.jit(solve)):
+        found = call(y0, ts, rate)
+        assert found.dtype == y0.dtype and found.shape == (6, *shape)
+        np.testing.assert_allclose(found, np.stack([decayed(y0, t, rate) for t in TIMES]), rtol=tolerance, atol=tolerance)
+    loss = lambda *a: jnp.sum(jnp.abs(solve(*a)[-1]) ** 2)
+    exact = lambda y0, ts, rate: jnp.sum(jnp.abs(decayed(y0, ts[-1], rate)) ** 2)
+    for got, want in zip(nj.grad(loss, (0, 2))(y0, ts, rate), nj.grad(exact, (0, 2))(y0, ts, rate), strict=True):
+        assert got.dtype == want.dtype
+        np.testing.assert_allclose(got, want, rtol=20 * tolerance, atol=20 * tolerance)
+
+
+def test_batches_over_every_argument():
+    y0, rates = jnp.asarray([[1.0, 2.0], [0.5, -1.0], [0.0, 3.0]]), jnp.asarray([0.1, 0.7, 1.3])
+    times = jnp.asarray(TIMES) * jnp.asarray([[1.0], [0.5], [2.0]])
+    one = lambda y, ts, rate: odeint(decay, y, ts, rate)
+    for axes in [(0, None, None), (None, 0, None), (None, None, 0), (0, 0, 0)]:
+        args = [a if axis == 0 else a[1] for a, axis in zip((y0, times, rates), axes, strict=True)]
+        rows = [[a[k] if axis == 0 else a for a, axis in zip(args, axes, strict=True)] for k in range(3)]
+        np.testing.assert_allclose(nj.vmap(one, axes)(*args), [one(*row) for row in rows], rtol=1e-6, atol=1e-8)
+        slope = nj.grad(lambda *a: jnp.sum(one(*a)[-1]), (0, 2))
+        for got, want in zip(nj.vmap(slope, axes)(*args), zip(*(slope(*row) for row in rows), strict=True), strict=True):
+            np.testing.assert_allclose(got, np.stack(want), rtol=1e-5, atol=1e-7)

@@ -64,3 +64,27 @@ def test_gates_are_swapped():
 def test_errors(args, error, match):
     with pytest.raises(error, match=match):
         rnn.lstm(*args[:4], jnp.array(args[4]), *args[5:])
+
+
+@pytest.mark.parametrize("batch, steps, inputs, hidden, layers, both", [
+    (1, 1, 1, 1, 1, False), (2, 5, 3, 4, 1, True), (3, 2, 1, 8, 3, False), (0, 3, 2, 2, 1, False), (2, 3, 2, 2, 2, True)])
+def test_shapes_batches_and_gradients(batch, steps, inputs, hidden, layers, both):
+    rng, width = np.random.default_rng(1), layers * (2 if both else 1)
+    weights = rnn.init_lstm_weight(random.key(0), inputs, hidden, layers, both)
+    x = jnp.asarray(rng.standard_normal((batch, steps, inputs)), "float32")
+    h = jnp.asarray(rng.standard_normal((width, batch, hidden)), "float32")
+    lengths = jnp.full(batch, steps)
+    call = lambda x, h, w: rnn.lstm(x, h, h / 2, w, lengths, inputs, hidden, layers, 0.0, both)
+    y, last, cell = call(x, h, weights)
+    assert y.shape == (batch, steps, hidden * (2 if both else 1)) and last.shape == cell.shape == h.shape
+    for got, want in zip(nj.jit(call)(x, h, weights), (y, last, cell), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
+    twice = nj.vmap(call, (0, 0, None))(jnp.stack([x, -x]), jnp.stack([h, 2 * h]), weights)
+    for got, want in zip(twice, call(-x, 2 * h, weights), strict=True):
+        np.testing.assert_allclose(got[1], want, rtol=1e-5, atol=1e-6)
+    loss = lambda x, h, w: sum(jnp.sum(jnp.sin(part)) for part in call(x, h, w))
+    slopes = nj.grad(loss, (0, 1, 2))(x, h, weights)
+    directions = [jnp.asarray(rng.standard_normal(a.shape), "float32") for a in (x, h, weights)]
+    along = sum(float(jnp.vdot(g, d)) for g, d in zip(slopes, directions, strict=True))
+    want = nj.jvp(loss, (x, h, weights), tuple(directions))[1]
+    np.testing.assert_allclose(along, want, rtol=1e-3, atol=1e-4)

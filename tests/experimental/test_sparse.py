@@ -380,3 +380,33 @@ def test_sparsify_takes_matrices_of_every_format(kind):
     for f in (lambda m: m @ v, lambda m: m.T @ v[:6], lambda m: m * 2, lambda m: m.sum(0), lambda m: v[:6] @ m):
         close(sparse.sparsify(f)(x), f(jnp.asarray(MATRIX)))
         close(nj.jit(sparse.sparsify(f))(x), f(jnp.asarray(MATRIX)))
+
+
+def dense_result(function, x):
+    return function(jnp.asarray(x))
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "complex64", "int32"])
+@pytest.mark.parametrize("name", CASES)
+def test_sparsify_keeps_dtypes_through_transformations(name, dtype):
+    function, x = CASES[name][0], jnp.asarray(MATRIX * 3, dtype)
+    call, want = sparse.sparsify(function), np.asarray(dense_result(function, x))
+    tolerance = 0.1 if dtype == "bfloat16" else 1e-4
+    m = sparse.BCOO.fromdense(x)
+    for found in (call(m), nj.jit(call)(m)):
+        assert found.dtype == want.dtype and found.shape == want.shape
+        np.testing.assert_allclose(np.asarray(sparse.todense(found), np.complex128), want.astype(np.complex128),
+                                   rtol=tolerance, atol=tolerance)
+    both = nj.vmap(call)(sparse.BCOO.fromdense(jnp.stack([x, x[::-1]]), n_batch=1))
+    for row, of in zip(np.asarray(sparse.todense(both)), (x, x[::-1]), strict=True):
+        np.testing.assert_allclose(row.astype(np.complex128), np.asarray(dense_result(function, of), np.complex128),
+                                   rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("name", [n for n in CASES if n != "loop"])
+def test_gradients_through_sparsify(name):
+    function, m = CASES[name][0], sparse.BCOO.fromdense(MATRIX)
+    size = lambda y: jnp.sum(jnp.square(sparse.todense(y)))
+    by_data = nj.grad(lambda data: size(sparse.sparsify(function)(sparse.BCOO((data, m.indices), shape=m.shape))))(m.data)
+    dense = nj.grad(lambda x: size(function(x)))(jnp.asarray(MATRIX))
+    np.testing.assert_allclose(by_data, dense[tuple(m.indices.T)], rtol=1e-4, atol=1e-4)
