@@ -451,6 +451,7 @@ class KernelTypes(TypedDict):
     nj_gemm_bytes: Literal["l(llllllplllplllpl)"]
     nj_gemm_epilogue: Literal["v(lllllplllplllpllpp)"]
     nj_gemm_epilogue_bytes: Literal["l(llllllplllplllpl)"]
+    nj_gemm_rows: Literal["v(llllpllpllp)"]
     nj_gemm_level: Literal["l(l)"]
     nj_geqp3: Literal["l(llllpppp)"]
     nj_geqrf: Literal["l(llllpp)"]

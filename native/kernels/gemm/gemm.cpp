@@ -33,11 +33,15 @@ constexpr int64_t kFinished = 1 << 14;       // elements of C for which an epilo
 constexpr int64_t kDirectRows = 64;          // with so few rows of A, B is read where it lies
 constexpr int64_t kNarrowRows = 64;          // with so many rows and few columns A is read where it lies
 constexpr int64_t kNarrowPanels = 4;         // of B, that many are few columns
+constexpr int64_t kUnpackedRows = 128;       // with so few rows,
+constexpr int64_t kUnpackedColumns = 96;     // or so few columns,
+constexpr int64_t kUnpackedBytes = 512 * 1024;  // and so few bytes of B, nothing is packed
 constexpr int64_t kSmall = kPartBytes;       // bytes of C at most, if parts of its sums are added up side by side;
 constexpr int64_t kLongSum = 2048;           // sums are so long at least,
 constexpr int64_t kSlender = 8;              // so many times the rows and columns,
 constexpr int64_t kLongBytes = 256 * 1024;   // of operands of so many bytes,
 constexpr int64_t kSumParts = 16;            // and in so many parts at most
+constexpr int64_t kPassingBytes = 128 * 1024;  // of rows of a C that is null
 constexpr int64_t kEven = 4;                 // blocks of rows are a multiple of this many, so that threads end together
 
 // Blocks by the sizes of caches: parts of them, as other data passes through. None changes the order of a sum, which kDepth and
@@ -45,7 +49,7 @@ constexpr int64_t kEven = 4;                 // blocks of rows are a multiple of
 int64_t share_bytes() { return caches().last_level / 4; }  // of packed panels of B for all threads; see gemm_epilogues.py
 int64_t tile_bytes() { return caches().l2 / 4; }  // of a tile of C
 int64_t block_bytes() { return std::min(kBlockBytes, caches().l2 / 16 * 3); }  // of a packed block of A
-int64_t passing_bytes() { return std::min(kPassingBytes, caches().l2 / 8); }  // of rows of a C that is null
+int64_t passing_bytes() { return std::min(kPassingBytes, caches().l2 / 8); }  // of rows of a C that is null, if a few fit
 
 // body(part) for each, shared among threads; by this thread alone where it must not wait for others (see Lent).
 template <class Body>
@@ -138,8 +142,8 @@ struct Plan {
   }
 };
 
-// Few rows: the threads share the columns; each packs the panels of B that it needs.
-void multiply_flat(const Plan& plan) {
+// Few rows: the threads share the columns, if not `alone`; each packs the panels of B that it needs.
+void multiply_flat(const Plan& plan, bool alone = false) {
   const Product& x = plan.x;
   const Kernel& kernel = plan.kernel;
   const Lent lent(Piece::block);
@@ -171,49 +175,94 @@ void multiply_flat(const Plan& plan) {
             if (by_parts && p + k == x.k)
               plan.finish(plan.place(i, 0), i, i + rows, begin * kernel.columns(), std::min(x.n, end * kernel.columns()));
           },
-          lent.scarce());
+          alone || lent.scarce());
     }
   }
   if (x.epilogue && x.epilogue->whole) plan.finish_all();
 }
 
-// Few columns: B is packed at once, and A is read where it lies. Of A nothing is read twice if there is one panel of B. Where a
-// tile has as many rows as one of packed rows, a few panels are still faster than a copy of A.
+// Rows of A are read where they lie, in tiles of as many as the kernel can address, and panels of B where they lie or packed
+// side by side.
+class Strided {
+ public:
+  // packed: the panels of B, each of `panel_bytes`; null: B is read where it lies.
+  Strided(const Plan& of, const char* packed, int64_t panel_bytes)
+      : plan_(of), x_(of.x), kernel_(of.kernel), packed_(packed), panel_bytes_(panel_bytes) {}
+
+  // Threads share the rows, and the columns where there are few rows; not if `alone`.
+  void run(bool alone) const {
+    const int64_t tiles = ceil_div(x_.m, height_), parts = std::clamp<int64_t>(x_.m * x_.n * x_.k / kShared, 1, kMostParts);
+    const int64_t across = std::min(panels_, ceil_div(parts, tiles)), down = std::min(tiles, parts);
+    const bool together = x_.epilogue && x_.epilogue->whole && across > 1;
+    in_parts(
+        down * across,
+        [&](int64_t part) {
+          const int64_t d = part / across, r = part % across;
+          const int64_t begin = d * tiles / down * height_, end = std::min(x_.m, (d + 1) * tiles / down * height_);
+          const int64_t first = r * panels_ / across, last = (r + 1) * panels_ / across;
+          block(begin, end, first, last);
+          if (x_.epilogue && !together)
+            plan_.finish(plan_.place(begin, 0), begin, end, first * kernel_.columns(), std::min(x_.n, last * kernel_.columns()));
+        },
+        alone);
+    if (together) plan_.finish_all();
+  }
+
+ private:
+  // Rows i ... end of panels q ... last.
+  void block(int64_t begin, int64_t end, int64_t first, int64_t last) const {
+    for (int64_t p = 0; p < x_.k; p += plan_.depth)
+      for (int64_t i = begin; i < end; i += kSlivers * height_)
+        for (int64_t q = first; q < last; ++q) panel(q, p, i, std::min(end, i + kSlivers * height_));
+  }
+
+  void panel(int64_t q, int64_t p, int64_t i, int64_t end) const {
+    const int64_t j = q * kernel_.columns(), columns = std::min(kernel_.columns(), x_.n - j);
+    const int64_t vectors = ceil_div(columns, kernel_.lanes), missing = columns < vectors * kernel_.lanes;
+    const int64_t k = std::min(plan_.depth, x_.k - p), step = packed_ ? plan_.panel_step(j) : x_.b_row * kernel_.item;
+    const char* const b = packed_ ? packed_ + q * panel_bytes_ + p * step : x_.b + (p * x_.b_row + j) * kernel_.item;
+    for (; i < end; i += height_)
+      kernel_.strided[std::min(height_, end - i)][vectors][missing](k, x_.a + (i * x_.a_row + p) * kernel_.item, x_.a_row, b,
+                                                                    step, plan_.place(i, j), x_.c_row * kernel_.result,
+                                                                    columns, x_.add || p > 0);
+  }
+
+  const Plan& plan_;
+  const Product& x_;
+  const Kernel& kernel_;
+  const char* const packed_;
+  const int64_t panel_bytes_, height_ = kernel_.strided_rows(), panels_ = ceil_div(x_.n, kernel_.columns());
+};
+
+bool has_strided(const Plan& plan) { return plan.kernel.strided[1][1][0] && plan.x.a_col == 1; }
+
+// Whether tiles have as many rows if A is read where it lies as if it is packed.
+bool full_height(const Kernel& kernel) { return kernel.strided_rows() == kernel.rows; }
+
+// Few columns: B is packed at once, and A is read where it lies. Of A nothing is read twice if there is one panel of B. In
+// tiles of full height a few panels are still faster than a copy of A.
 bool narrow(const Plan& plan) {
   const Product& x = plan.x;
-  const Kernel& kernel = plan.kernel;
-  if (!kernel.strided[1][1][0] || x.m < kNarrowRows || x.a_col != 1 || x.k > kDepth) return false;
-  const int64_t panels = ceil_div(x.n, kernel.columns()), most = kernel.strided_rows() == kernel.rows ? kNarrowPanels : 1;
+  if (!has_strided(plan) || x.m < kNarrowRows || x.k > kDepth) return false;
+  const int64_t panels = ceil_div(x.n, plan.kernel.columns()), most = full_height(plan.kernel) ? kNarrowPanels : 1;
   return panels <= most && panels * plan.panel_step(0) * x.k <= kPanelBytes;
 }
 
 void multiply_narrow(const Plan& plan) {
-  const Product& x = plan.x;
-  const Kernel& kernel = plan.kernel;
   const Lent lent(Piece::packed);
-  char* const packed = lent.data();
-  const int64_t panels = ceil_div(x.n, kernel.columns()), panel_bytes = plan.panel_step(0) * x.k;
-  plan.pack_b(0, panels, 0, x.k, packed, panel_bytes);
-  const int64_t height = kernel.strided_rows(), tiles = ceil_div(x.m, height);
-  const auto panel = [&](int64_t q, int64_t i, int64_t end) {
-    const int64_t j = q * kernel.columns(), columns = std::min(kernel.columns(), x.n - j);
-    const int64_t vectors = ceil_div(columns, kernel.lanes), missing = columns < vectors * kernel.lanes;
-    for (; i < end; i += height)
-      kernel.strided[std::min(height, end - i)][vectors][missing](x.k, x.a + i * x.a_row * kernel.item, x.a_row,
-                                                                  packed + q * panel_bytes, plan.panel_step(j),
-                                                                  plan.place(i, j), x.c_row * kernel.result, columns, x.add);
-  };
-  const int64_t parts = std::clamp<int64_t>(x.m * x.n * x.k / kShared, 1, std::min(tiles, kMostParts));
-  in_parts(
-      parts,
-      [&](int64_t part) {
-        const int64_t begin = part * tiles / parts * height, end = std::min(x.m, (part + 1) * tiles / parts * height);
-        for (int64_t i = begin; i < end; i += kSlivers * height)
-          for (int64_t q = 0; q < panels; ++q) panel(q, i, std::min(end, i + kSlivers * height));
-        if (x.epilogue) plan.finish(plan.place(begin, 0), begin, end, 0, x.n);
-      },
-      lent.scarce());
+  const int64_t panels = ceil_div(plan.x.n, plan.kernel.columns()), panel_bytes = plan.panel_step(0) * plan.x.k;
+  plan.pack_b(0, panels, 0, plan.x.k, lent.data(), panel_bytes);
+  Strided(plan, lent.data(), panel_bytes).run(lent.scarce());
 }
+
+// Few rows or few columns, and a matrix B that the second cache holds: copies of A and B would cost more than they save.
+bool unpacked(const Plan& plan) {
+  const Product& x = plan.x;
+  if (!has_strided(plan) || !full_height(plan.kernel) || x.b_col != 1) return false;
+  return (x.m <= kUnpackedRows || x.n <= kUnpackedColumns) && x.k * x.n * plan.kernel.item <= kUnpackedBytes;
+}
+
+void multiply_unpacked(const Plan& plan, bool alone = false) { Strided(plan, nullptr, 0).run(alone); }
 
 // Many rows: the panels of B are packed first, for all threads, which then share tiles of C. A tile stays in a core's
 // cache until it is done; for every depth, the rows of A are packed again.
@@ -317,9 +366,15 @@ class Passing {
   }
 
   void tile(int64_t i) const {
-    const Lent block_memory(Piece::block), line_memory(Piece::lines), panel_memory(Piece::packed);
-    char *const block = block_memory.data(), *const lines = line_memory.data(), *const packed = panel_memory.data();
+    const Lent lines(Piece::lines);
     const int64_t rows = std::min(rows_at_once_, x_.m - i);
+    compute(i, rows, lines.data());
+    plan_.finish(lines.data(), i, i + rows, 0, x_.n);  // which may compute products of its own
+  }
+
+  void compute(int64_t i, int64_t rows, char* lines) const {
+    const Lent block_memory(Piece::block), panel_memory(Piece::packed);
+    char *const block = block_memory.data(), *const packed = panel_memory.data();
     for (int64_t d = 0; d < depths_; ++d) {
       const int64_t p = d * plan_.depth, k = std::min(plan_.depth, x_.k - p);
       plan_.pack_a(i, rows, p, k, block);
@@ -336,7 +391,6 @@ class Passing {
         plan_.panel(lines + j * kernel_.result, rows, j, p, k, block, b, step);
       }
     }
-    plan_.finish(lines, i, i + rows, 0, x_.n);
   }
 
   const Plan& plan_;
@@ -470,12 +524,23 @@ void multiply(const Product& x) {
     return passing.run(memory.data());
   }
   if (multiply_vector(x)) return x.epilogue ? plan.finish_all() : void();
+  if (unpacked(plan)) return multiply_unpacked(plan);
   if (narrow(plan)) return multiply_narrow(plan);
   if (plan.flat()) return multiply_flat(plan);
   Square square(plan);
   const Scratch memory(square.nbytes());
   if (memory.failed) return multiply_flat(plan);  // needs no memory of the pool
   square.run(memory.data());
+}
+
+// Of a product of many rows some, by this thread alone: the same bits wherever the rows are cut.
+void multiply_rows(const Product& x) {
+  if (x.m <= 0 || x.n <= 0) return;
+  const Kernel& kernel = kernel_of(x.code);
+  if (x.k <= 0) return clear(x, kernel.result);
+  const Plan plan(x);
+  if (has_strided(plan) && x.b_col == 1) return multiply_unpacked(plan, true);
+  multiply_flat(plan, true);
 }
 
 // Memory that one product takes of the pool, with so many threads at work on it.
@@ -491,7 +556,7 @@ int64_t bytes(const Product& x, int64_t threads) {
   const Plan plan(x);
   if (!x.c) return taken(Passing(plan).nbytes());
   if (const int64_t vector = vector_bytes(x); vector >= 0) return taken(vector);
-  return narrow(plan) || plan.flat() ? 0 : taken(Square(plan).nbytes());
+  return unpacked(plan) || narrow(plan) || plan.flat() ? 0 : taken(Square(plan).nbytes());
 }
 
 // How many parts of a batch of products threads work on side by side; 1: one product after the other, each shared.
@@ -529,6 +594,12 @@ extern "C" void nj_gemm(int64_t code, int64_t batch, int64_t m, int64_t n, int64
   nj_gemm_epilogue(code, batch, m, n, k, a, a_batch, a_row, a_col, b, b_batch, b_row, b_col, c, add, 0, nullptr, nullptr);
 }
 NJ_KERNEL(nj_gemm);
+
+extern "C" void nj_gemm_rows(int64_t code, int64_t m, int64_t n, int64_t k, const char* a, int64_t a_row, int64_t a_col,
+                             const char* b, int64_t b_row, int64_t b_col, char* c) {
+  nj::gemm::multiply_rows({static_cast<nj::DtypeCode>(code), m, n, k, a, a_row, a_col, b, b_row, b_col, c, n, false, nullptr});
+}
+NJ_KERNEL(nj_gemm_rows);
 
 static int64_t bytes_of_batch(int64_t threads, nj::gemm::Product x, int64_t batch) {
   using namespace nj::gemm;

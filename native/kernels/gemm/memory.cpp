@@ -24,9 +24,9 @@ struct Kept {
 thread_local Kept kept;
 
 // Pages that nobody touches take no memory.
-alignas(kAlignment) char last_part[kPartBytes], last_sums[kSumsBytes], last_block[kBlockBytes], last_lines[kPassingBytes],
+alignas(kAlignment) char last_part[kPartBytes], last_sums[kSumsBytes], last_lines[kLinesBytes], last_block[kBlockBytes],
     last_packed[kPanelBytes];
-char* const kLastPieces[kPieces] = {last_part, last_sums, last_block, last_lines, last_packed};
+char* const kLastPieces[kPieces] = {last_part, last_sums, last_lines, last_block, last_packed};
 SpinLock last_locks[kPieces];
 
 // Whoever held one is not there in the child.

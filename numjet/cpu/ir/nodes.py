@@ -289,7 +289,7 @@ class GemmWithEpilogue(Call):
 
     `body`, one loop, runs on each part of the result as soon as that is computed. `bounds` are variables for the part: its
     first row, end of rows, first column and end of columns. Parts come in any order and are shared among threads; with
-    `whole`, rows are not split. A result of kind `tile` exists only while the body reads it.
+    `whole`, rows are not split. A result of kind `tile` exists only while the body runs, which may change it.
     """
     bounds: tuple[Expr, ...] = ()
     body: list[Stmt] = default_factory(list)

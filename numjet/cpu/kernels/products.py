@@ -17,7 +17,12 @@ it uses 384 KiB of stack.
 
 calls `then` for parts of C as soon as they are computed, in any order and any thread. Rows are counted through the whole
 batch: element (i, j) is n * i + j elements behind `c`. With `whole`, rows are not split, and C may be null: then each part
-exists only during the call. That requires MOST_ROWS rows of C to fit into PASSING_BYTES.
+exists only during the call, which may change it. That requires MOST_ROWS rows of C to fit into LINES_BYTES.
+
+    void nj_gemm_rows(int64_t code, int64_t m, int64_t n, int64_t k, const char* a, int64_t a_row, int64_t a_col,
+                      const char* b, int64_t b_row, int64_t b_col, char* c)
+
+computes some rows of one product in the calling thread: the same bits wherever the rows are cut.
 
     int64_t nj_gemm_level(int64_t level)
 
@@ -36,7 +41,8 @@ from numjet.foundation import dtypes
 
 GEMM = "nj_gemm"
 THEN = "nj_gemm_epilogue"
-PASSING_BYTES, MOST_ROWS = 1 << 17, 14   # kPassingBytes, kMostRows of native/kernels/gemm/gemm.h
+ROWS = "nj_gemm_rows"
+LINES_BYTES, MOST_ROWS = 1 << 19, 14   # kLinesBytes of native/kernels/gemm/memory.h, kMostRows of gemm.h
 CODES = {name: DTYPE_CODES[name] for name in (
     "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "bfloat16", "float32", "float64",
     "complex64", "complex128")}

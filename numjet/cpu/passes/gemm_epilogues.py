@@ -15,7 +15,7 @@ from numjet.cpu.analysis.dependence import independent
 from numjet.cpu.analysis.sharing import chunks_of, few_trips, worth
 from numjet.cpu.ir.nodes import INT64, Buffer, Call, Comment, Expr, Exprs, For, Function, GemmWithEpilogue, Let, Stmt, Store
 from numjet.cpu.ir.traversal import blocks, expressions, nodes, static_trips, touches, walk, written
-from numjet.cpu.kernels.products import CODES, MOST_ROWS, PASSING_BYTES, POINTERS, THEN, gemm_sizes
+from numjet.cpu.kernels.products import CODES, LINES_BYTES, MOST_ROWS, POINTERS, THEN, gemm_sizes
 from numjet.cpu.passes.cancellation import may_go_on
 from numjet.cpu.passes.manager import Pass
 from numjet.cpu.target import Target
@@ -33,38 +33,48 @@ def fuse(function: Function, target: Target) -> None:
     while left:
         block = left.pop()
         _fuse_block(function, block, target)
-        left += [inner for stmt in block if _may_hold_products(stmt, target) for inner in blocks(stmt)]
+        left += blocks_of_products(block, target)
+
+
+def blocks_of_products(block: Sequence[Stmt], target: Target) -> list[list[Stmt]]:
+    """The blocks inside the statements of a block where products may be joined with what follows them."""
+    return [inner for stmt in block if _may_hold_products(stmt, target) for inner in blocks(stmt)]
 
 
 def _may_hold_products(stmt: Stmt, target: Target) -> bool:
-    if isinstance(stmt, GemmWithEpilogue) or not any(map(_worth, walk([stmt]))):
+    if isinstance(stmt, GemmWithEpilogue) or not any(map(is_worth_joining, walk([stmt]))):
         return False
     if not isinstance(stmt, For):
         return True
     return stmt.mode != "parallel" and worth(stmt, target) and (few_trips(stmt) or chunks_of(stmt, target) is None)
 
 
-def _worth(stmt: Stmt) -> bool:
+def is_worth_joining(stmt: Stmt) -> bool:
     """Whether a statement is a product large enough."""
     sizes = gemm_sizes(stmt)
     return sizes is not None and sizes[0] * sizes[1] * sizes[2] >= WORTH
 
 
 def _fuse_block(function: Function, block: list[Stmt], target: Target) -> None:
-    calls = [k for k, stmt in enumerate(block) if _worth(stmt)]
-    touching = Counter(b for s in walk(function.body) for b in touches(s)) if calls else Counter[Buffer]()
+    calls = [k for k, stmt in enumerate(block) if is_worth_joining(stmt)]
+    touching = times_touched(function) if calls else Counter[Buffer]()
     for k in reversed(calls):
-        call, place = block[k], _consumer(block, k)
+        call, place = block[k], consumer(block, k)
         if place is None:
             continue
-        product = _Product(function, call, block[place], touching, target)  # type: ignore[arg-type]
+        product = Product(function, call, block[place], touching, target)  # type: ignore[arg-type]
         joined = product.joined()
         if joined is not None:
             block[place] = joined
             del block[k]
 
 
-def _consumer(block: Sequence[Stmt], k: int) -> int | None:
+def times_touched(function: Function) -> Counter[Buffer]:
+    """How many statements touch each buffer."""
+    return Counter(b for s in walk(function.body) for b in touches(s))
+
+
+def consumer(block: Sequence[Stmt], k: int) -> int | None:
     """The loop behind a product that reads its result first, if the product may be computed there as well: with nothing in
     between that needs much memory, as the product's operands have to stay."""
     call = block[k]
@@ -81,7 +91,7 @@ def _consumer(block: Sequence[Stmt], k: int) -> int | None:
     return None
 
 
-class _Product:
+class Product:
     """A product and the loop that reads its result."""
 
     def __init__(self, function: Function, call: Call, loop: For, touching: Counter[Buffer], target: Target):
@@ -94,6 +104,13 @@ class _Product:
 
     def joined(self) -> GemmWithEpilogue | None:
         """Both as one statement; None where they cannot be."""
+        nest = self.joinable()
+        if nest is None or not (self._passing() or self._thrifty()):
+            return None
+        return self._flat_tiles() if self._flat(nest) else self._gemm_with_epilogue(nest, self._cut(nest))
+
+    def joinable(self) -> list[For] | None:
+        """The loops over the rows of the result, if the loop may run for some of them as soon as they are computed."""
         place = self.call.args[_RESULT]
         simple = isinstance(place, tuple) and place[1].op == "const" and place[1].attr == 0
         if not simple or self.result.size != self.rows * self.n or int(self.call.args[0].attr) >= _REAL:  # type: ignore[union-attr]
@@ -101,16 +118,9 @@ class _Product:
         if self.n < FEW_COLUMNS or self.m == 1 or not written([self.loop]).isdisjoint(self.call.reads):
             return None
         nest = self._rows()
-        if nest is None or any(isinstance(s, Call) for s in walk(self.loop.body)) or not (self._passing() or self._thrifty()):
-            return None
-        if may_go_on(self.loop.body):   # nothing can report to the kernel that a loop was left
-            return None
-        if not all(independent(loop) for loop in nest):
-            return None
-        if self._flat(nest):
-            return self._flat_tiles()
-        cut = self._cut(nest)
-        return self._gemm_with_epilogue(nest, cut)
+        if nest is None or any(isinstance(s, Call) for s in walk(self.loop.body)) or may_go_on(self.loop.body):
+            return None   # nothing can report to the kernel that a loop was left
+        return nest if all(map(independent, nest)) else None
 
     def _rows(self) -> list[For] | None:
         """The loops over the rows, if the result is only touched in the row that they are at; one loop over all elements."""
@@ -177,12 +187,17 @@ class _Product:
 
     def _passing(self) -> bool:
         """Whether the result need not be stored: nobody else touches it, and whole rows suit the kernel."""
-        alone = self.result.kind == "temp" and self.touching[self.result] == 1 + sum(
-            self.result in touches(s) for s in walk([self.loop]))
-        if not alone or self.result in written([self.loop]):
-            return False
+        return self.result not in written([self.loop]) and self.touched_here_and(0) and self.fits()
+
+    def touched_here_and(self, elsewhere: int) -> bool:
+        """Whether the result is a temporary that only so many statements touch beside the product and the loop."""
+        inside = sum(self.result in touches(s) for s in walk([self.loop]))
+        return self.result.kind == "temp" and self.touching[self.result] == 1 + inside + elsewhere
+
+    def fits(self) -> bool:
+        """Whether a thread has memory for some rows of the result, and there are enough of them."""
         wide = self.result.dtype.itemsize
-        return (self.batch > 1 or self.m >= FEW_ROWS) and MOST_ROWS * self.n * wide <= PASSING_BYTES \
+        return (self.batch > 1 or self.m >= FEW_ROWS) and MOST_ROWS * self.n * wide <= LINES_BYTES \
             and self.n * self.k * wide <= self.panel_bytes
 
     def _thrifty(self) -> bool:
@@ -191,26 +206,43 @@ class _Product:
 
     def _made(self, bounds: Sequence[Expr], body: For, whole: bool) -> GemmWithEpilogue:
         """The statement; the result becomes a tile where it need not be stored."""
+        return self.as_tiles(bounds, body) if self._passing() else self._statement(bounds, body, whole)
+
+    def as_tiles(self, bounds: Sequence[Expr], body: For) -> GemmWithEpilogue:
+        """The statement with a result that is never stored."""
+        self.function.temps.remove(self.result)
+        self.result.kind = "tile"
+        return self._statement(bounds, body, True)
+
+    def _statement(self, bounds: Sequence[Expr], body: For, whole: bool) -> GemmWithEpilogue:
         call = self.call
-        if self._passing():
-            self.function.temps.remove(self.result)
-            self.result.kind, whole = "tile", True
         return GemmWithEpilogue(THEN, call.args, call.reads, call.writes, False, call.limits, tuple(bounds), [body], whole)
 
-    def _bounds(self) -> list[Expr]:
+    def bounds(self) -> list[Expr]:
+        """New variables for the first row of a part, the end of its rows, and those of its columns."""
         return [self.function.exprs.var(INT64, hint) for hint in ("row", "row_end", "column", "column_end")]
 
     def _flat_tiles(self) -> GemmWithEpilogue:
-        """A loop over all elements becomes one over rows of one over columns."""
+        row, row_end, column, column_end = bounds = self.bounds()
+        return self._made(bounds, self._flat_rows(row, row_end, column, column_end), False)
+
+    def _flat_rows(self, first: Expr, end: Expr, column: Expr, column_end: Expr) -> For:
+        """A loop over all elements, for some rows and columns of them."""
         exprs, loop = self.function.exprs, self.loop
-        row, row_end, column, column_end = bounds = self._bounds()
         line = exprs.var(INT64, "line")
-        first = exprs.prim("mul", line, exprs.index(self.n))
-        inner = loop.replace(start=exprs.prim("add", first, column), stop=exprs.prim("add", first, column_end), carries=[])
-        return self._made(bounds, For(line, row, row_end, [inner]), False)
+        start = exprs.prim("mul", line, exprs.index(self.n))
+        inner = loop.replace(start=exprs.prim("add", start, column), stop=exprs.prim("add", start, column_end), carries=[])
+        return For(line, first, end, [inner])
+
+    def loop_over(self, nest: list[For], first: Expr, end: Expr) -> For:
+        """The loop, as `joinable` has found it, for whole rows first ... end."""
+        exprs = self.function.exprs
+        if self._flat(nest):
+            return self._flat_rows(first, end, exprs.index(0), exprs.index(self.n))
+        return _between(exprs, nest, first, end, nest[-1].body)
 
     def _gemm_with_epilogue(self, nest: list[For], columns: For | None) -> GemmWithEpilogue:
-        row, row_end, column, column_end = bounds = self._bounds()
+        row, row_end, column, column_end = bounds = self.bounds()
         body = nest[-1].body
         if columns is not None:
             body = [columns.replace(start=column, stop=column_end, carries=[])]
@@ -228,9 +260,14 @@ def _between(exprs: Exprs, nest: Sequence[For], first: Expr, end: Expr, body: li
     done = make("mul", loop.var, index(each))
     start = make("max", make("sub", first, done), index(0))
     stop = make("min", make("sub", end, done), index(each))
-    last = make("add", make("div", make("sub", end, index(1)), index(each)), index(1))
-    return loop.replace(start=make("div", first, index(each)), stop=last, body=[_between(exprs, inner, start, stop, body)],
-                        carries=[], mode="serial")
+    begin, last = groups(exprs, first, end, each)
+    return loop.replace(start=begin, stop=last, body=[_between(exprs, inner, start, stop, body)], carries=[], mode="serial")
+
+
+def groups(exprs: Exprs, first: Expr, end: Expr, each: int) -> tuple[Expr, Expr]:
+    """Of groups of `each` rows, the first and the end of those that rows first ... end are in."""
+    make, index = exprs.prim, exprs.index
+    return make("div", first, index(each)), make("add", make("div", make("sub", end, index(1)), index(each)), index(1))
 
 
 PASS = Pass("gemm_epilogues", "joins matrix products with what follows them",

@@ -27,7 +27,7 @@ from numjet.cpu.ir.nodes import (
 )
 from numjet.cpu.ir.printer import show_expr, show_statement
 from numjet.cpu.ir.tables import TABLES
-from numjet.cpu.ir.traversal import expressions, postorder, written
+from numjet.cpu.ir.traversal import expressions, postorder
 from numjet.cpu.ir.types import kind, narrow, usual_dtype
 from numjet.cpu.verification import races, unset_reads
 
@@ -298,8 +298,8 @@ class _Check:
         for var in stmt.bounds:
             self.bind(var, inside, INT64)
         self.block(stmt.body, inside)
-        if stmt.result.kind == "tile" and stmt.result in written(stmt.body):
-            self.fail(f"tile {stmt.result!r} must not be written")
+        if stmt.result.kind == "tile":
+            self.buffers.discard(stmt.result)   # gone with its part
 
     def _check(self, stmt: Check, scope: set[int]) -> None:
         self.expr(stmt.ok, scope, BOOL, "a condition")

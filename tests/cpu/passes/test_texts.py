@@ -32,6 +32,9 @@ def loop(var: str, stop: int | str, store: str, mode: str = "vector", level: int
 
 NEGATED, READ_BACKWARDS = loop("i", 100000, "a[i] = neg(x[i])"), loop("k", 100000, "y[k] = b[sub(99999, k)]")
 GEMM = "  call nj_gemm(11, 1, 400, 200, 64, &x[0], 0, 64, 1, &w[0], 0, 200, 1, &t[0], 0) reads (x, w) writes (t)\n"
+CHAINED = "x: float32[25600], w: float32[16384], u: float32[1024]) -> (y: float32[1600]", "t: float32[102400]"
+FIRST = "  call nj_gemm(11, 1, 400, 256, 64, &x[0], 0, 64, 1, &w[0], 0, 256, 1, &t[0], 0) reads (x, w) writes (t)\n"
+SECOND = "  call nj_gemm(11, 1, 400, 4, 256, &t[0], 0, 256, 1, &u[0], 0, 4, 1, &y[0], 0) reads (t, u) writes (y)\n"
 ROW = """\
   for i in 0 .. 40 serial%s () {
     for j in 0 .. 500 vector () {
@@ -132,6 +135,19 @@ CASES = {
         "        store y[i] = max(t[i], 0.0:float32)\n      } -> ()\n    } -> ()\n  }\n"),
     "but not if it reads other rows": (
         "gemm_epilogues", PRODUCT, GEMM + loop("i", 80000, "y[i] = t[sub(79999, i)]"), None),
+    "a product of what a loop makes of a product": (
+        "chained_products", CHAINED, FIRST + loop("i", 102400, "t[i] = max(t[i], 0.0:float32)") + SECOND,
+        "  gemm of t: float32[102400] " + FIRST[7:-1].replace("nj_gemm", "nj_gemm_epilogue") +
+        " whole rows (row1, row_end2) columns (column3, column_end4) {\n"
+        "    for batch5 in div(row1, 400) .. add(div(sub(row_end2, 1), 400), 1) serial () {\n      $1 = mul(batch5, 400)\n"
+        "      $2 = max(row1, $1)\n      $3 = min(row_end2, add($1, 400))\n      for line6 in $2 .. $3 serial () {\n"
+        "        $4 = mul(line6, 256)\n        for i in add($4, 0) .. add($4, 256) vector () {\n"
+        "          store t[i] = max(t[i], 0.0:float32)\n        } -> ()\n      } -> ()\n"
+        "      call nj_gemm_rows(11, sub($3, $2), 4, 256, &t[mul($2, 256)], 256, 1, &u[mul(batch5, 0)], 4, 1, &y[mul($2, 4)]) "
+        "reads (t, u) writes (y)\n    } -> ()\n  }\n"),
+    "but not if that product reads it transposed": (
+        "chained_products", CHAINED, FIRST + loop("i", 102400, "t[i] = max(t[i], 0.0:float32)") +
+        SECOND.replace("256, 1, &u", "1, 400, &u"), None),
     "threads take rows through a whole loop": (
         "parallel_batches", ROWS, STARTS + STEPS + loop("i", 20000, "y[i] = sub(y[i], t[i])", level=2) +
         loop("j", 20000, "t[j] = add(t[j], y[j])", level=2) + "  } -> ()\n",
@@ -174,6 +190,7 @@ CASES = {
     "short loops do not": ("cancellation", FEW, loop("i", 16, "y[i] = neg(x[i])", "serial"), None),
 }
 TEMPS_AFTER = {   # where a pass changes the temporaries
+    "a product of what a loop makes of a product": (),
     "an array is stored over the one it is made of": CHAIN[1:2],
     "what follows a product is done for its parts": (),
     "one row of an array is enough": ("t: float32[512]",),

@@ -117,10 +117,11 @@ def _fill_by_loop(emitter: FunctionEmitter, stmt: ir.Fill) -> None:
 def _arguments(emitter: FunctionEmitter, stmt: ir.Call) -> tuple[list[str], list[str]]:
     """The types of a kernel's arguments, and types with values."""
     w, types, texts = emitter.writer, [], []
+    nowhere = stmt.result if isinstance(stmt, ir.GemmWithEpilogue) and stmt.result.kind == "tile" else None
     for arg in stmt.args:
         if isinstance(arg, tuple):
             types.append("ptr")
-            texts.append("ptr null" if arg[0].kind == "tile" else f"ptr {_pointer(emitter, *arg)}")
+            texts.append("ptr null" if arg[0] is nowhere else f"ptr {_pointer(emitter, *arg)}")
         else:
             text = emitter.value(arg).text
             w.here()
