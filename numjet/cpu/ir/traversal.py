@@ -5,6 +5,7 @@ too. Every analysis and pass learns of a new kind of statement by its cases here
 """
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 
 from numjet import _native
@@ -133,11 +134,13 @@ def postorder(roots: Sequence[Expr], known: Container[int] = (), usual: bool = F
     return _native.expr_postorder(roots, known, usual)
 
 
-def lazy_postorder(root: Expr, known: Container[int], operands_of: Callable[[Expr], Sequence[Expr]]) -> Iterator[Expr]:
+def lazy_postorder(root: Expr, known: Container[int], operands_of: Callable[[Expr], Sequence[Expr]],
+                   visits: float = math.inf) -> Iterator[Expr]:
     """`postorder` that asks for the operands to visit before an expression, again after these have been visited, while the
-    caller fills `known` with what it gets."""
+    caller fills `known` with what it gets. It ends early after a number of visits: what `operands_of` says may be cyclic."""
     stack = [root]
-    while stack:
+    while stack and visits > 0:
+        visits -= 1
         top = stack[-1]
         if top.id in known:
             stack.pop()

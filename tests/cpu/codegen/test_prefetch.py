@@ -61,6 +61,14 @@ def test_places_that_the_iteration_has_bound_or_stored():
     assert error.get() is None and np.asarray(out).tolist() == X[PLACES].tolist()
 
 
+@pytest.mark.timeout(120)
+def test_places_of_elements_that_the_iteration_updates():
+    """Such an element has a value that reads the element: following values to memory goes in circles."""
+    weights = np.where(np.arange(LONG) % 3 == 0, 0, 1).astype(np.float32)
+    chosen = np.asarray(nj.random.choice(nj.random.key(0), LONG, (70_000,), p=jnp.asarray(weights / weights.sum())))
+    assert weights[chosen].all() and len(set(chosen.tolist())) > 60_000
+
+
 def test_places_that_the_loop_writes_are_not_fetched_ahead():
     """Each step reads at places that the one before has computed."""
     def run(x, i):

@@ -14,7 +14,7 @@ from numjet.cpu.ir.traversal import lazy_postorder
 LARGE = 4                # arrays from such a part of the last-level cache: the gathers of nearer ones wait less than this takes
 AHEAD = 128              # iterations
 LONG_LOOP = 4096         # iterations
-MOST_NODES = 40          # of the index expression
+MOST_VISITS = 160        # of nodes of the index expression, each of which is visited about twice
 
 
 def fetch_ahead(addresses: Addresses, buffer: Buffer, index: Expr) -> None:
@@ -46,14 +46,16 @@ def fetch_ahead(addresses: Addresses, buffer: Buffer, index: Expr) -> None:
 
 def _substituted(addresses: Addresses, index: Expr, loop: VectorLoop, later: Expr) -> Expr | None:
     """The index with `later` in the place of the loop's variable, and what its iteration has computed so far computed again;
-    None where it does not depend on memory, is long, or reads memory that may be out of bounds, or be written meanwhile."""
+    None where it does not depend on memory, is long, or reads memory that may be out of bounds, or be written meanwhile.
+
+    Visits are bounded, not only nodes: an element that the iteration updates has a value that reads the element, without end."""
     writer, ranges = addresses.writer, addresses.context.ranges
     made, loads = {loop.var.id: later}, 0
 
     def operands(e: Expr) -> tuple[Expr, ...]:
         origin = loop.origin(e)
         return e.args if origin is None else (origin,)
-    for top in lazy_postorder(index, made, operands):
+    for top in lazy_postorder(index, made, operands, MOST_VISITS):
         origin = loop.origin(top)
         if origin is not None:
             made[top.id] = made[origin.id]
@@ -69,6 +71,4 @@ def _substituted(addresses: Addresses, index: Expr, loop: VectorLoop, later: Exp
             loads += 1
             if len(args) > 1 or top.attr in writer.mutable or not ranges.within(args[0], 0, top.attr.certain - 1):
                 return None
-        if len(made) > MOST_NODES:
-            return None
-    return made[index.id] if loads else None
+    return made.get(index.id) if loads else None
