@@ -8,8 +8,9 @@ from typing import Any
 import numjet.numpy as jnp
 from numjet.api.jit_when_eager import jit_when_eager
 from numjet.control.custom.custom_jvp import custom_jvp
+from numjet.core.trace import Tracer
 from numjet.foundation import dtypes, errors
-from numjet.foundation.dimension import Dimension, exceeds
+from numjet.foundation.dimension import exceeds
 from numjet.foundation.source import user_stacklevel
 from numjet.lax import axes
 from numjet.lax.elementwise import compare, convert, normal_distribution, transcendental
@@ -352,7 +353,7 @@ def one_hot(x: Any, num_classes: Any, *, dtype: Any = None, axis: int = -1) -> A
     >>> one_hot(jnp.array([0, 2]), 3).tolist()
     [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
     """
-    if not isinstance(num_classes, Dimension) and value_of(num_classes) is None:
+    if isinstance(num_classes, Tracer) and value_of(num_classes) is None:
         raise errors.ConcretizationTypeError(num_classes, "It arose in jax.nn.one_hot argument `num_classes`.")
     num_classes = axes.as_shape((num_classes,), "num_classes")[0]
     if exceeds(0, num_classes):

@@ -89,7 +89,7 @@ def _1d(name: str, kind: FftType, a: Any, n: int | None, axis: int, norm: str | 
     if isinstance(axis, (list, tuple)):
         raise ValueError(f"jax.numpy.fft.{name} does not support multiple axes. Please use jax.numpy.fft.{name}n. "
                          f"Got axis = {axis!r}.")
-    return _nd(name, kind, a, None if n is None else (n,), (-1 if axis is None else axis,), norm)
+    return _nd(name, kind, a, None if n is None else (n,), (axis,), norm)
 
 
 def _2d(name: str, kind: FftType, a: Any, s: Any, axes: Any, norm: str | None) -> Any:

@@ -63,6 +63,12 @@ def test_keys_are_opaque_elements_of_eight_bytes():
     assert np.concatenate([keys, keys[::-1]]).T.shape == (2, 6)
 
 
+def test_strings_of_numpy_are_names():
+    """As they come out of arrays of names and files, with a dtype of their own: that of strings."""
+    for name in (np.str_("float32"), np.bytes_(b"float32"), np.array(["int8", "float32"])[1]):
+        assert dtypes.as_dtype(name) == np.float32 and nj.numpy.zeros(2, name).dtype == np.float32
+
+
 def test_foreign_byte_order_becomes_native():
     assert dtypes.as_dtype(">f4") == np.float32 and dtypes.as_dtype(">f4").isnative
     assert dtypes.result_type(np.zeros(2, ">i2"), 1) == np.int16

@@ -27,6 +27,9 @@ CASES = {
     "complex heaviside": (lambda: jnp.heaviside(C, C), (TypeError,)),
     "complex frexp": (lambda: jnp.frexp(C), (TypeError,)),
     "complex number as a float": (lambda: jnp.array(1j, dtype=jnp.float32), (TypeError,)),
+    "a range up to nothing": (lambda: jnp.arange(None), (TypeError,)),
+    "a range from nothing": (lambda: jnp.arange(None, 3), (TypeError,)),
+    "a transform along no axis": (lambda: jnp.fft.fft(X, axis=None), (TypeError,)),
     "float as an index to insert at": (lambda: jnp.insert(V, 1.5, 0), (TypeError,)),
 }
 

@@ -174,7 +174,7 @@ def as_dtype(x: Any) -> DType:
         return x if x.isbuiltin else _in_native_order(x)
     if isinstance(x, type):
         return PYTHON_SCALARS.get(x) or _of_class(x)
-    inner = getattr(x, "dtype", None)
+    inner = None if isinstance(x, (str, bytes)) else getattr(x, "dtype", None)   # NumPy's strings name one, and have another
     found: DType = inner if isinstance(inner, np.dtype) else _named(x)
     return found if found.isbuiltin else _in_native_order(found)
 

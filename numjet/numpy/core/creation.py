@@ -222,6 +222,8 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
     >>> arange(2, 10, 3)
     Array([2, 5, 8], dtype=int32)
     """
+    if start is None:
+        raise TypeError(f"jnp.arange: expected a number as {'stop' if stop is None else 'start'}, got None")
     names = ("start" if stop is not None else "stop", "stop", "step")
     given = [_known(name, v) for name, v in zip(names, (start, stop, step), strict=True)]
     if any(isinstance(v, (complex, np.complexfloating)) for v in given):

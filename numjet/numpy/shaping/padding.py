@@ -34,7 +34,7 @@ def _pairs(name: str, value: Any, ndim: int) -> list[tuple[Any, Any]]:
     """A number, (one,), (before, after) or ((before, after), ...) as a pair for each axis."""
     if hasattr(value, "aval") and value.aval.ndim:
         value = list(value)
-    if not isinstance(value, (tuple, list, np.ndarray)):
+    if not isinstance(value, (tuple, list, np.ndarray)) or (isinstance(value, np.ndarray) and not value.ndim):
         return [(value, value)] * ndim
     items = list(value)
     if all(np.ndim(v) == 0 if not hasattr(v, "aval") else v.aval.ndim == 0 for v in items):

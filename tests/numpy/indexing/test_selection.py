@@ -111,6 +111,11 @@ def test_pad(width: Any, mode: str, kwargs: dict[str, Any]) -> None:
     check_grad(lambda x: jnp.pad(x, width, mode, **kwargs), A, eps=1e-3)
 
 
+def test_pad_widths_in_arrays_without_axes() -> None:
+    for width in (np.array(1), jnp.array(1), np.int64(1)):
+        np.testing.assert_array_equal(jnp.pad(A, width, constant_values=np.array(2)), np.pad(A, 1, constant_values=2))
+
+
 def test_pad_by_function() -> None:
     fill = lambda v, w, a, k: v.at[: w[0]].set(9)
     assert jnp.pad(V, (2, 0), fill).tolist() == [9, 9, 10, 20, 30, 40]
