@@ -48,7 +48,8 @@ def _substituted(addresses: Addresses, index: Expr, loop: VectorLoop, later: Exp
     """The index with `later` in the place of the loop's variable, and what its iteration has computed so far computed again;
     None where it does not depend on memory, is long, or reads memory that may be out of bounds, or be written meanwhile.
 
-    Visits are bounded, not only nodes: an element that the iteration updates has a value that reads the element, without end."""
+    Visits are bounded, not only nodes: an element that the iteration updates has a value that reads the element, without end.
+    """
     writer, ranges = addresses.writer, addresses.context.ranges
     made, loads = {loop.var.id: later}, 0
 
