@@ -31,6 +31,9 @@ def _booleans_beside_infinity(name: str, x: Any, where: Any) -> Any:
     return _beside_infinity(name, x, where if dtypes.result_type(x) == dtypes.bool_ else None)
 
 
+_HALF, _SINGLE = np.dtype(np.float16), np.dtype(np.float32)  # float16: sums of 2**16 exponentials, or cotangents, overflow
+
+
 # -------------------------------------------------------------------------------------------- logsumexp
 
 def _finite_top(a: Any, axis: Axis, where: Any) -> Any:
@@ -69,6 +72,9 @@ def logsumexp(a: Any, axis: Axis = None, b: Any = None, keepdims: bool = False, 
         a, b = promote_args_inexact("logsumexp", a, b)
     else:
         a = _booleans_beside_infinity("logsumexp", a, where)
+    if a.dtype == _HALF:
+        wide = logsumexp(as_dtype(a, _SINGLE), axis, b if b is None else as_dtype(b, _SINGLE), keepdims, return_sign, where)
+        return tuple(as_dtype(v, _HALF) for v in wide) if return_sign else as_dtype(wide, _HALF)
     total, top = _scaled_sum(a, axis, b, where)
     sign = None
     if return_sign:
@@ -103,6 +109,8 @@ def logmeanexp(x: Any, axis: Axis = None, where: Any = None, keepdims: bool = Fa
     1000.0
     """
     x = _booleans_beside_infinity("logmeanexp", x, where)
+    if x.dtype == _HALF:
+        return as_dtype(logmeanexp(as_dtype(x, _SINGLE), axis, where, keepdims), _HALF)
     ones = jnp.ones_like(x)
     count = jnp.sum(ones, axis=axis, keepdims=keepdims, where=where)
     return logsumexp(x, axis=axis, where=where, keepdims=keepdims) - jnp.log(count)
@@ -162,6 +170,8 @@ def log_softmax(x: Any, axis: Axis = -1, where: Any = None) -> Any:
     [0.0, -1000.0]
     """
     x = _beside_infinity("log_softmax", x, where)
+    if x.dtype == _HALF:
+        return as_dtype(log_softmax(as_dtype(x, _SINGLE), axis, where), _HALF)
     top = jnp.max(x, axis=axis, keepdims=True, where=where, initial=-np.inf)
     if where is not None:
         # Elements that do not count are zeros in all that follows, so that no derivative is infinite there: exp of them

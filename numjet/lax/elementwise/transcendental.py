@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 
 from numjet.core.op import SCALARS, Op, Samples
+from numjet.core.trace import aval_of
 from numjet.core.traits import TRANSCENDENTAL
-from numjet.foundation import lazy_import
+from numjet.foundation import dtypes, lazy_import
 from numjet.lax.elementwise.accuracy import check_accuracy
-from numjet.lax.elementwise.arithmetic import add_p, div_p, mul_p, neg_p, rsqrt_p, square_p, sub_p
+from numjet.lax.elementwise.arithmetic import abs_p, add_p, div_p, mul_p, neg_p, rsqrt_p, square_p, sub_p
+from numjet.lax.elementwise.compare import gt_p, max_p, min_p, select_n_p
 from numjet.lax.operands import BINARY_SHAPES, COMPLEXES, FLOATS, UNARY_SHAPES, binary, by_kind, one_loop, where, with_loops
 from numjet.lax.templates import INEXACT, call, elementwise
 
@@ -238,7 +240,11 @@ def _atan2_eager(x: Any, y: Any) -> np.ndarray:
 
 
 def _over_square_length(t: Any, x: Any, y: Any, z: Any) -> Any:
-    """t z / (x² + y²)."""
+    """t z / (x² + y²): of floats that are divided by the largest before, as their squares overflow or vanish."""
+    if aval_of(x).dtype.kind != "c":
+        largest = min_p(max_p.bind(abs_p.bind(x), abs_p.bind(y)), float(dtypes.finfo(aval_of(x).dtype).max))
+        x, y, z = (div_p.bind(v, largest) for v in (x, y, z))
+        z = div_p.bind(z, largest)
     return mul_p.bind(t, div_p.bind(z, add_p.bind(square_p.bind(x), square_p.bind(y))))
 
 
@@ -302,8 +308,17 @@ def tanh(x: Any, *, accuracy: Any = None) -> Any:
     return tanh_p(x)
 
 
-asinh_p: Op = _function("asinh", np.arcsinh,
-                        lambda t, out, x: mul_p.bind(t, rsqrt_p.bind(add_p(square_p.bind(x), 1.0))), cx.asinh)
+def _asinh_jvp(t: Any, out: Any, x: Any) -> Any:
+    """t / sqrt(x² + 1); 1 / |x| for floats whose square hides the 1, before squares overflow."""
+    slope = rsqrt_p.bind(add_p(square_p.bind(x), 1.0))
+    if aval_of(x).dtype.kind != "c":
+        size = abs_p.bind(x)
+        far = gt_p(size, 4 / math.sqrt(float(dtypes.finfo(aval_of(x).dtype).eps)))
+        slope = select_n_p.bind(far, slope, div_p(1.0, max_p(size, 1.0)))
+    return mul_p.bind(t, slope)
+
+
+asinh_p: Op = _function("asinh", np.arcsinh, _asinh_jvp, cx.asinh)
 
 
 def asinh(x: Any) -> Any:

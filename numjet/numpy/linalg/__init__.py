@@ -43,7 +43,9 @@ _COMPLEX = frozenset(dtypes.COMPLEX)
 # -------------------------------------------------------------------------------------------- norms
 
 def _length(x: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
-    """The square root of the sum of squares."""
+    """The square root of the sum of squares, of which float16 would not hold most that it holds the root of."""
+    if x.dtype == np.float16:
+        return as_dtype(_length(as_dtype(x, np.dtype(np.float32)), axes, keepdims), x.dtype)
     squares = arithmetic.mul(x, convert.conj(x)) if x.dtype in _COMPLEX else arithmetic.mul(x, x)
     squares = convert.real(squares) if x.dtype in _COMPLEX else squares
     return sqrt(total(squares, axes, keepdims=keepdims))
@@ -87,9 +89,12 @@ def _vector_norm(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any
             return total(compare.ne(x, np.zeros((), x.dtype)[()]), axes, dtype=size.dtype, keepdims=keepdims)
         if ord == 1:
             return total(size, axes, keepdims=keepdims)
+    dtype = size.dtype
+    if dtype == np.float16:  # as in _length
+        size = as_dtype(size, np.dtype(np.float32))
     exponent = as_dtype(to_array(ord), size.dtype)
     one = literal(1.0, size.dtype)
-    return power(total(power(size, exponent), axes, keepdims=keepdims), arithmetic.div(one, exponent))
+    return as_dtype(power(total(power(size, exponent), axes, keepdims=keepdims), arithmetic.div(one, exponent)), dtype)
 
 
 def _matrix_norm(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
