@@ -24,11 +24,24 @@ _INT32 = np.dtype(np.int32)
 _FEW = 16   # known places of insertion between which an array is cut
 
 
+def _as_array(name: str, obj: Any, n: Any) -> Any:
+    """Indices of parts along an axis of size n, or a mask. TypeError for anything but integers and bools."""
+    if isinstance(obj, slice):
+        return np.arange(n)[obj]
+    if isinstance(obj, (list, tuple)):
+        obj = np.asarray(obj) if obj else np.zeros(0, int)
+    check_arraylike(name, obj)
+    found = np.asarray(obj) if isinstance(obj, (np.ndarray, np.generic, int, float, complex)) else to_array(obj)
+    if dtypes.kind(found.dtype) not in "iub":
+        raise TypeError(f"jnp.{name}: expected integers as indices, or a mask, got {obj!r} of dtype {found.dtype}")
+    return found
+
+
 def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False) -> Any:
     """The array without the parts `obj` along `axis` (None: elements of the flattened array).
 
     obj: an int, a slice, integers or a mask. Traced ones work where the size of the result is known: one integer, or with
-    assume_unique_indices several. IndexError out of bounds.
+    assume_unique_indices several. TypeError for other indices, IndexError out of bounds.
 
     >>> import numjet.numpy as jnp
     >>> delete(jnp.array([10, 20, 30]), jnp.array([0, 2])).tolist()
@@ -36,11 +49,8 @@ def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices
     """
     arr, dim = flattened("delete", arr, axis)
     n = arr.shape[dim]
-    if isinstance(obj, slice):
-        obj = np.arange(n)[obj]
-    elif isinstance(obj, (list, tuple)):
-        obj = np.asarray(obj, int) if not obj else np.asarray(obj)
-    check_arraylike("delete", arr, obj)
+    obj = _as_array("delete", obj, n)
+    check_arraylike("delete", arr)
     values = value_of(obj)
     if values is not None:
         keep = np.ones(n, bool)
@@ -75,23 +85,20 @@ def _kept(positions: Any, n: int) -> Any:
 def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
     """The array with `values` inserted before the indices `obj` along `axis` (None: of the flattened array).
 
-    obj: an int, a slice or integers; may be traced. values: broadcast to the shape of the inserted part.
+    obj: an int, a slice, integers or a mask; may be traced, but for a mask. values: broadcast to the shape of the inserted
+    part. TypeError for other indices, IndexError out of bounds.
 
     >>> import numjet.numpy as jnp
     >>> insert(jnp.array([10, 20, 30]), 1, 15).tolist()
     [10, 15, 20, 30]
     """
-    check_arraylike("insert", arr, 0 if isinstance(obj, (slice, list, tuple)) else obj, values)
+    check_arraylike("insert", arr, values)
     arr, dim = flattened("insert", arr, axis)
     n = arr.shape[dim]
-    if isinstance(obj, slice):
-        obj = np.arange(n)[obj]
-    elif isinstance(obj, (list, tuple)):
-        obj = np.asarray(obj, int)
-    positions = to_array(obj)
-    if dtypes.kind(positions.dtype) not in "iub":
-        raise TypeError(f"jnp.insert: expected integers as indices, got {obj!r} of dtype {positions.dtype}")
-    values = to_array(values)
+    obj = _as_array("insert", obj, n)
+    if obj.dtype == np.bool_:
+        obj = np.flatnonzero(known("insert", obj, "how many parts are inserted"))
+    positions, values = to_array(obj), to_array(values)
     if values.ndim == 0:
         values = rearrange.expand_dims(values, (0,))
     if positions.ndim == 0:

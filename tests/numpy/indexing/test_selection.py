@@ -252,3 +252,17 @@ def test_insert_at_few_and_many_known_places(evaluate, places):
     assert ("sort" in str(nj.make_jaxpr(insert)(x))) == (rows.size > 16)   # a few parts are joined
     with pytest.raises(IndexError, match="out of bounds for an axis of size 7"):
         evaluate(lambda x: jnp.insert(x, [0, -8], 1, 1))(x)
+
+
+def test_places_to_insert_at_and_to_delete_are_integers_or_masks() -> None:
+    x, mask = jnp.arange(5.0), [True, False, True, False, False]
+    for where in (mask, np.array(mask), jnp.array(mask), mask[:3]):
+        np.testing.assert_array_equal(jnp.insert(x, where, 9.0), np.insert(np.arange(5.0), np.array(mask), 9.0))
+    for call in (lambda where: jnp.insert(x, where, 9.0), lambda where: jnp.delete(x, where)):
+        for where in ([1.5], 1.5, np.array(2.0), jnp.zeros(0), [1.0, 2.0]):
+            with pytest.raises(TypeError, match="expected integers as indices, or a mask"):
+                call(where)
+    with pytest.raises(TypeError, match="expected integers as indices, or a mask"):
+        nj.jit(lambda where: jnp.delete(x, where, assume_unique_indices=True))(1.5)
+    with pytest.raises(nj.errors.ConcretizationTypeError, match="how many parts are inserted"):
+        nj.jit(lambda where: jnp.insert(x, where, 9.0))(np.array(mask))
