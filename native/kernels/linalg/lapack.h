@@ -13,7 +13,7 @@
 namespace nj::lapack {
 
 // The order of these names is that of numjet/cpu/kernels/lapack.py; each has four versions: s, d, c, z.
-enum Routine { potrf, trsm, getrf, geqrf, orgqr, syevd, gesdd, geev, gees, gehrd, gtsv, geqp3, sytrd, gemm, num_routines };
+enum Routine { potrf, trsm, getrf, geqrf, orgqr, syevd, gesdd, geev, gees, gehrd, geqp3, sytrd, gemm, num_routines };
 extern const void* routines[num_routines][4];
 extern int64_t int_bytes;  // of the library's integers
 

@@ -11,10 +11,10 @@ from numjet import _native
 from numjet.cpu.kernels import blas
 
 # In the order of native/kernels/linalg/lapack.h. A second name is for complex dtypes.
-_ROUTINES = ("potrf", "trsm", "getrf", "geqrf", "orgqr/ungqr", "syevd/heevd", "gesdd", "geev", "gees", "gehrd", "gtsv",
+_ROUTINES = ("potrf", "trsm", "getrf", "geqrf", "orgqr/ungqr", "syevd/heevd", "gesdd", "geev", "gees", "gehrd",
              "geqp3", "sytrd/hetrd", "gemm")
 KERNELS = frozenset({"nj_potrf", "nj_trsm", "nj_getrf", "nj_geqrf", "nj_orgqr", "nj_syevd", "nj_gesdd", "nj_geev",
-                     "nj_gees", "nj_gehrd", "nj_gtsv", "nj_geqp3", "nj_sytrd", "nj_getri"})
+                     "nj_gees", "nj_gehrd", "nj_geqp3", "nj_sytrd", "nj_getri"})
 
 
 @functools.cache

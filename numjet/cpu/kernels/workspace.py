@@ -20,7 +20,8 @@ _REPORTING = frozenset({GEMM, THEN, "nj_getrf", "nj_getri", "nj_geqrf", "nj_orgq
                    "nj_fft_hermitian", "nj_convolution", "nj_convolution_long"})
 _NONE = frozenset({"nj_potrf", "nj_trsm"})
 # For other kernels, the argument with the number of repetitions (the batch).
-_REPEATS = {**dict.fromkeys(lapack.KERNELS - _REPORTING - _NONE, 1), **{f"nj_sort{n}": 1 for n in (1, 2, 3)}, "nj_top_k": 2}
+_REPEATS = {**dict.fromkeys(lapack.KERNELS - _REPORTING - _NONE, 1), **{f"nj_sort{n}": 1 for n in (1, 2, 3)}, "nj_top_k": 2,
+            "nj_gtsv": 2}
 _ROWS = {**{f"nj_sort{n}": slice(1, 4) for n in (1, 2, 3)}, "nj_top_k": slice(2, 5)}  # outer, axis, inner of what rows share
 _ROWS_PER_CHUNK = 32768  # kChunkElements of native/kernels/sort/rows.h
 

@@ -10,10 +10,11 @@ from math import prod
 
 from numjet.core.ir import Atom, JaxprEqn, Var
 from numjet.core.op import Op
-from numjet.core.traits import BROADCASTS, CONTRACTS, MOVES, READS_ONCE, SCATTERS
+from numjet.core.traits import BROADCASTS, CONTRACTS, MOVES, READS_ONCE, SCATTERS, STRIDED
 from numjet.cpu.analysis.scalar_costs import scalar_cost
 from numjet.cpu.ir.nodes import Buffer
 from numjet.cpu.lowering.arrays.materialization import Materialization
+from numjet.cpu.lowering.arrays.transpose_tiling import FEW
 from numjet.cpu.lowering.arrays.values import Deferred, LoweredArray
 from numjet.cpu.lowering.liveness import Frame, Liveness
 from numjet.cpu.lowering.loops.loop_nests import SHORT_ROW
@@ -66,6 +67,8 @@ class EarlyStores:
             return f"{again}, and it takes {operations(a.content.finds)} to find an element"
         if a.content.dilation is not None and a.size > self.ir.small and not eqn.primitive.elementwise:
             return f"{eqn.primitive.name} reads it, and to find an element its index is divided by {a.content.dilation[1]}"
+        if _is_searched_across(eqn, a):
+            return f"its rows become columns, and it takes {operations(a.content.finds)} to find an element"
         if self._is_searched(eqn, a):
             return f"it takes {operations(a.content.finds)} to find an element, and none to store it piece by piece"
         if _is_read_one_by_one(eqn, a):
@@ -166,6 +169,15 @@ def _is_found_again(eqn: JaxprEqn, a: LoweredArray, uses: int) -> bool:
     near = SMALL_BUFFER <= a.aval.nbytes < FAR_BUFFER
     times = uses - 1 + _repeated_rows(eqn)
     return not eqn.primitive.elementwise and times * a.content.finds > (SEARCHED if near else SEARCHED_ELSEWHERE)
+
+
+def _is_searched_across(eqn: JaxprEqn, a: LoweredArray) -> bool:
+    """Whether lanes would search joined or padded rows for elements that lie apart, as a transpose reads them: rows are found
+    whole, and stored ones are transposed in registers."""
+    order = eqn.params.get("permutation", ())
+    if not STRIDED <= eqn.primitive.traits or not order or order[-1] == a.ndim - 1:
+        return False
+    return a.content.finds > 0 and a.size >= FEW and min(a.shape[-1], a.shape[order[-1]]) > SHORT_ROW
 
 
 def _is_read_one_by_one(eqn: JaxprEqn, a: LoweredArray) -> bool:

@@ -135,3 +135,14 @@ def test_rows_that_are_searched_for_are_stored_before_they_are_repeated():
     np.testing.assert_array_equal(nj.jit(f)(x), np.diag(np.diag(x)) + np.asarray(x))
     column = lambda x: jnp.diag(x)[:, None] + x   # each element is found once
     assert "gather f32[50]: fused" in str(nj.explain(column)(x))
+
+
+def test_rows_that_are_searched_for_are_stored_before_they_become_columns():
+    x = jnp.asarray(np.random.default_rng(0).standard_normal((64, 64)), jnp.float32)
+    f = lambda x: (x + 2 * jnp.roll(x, 1, 0)).T
+    assert "add f32[64,64]: stored, its rows become columns" in str(nj.explain(f)(x))
+    np.testing.assert_array_equal(nj.jit(f)(x), (x + 2 * np.roll(x, 1, 0)).T)
+    plain = lambda x: jnp.sin(x).T + 1
+    few = lambda x: jnp.moveaxis(jnp.pad(x[:, :3], 1), 0, 1)   # short rows have lanes of their own
+    for other in (plain, few):
+        assert "rows become columns" not in str(nj.explain(other)(x))

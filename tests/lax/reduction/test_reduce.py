@@ -5,6 +5,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import numjet as nj
+import numjet.numpy as jnp
 from numjet import lax
 from numjet.core.stage import trace_to_jaxpr
 from numjet.core.trace import aval_of
@@ -224,3 +226,15 @@ def test_the_identity_of_a_monoid_may_have_any_dtype():
     assert lax.reduce(x, 0.0, lax.add, (0,)) == lax.reduce(x.astype(np.float16), np.int8(0), lax.add, (0,)) == 6
     found = lax.reduce_window(x, np.float32(np.inf), lax.min, (2,))
     assert found.dtype == np.int32 and found.tolist() == [1, 1]
+
+
+@pytest.mark.parametrize(("name", "reference"), [("sum", np.sum), ("max", np.max), ("prod", np.prod)])
+@pytest.mark.parametrize("shape", [(6, 9, 10), (6, 16, 10), (5, 17, 10), (12, 40), (2, 3, 5, 20)], ids=str)
+def test_few_rows_need_no_result_in_memory_to_add_to(name, reference, shape):
+    x = np.random.default_rng(0).standard_normal(shape).astype("float32")
+    axes = tuple(range(1, len(shape) - 1)) or (0,)
+    f = lambda x: getattr(jnp, name)(x, axes) + 1
+    np.testing.assert_allclose(nj.jit(f)(x), reference(x, axis=axes) + 1, rtol=1e-5, atol=1e-5)
+    few = np.prod([shape[d] for d in axes]) <= 16
+    assert f"reduce_{name} f32[{','.join(map(str, np.delete(shape, axes)))}]: {'fused' if few else 'stored'}" \
+        in str(nj.explain(f)(x))

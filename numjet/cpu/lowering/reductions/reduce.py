@@ -26,6 +26,7 @@ from numjet.cpu.lowering.reductions.row_reductions import RowReductions
 from numjet.cpu.lowering.scalars import FLOAT32, HALVES, words
 
 SHORT_REDUCTION = 8       # terms of a reduction that is written out
+FEW_ROWS = 16             # terms, each in a row of its own, of one that is
 PAIRWISE_WORK = 4.0       # cost of a term from which lanes are results rather than terms: arithmetic against loads
 LANES = 16                # results from which that pays: a vector register
 LONGEST_IN_ORDER = 4096   # terms that are added one by one: longer sums would lose accuracy
@@ -79,6 +80,8 @@ class Reductions:
         tiled = terms.axes == tuple(range(len(terms.axes))) and self.rows.tile(x, prod(terms.shape)) > 0
         if prod(terms.shape) <= self.ir.small and not tiled:
             return self._by_carries(terms)
+        if not tiled and prod(terms.over) <= FEW_ROWS and (x.cost + 1) * prod(terms.over) <= LONGEST_TERMS:
+            return self._written_out(terms)
         if not tiled and prod(x.shape[terms.axes[-1] + 1:]) <= SHORT_REDUCTION:
             return self._by_short_rows(terms, x.ndim - 1 - terms.axes[-1])
         return self.rows.reduce_rows(terms.kind, x, terms.element, terms.start, terms.kept, terms.axes)
