@@ -15,7 +15,7 @@ from numjet.control.simplify.induction import results_of, scan_inputs, while_inp
 from numjet.control.simplify.loop_products import ScanParts, move_products
 from numjet.core.intervals import Interval, counts, hull, largest
 from numjet.core.ir import Atom, ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
-from numjet.core.traits import CHEAP, FREE, MOVES
+from numjet.core.traits import CHEAP, FREE, MOVES, SUMS_PRODUCTS
 from numjet.core.walk import use_counts
 from numjet.foundation.util import split_list
 from numjet.lax.elementwise.compare import select_n_p
@@ -37,6 +37,7 @@ class Hoisted(NamedTuple):
 def hoist(body: Jaxpr, invariant: Sequence[Var]) -> Hoisted:
     """Moves out of a loop's body the profitable equations that depend on `invariant` inputs only."""
     fixed: set[Var] = set(invariant)
+    stored = _operands_of_products(body)
     makers: dict[Var, JaxprEqn] = {}
     chosen: dict[JaxprEqn, None] = {}
     for eqn in body.eqns:
@@ -44,7 +45,7 @@ def hoist(body: Jaxpr, invariant: Sequence[Var]) -> Hoisted:
             continue
         fixed.update(eqn.outvars)
         makers.update((v, eqn) for v in eqn.outvars)
-        if _worth(eqn):
+        if _worth(eqn, stored):
             _choose(eqn, makers, chosen)
     moved = [e for e in body.eqns if e in chosen]
     if not moved:
@@ -59,14 +60,24 @@ def _within(atoms: Sequence[Atom], fixed: set[Var]) -> bool:
     return all(isinstance(a, Literal) or a in fixed for a in atoms)
 
 
-def _worth(eqn: JaxprEqn) -> bool:
+def _operands_of_products(body: Jaxpr) -> set[Var]:
+    """What products of a body read, themselves or moved: they want it in memory, so that every step would store it again."""
+    found: set[Var] = set()
+    for eqn in reversed(body.eqns):
+        traits = eqn.primitive.traits
+        if SUMS_PRODUCTS <= traits or (MOVES <= traits and not found.isdisjoint(eqn.outvars)):
+            found.update(a for a in eqn.invars if isinstance(a, Var))
+    return found
+
+
+def _worth(eqn: JaxprEqn, stored: set[Var]) -> bool:
     traits = eqn.primitive.traits
     if MOVES <= traits or FREE <= traits or all(isinstance(a, Literal) for a in eqn.invars):
         return False
     size = sum(v.aval.nbytes for v in eqn.outvars)
     if size <= ALWAYS_BYTES:
         return True
-    if CHEAP <= traits and size > CHEAP_BYTES and not _is_index(eqn):
+    if CHEAP <= traits and size > CHEAP_BYTES and not _is_index(eqn) and stored.isdisjoint(eqn.outvars):
         return False
     return size <= sum(a.aval.nbytes for a in eqn.invars)
 

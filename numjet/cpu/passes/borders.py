@@ -27,7 +27,7 @@ from numjet.cpu.passes.manager import Pass
 STEP = 64          # parts begin at multiples of this: whole vectors of all dtypes
 LEAST = 4 * STEP   # iterations of a loop that is worth three copies of its body
 MOST_NODES = 300   # operations of a body that may be copied
-LEAST_EXACT = 32   # the same as LEAST, for a loop that is cut at each comparison
+LEAST_EXACT = 12   # the same as LEAST, for a loop that is cut at each comparison
 MOST_COPIED = 900  # operations of all copies of a body, if it is cut at each comparison
 COMPONENTS = 8     # the most iterations of a loop that goes over components
 _FAR = 1 << 40     # numbers beyond this may wrap around

@@ -45,13 +45,16 @@ class Chunks:
         b.chunks(self.count, chunk)
         return self._finish(partial, per_chunk, put_window, lambda *index: index)
 
-    def points(self, put_window: Callable[..., None], position_of: Callable[..., Any], update: Callable[..., Any]) -> Any:
+    def points(self, put_window: Callable[..., None], position_of: Callable[..., Any], update: Callable[..., Any],
+               ahead: bool) -> Any:
         """The result, where each window is one element. position_of(batch): its row-major position, and whether it counts
-        (None: it does). Partial results have one element more, for updates that don't count, so that no update needs a test."""
+        (None: it does). Partial results have one element more, for updates that don't count, so that no update needs a test.
+        ahead: updates are read side by side, too, as it takes divisions to find one."""
         b, size, copies = self.b, prod(self.out.shape), self._copies()
         per_chunk = prod(self.batch_shape) // self.count // BLOCK * BLOCK
         partial = b.empty((self.count, copies, size + 1), self.out.dtype)
         positions = b.empty((self.count, BLOCK), np.int32 if size < 2 ** 31 - 1 else np.int64)
+        values = b.empty((self.count, BLOCK), self.out.dtype) if ahead else None
 
         def chunk(c: Any) -> None:
             b.loop((copies, size + 1), lambda *index: b.store(partial, (c, *index), self.neutral))
@@ -69,12 +72,15 @@ class Chunks:
             position = b.convert(position, positions.dtype)
             outside = b.const(size, positions.dtype)
             b.store(positions, (c, k), position if counts is None else b.select(counts, position, outside))
+            if values is not None:
+                b.store(values, (c, k), update(batch))
 
         def row(c: Any, k: Any, first: Any) -> None:
             for more in range(WRITTEN_OUT):
                 number = k * WRITTEN_OUT + more
                 target = (c, more % copies, b.convert(b.read(positions, c, number), np.int64))
-                b.store(partial, target, self._total((b.read(partial, *target), update(self._batch(first + number)))))
+                new = b.read(values, c, number) if values is not None else update(self._batch(first + number))
+                b.store(partial, target, self._total((b.read(partial, *target), new)))
         b.chunks(self.count, chunk)
         locate = lambda c, *index: (c, 0, row_major(self.out.shape, index))
         return self._finish(partial, per_chunk, put_window, locate)

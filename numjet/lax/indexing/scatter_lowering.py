@@ -33,6 +33,12 @@ def cpu_rule(combine: str | None) -> Callable[..., Any]:
             return operand
         windows = windows_of(operand, indices, updates, dimension_numbers)
         batch_shape = [windows.shape[d] for d in windows.batch_dims]
+        count, single = chunk_count(combine, operand, updates, batch_shape), not _window_dims(windows)
+        one_by_one = len(batch_shape) > 1 and count > 0 and single and not dimension_numbers.operand_batching_dims
+        if one_by_one:   # indices in memory are read in the order in which they lie
+            batch_shape = [updates.size]
+            indices, updates = b.reshape(indices, (updates.size, indices.shape[-1])), b.reshape(updates, (updates.size,))
+            windows = windows_of(operand, indices, updates, dimension_numbers)
         around = _around(b, windows, operand, indices, updates) if prod(batch_shape) == 1 else None
         out = b.own(operand) if around is None else around
         # Elements of a window that are no neighbours: vectors would collect and spread them, which takes longer.
@@ -69,12 +75,10 @@ def cpu_rule(combine: str | None) -> Callable[..., Any]:
             counts = windows.inside(b, starts_of(index)) if drops(mode) else None
             return row_major(operand.shape, windows.position(starts_of(index), index)), counts
 
-        count = chunk_count(combine, out, updates, batch_shape)
         if count:
             chunks = Chunks(b, str(combine), out, batch_shape, count)
-            single = not _window_dims(windows)
-            return chunks.points(put_window, position_of, lambda batch: b.read(updates, *batch)) if single \
-                else chunks.windows(put_window)
+            update = lambda batch: b.read(updates, *batch)
+            return chunks.points(put_window, position_of, update, one_by_one) if single else chunks.windows(put_window)
         b.loop(batch_shape, lambda *batch: put_window(batch, out), ordered=not unique_indices)
         return out
     return rule

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import numjet as nj
+import numjet.numpy as jnp
 from numjet import lax
 from numjet.core.check import check_jaxpr
 from numjet.core.ir import Literal
@@ -110,6 +111,16 @@ def test_large_results_of_small_operands_stay():
     made = simplify(nj.make_jaxpr(f)(X))
     check_jaxpr(made)
     assert "mul" in body(only(made, "scan"))
+
+
+def test_what_products_store_anyway_leaves():
+    large = np.random.default_rng(0).standard_normal((150, 150)).astype(F32) / 150
+    step = lambda through: lambda w, v: lax.fori_loop(0, 3, lambda i, u: through(w * F32(0.9)) @ u, v)
+    for through in (lambda x: x, lambda x: x.T, lambda x: (x[:, ::-1] + F32(1)).T):
+        made = simplified(step(through), large, np.ones(150, F32))
+        assert not {"mul", "add"} & set(body(only(made, "scan")))
+    read = lambda w, v: lax.fori_loop(0, 3, lambda i, u: u + jnp.sum(w * F32(0.9) * u, 0), v)   # no product stores this one
+    assert "mul" in body(only(simplified(read, large, np.ones(150, F32)), "scan"))
 
 
 def test_loops_are_not_moved_out_of_loops():

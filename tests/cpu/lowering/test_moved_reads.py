@@ -146,3 +146,15 @@ def test_rows_that_are_searched_for_are_stored_before_they_become_columns():
     few = lambda x: jnp.moveaxis(jnp.pad(x[:, :3], 1), 0, 1)   # short rows have lanes of their own
     for other in (plain, few):
         assert "rows become columns" not in str(nj.explain(other)(x))
+
+
+def test_gathered_rows_of_a_join_are_stored_one_after_the_other():
+    rng = np.random.default_rng(0)
+    x, at = rng.standard_normal((50, 8)).astype(np.float32), rng.standard_normal((50, 3)).astype(np.float32)
+    i, j = rng.integers(0, 50, 200), rng.integers(0, 50, 200)
+
+    def messages(np, x, at, i, j):
+        return np.concatenate([x[i], x[j], ((at[i] - at[j]) ** 2).sum(1, keepdims=True)], 1)
+    ours = lambda *args: messages(jnp, *args)
+    assert "200 x 17" not in str(nj.explain(ours)(x, at, i, j))
+    np.testing.assert_allclose(nj.jit(ours)(x, at, i, j), messages(np, x, at, i, j), rtol=1e-5)

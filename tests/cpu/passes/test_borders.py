@@ -122,6 +122,12 @@ def test_no_component_asks_which_one_it_is():
     assert len(loads) == 2 and all(len(e.args) == 1 for e in loads)
 
 
+def test_short_rows_are_cut_too():
+    edge = lambda u: jnp.pad(u, [(0, 0), (1, 1)], mode="edge")[:, 2:] + u
+    trips, masked = trips_and_masks(code_of(edge, (20, 20), NO_MASKS))
+    assert trips == [19, 1] and masked == [0, 0]
+
+
 def test_parts_between_distant_comparisons():
     far = lambda u: jnp.roll(u, 70) - jnp.roll(u, -65)
     assert trips_and_masks(code_of(far, (1024,), NO_MASKS)) == ([70, 889, 65], [0, 0, 0])

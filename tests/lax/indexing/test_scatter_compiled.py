@@ -9,7 +9,7 @@ from numjet import _native
 from numjet.api.stages import trace_call
 from numjet.core.op import lookup
 from numjet.cpu.ir.nodes import For
-from numjet.cpu.ir.traversal import operands, walk
+from numjet.cpu.ir.traversal import expressions, nodes, operands, walk
 from numjet.cpu.lowering.lower import lower
 from numjet.lax.indexing.dimension_numbers import GatherScatterMode, ScatterDimensionNumbers
 from numjet.lax.indexing.scatter_chunks import CHUNKED_FROM
@@ -97,3 +97,16 @@ def test_what_costs_is_computed_before_and_not_between_updates_that_go_in_order(
     assert not any("exp" in operations(e) for loop in serial for s in walk(loop.body) for e in operands(s))
     expected = np.bincount((np.exp(args[0]) * 10).astype(np.int32), minlength=50)[:50]
     np.testing.assert_array_equal(nj.jit(count)(*args), expected)
+
+
+def test_an_index_of_several_axes_is_not_divided_between_updates_that_go_in_order():
+    rows = np.random.default_rng(0).integers(0, 90, (40, 40, 60)).astype(np.int32)
+    image = np.random.default_rng(1).standard_normal((40, 40)).astype(np.float32)
+    votes = lambda m: nj.numpy.zeros((90, 60), m.dtype).at[rows, np.arange(60)].add(m[..., None])
+    function = lower(nj.make_jaxpr(votes)(image), "f").function
+    serial = [s for s in walk(function.body) if isinstance(s, For) and s.mode == "serial" and not any(
+        isinstance(inner, For) for inner in walk(s.body))]
+    assert serial and not any(e.op in ("div", "rem") for s in serial[:1] for e in nodes(expressions(s.body)))
+    expected = np.zeros((90, 60))
+    np.add.at(expected, (rows, np.arange(60)), image[..., None])
+    np.testing.assert_allclose(nj.jit(votes)(image), expected, rtol=1e-4, atol=1e-4)

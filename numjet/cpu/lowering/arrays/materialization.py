@@ -22,7 +22,7 @@ from numjet.foundation.decisions import quotient
 FEW_PIECES = 8        # of a concatenation: an element of more is seldom found by comparing its index with all of them
 MANY_PIECES = 64      # whose code is longer as a search in each iteration than as a loop for each of them
 LONG_PIECE = 16       # elements in a row of few pieces, on average, which pay for a loop of their own
-COSTLY_PIECES = 16.0  # operations per element of all pieces, from which computing them all for each element does not pay
+COSTLY_PIECES = 16.0  # operations per element of all pieces, from which computing and finding them all for each does not pay
 WRITTEN_OUT = 2048    # elements of many small pieces that are stored one by one, without loops
 SHORT_PIECE = 4       # elements whose stores are no longer than a loop
 LONGEST_RESIDUES = 400.0   # operations for one element of each residue
@@ -138,7 +138,7 @@ class Materialization:
         if any(is_short_row(tail[k + 1], shape[k]) for k in range(len(shape)) if tail[k + 1] > 1):
             return False
         pieces, _ = x.content.pieces   # type: ignore[misc]
-        return sum(p.cost for p in pieces) > COSTLY_PIECES
+        return sum(p.cost + p.content.finds for p in pieces) > COSTLY_PIECES
 
     def _leaves(self, x: LoweredArray, corner: tuple[int, ...]) -> Iterator[tuple[LoweredArray, tuple[int, ...]]]:
         """The pieces of x, which begins at `corner` of an array, and those of pieces among them, with where they begin."""
