@@ -27,6 +27,8 @@ CASES = {
     "complex heaviside": (lambda: jnp.heaviside(C, C), (TypeError,)),
     "complex frexp": (lambda: jnp.frexp(C), (TypeError,)),
     "complex number as a float": (lambda: jnp.array(1j, dtype=jnp.float32), (TypeError,)),
+    "axis of prefix sums of a number": (lambda: jnp.cumsum(2, axis=2), (ValueError, IndexError)),
+    "axis of a list of prefix products": (lambda: jnp.cumprod(2, axis=[0]), (TypeError,)),
     "a range up to nothing": (lambda: jnp.arange(None), (TypeError,)),
     "a range from nothing": (lambda: jnp.arange(None, 3), (TypeError,)),
     "a transform along no axis": (lambda: jnp.fft.fft(X, axis=None), (TypeError,)),

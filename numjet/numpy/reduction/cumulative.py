@@ -24,8 +24,8 @@ def run_along(name: str, a: Any, axis: int | None, dtype: Any, fn: Callable[...,
     """fn(array, axis) of the array, flattened when `axis` is None, in `dtype` (default its own, bool as the default int)."""
     wanted = dtypes.to_numeric_dtype(a.dtype) if dtype is None else dtypes.check_user_dtype(dtype, name)
     x = strong_array(as_dtype(as_dtype(a, wanted), dtypes.to_numeric_dtype(wanted)))
-    if axis is None or x.ndim == 0:
-        x, axis = rearrange.reshape(x, (x.size,)), 0
+    if axis is None or x.ndim == 0:   # a scalar is a vector of one element
+        x, axis = rearrange.reshape(x, (x.size,)), 0 if axis is None else axis
     return as_dtype(fn(x, as_axis(axis, x.ndim)), wanted)
 
 

@@ -206,11 +206,11 @@ def poly(seq_of_zeros: Any) -> Any:
                          f"shape {zeros.shape}")
     if not zeros.shape[0]:
         return create.full((), np.ones((), zeros.dtype)[()])
-    one = create.full((1,), np.ones((), zeros.dtype)[()])
-    out = one
+    out, zero = (create.full((1,), zeros.dtype.type(n)) for n in (1, 0))
     for k in range(zeros.shape[0]):
-        factor = join.concatenate([one, arithmetic.neg(slicing.slice_in_dim(zeros, k, k + 1))], 0)
-        out = convolve(out, factor)
+        lower = arithmetic.mul(out, broadcast_to(slicing.slice_in_dim(zeros, k, k + 1), out.shape))
+        first, rest = slicing.slice_in_dim(out, 0, 1), slicing.slice_in_dim(out, 1, k + 1)
+        out = join.concatenate([first, arithmetic.sub(join.concatenate([rest, zero], 0), lower)], 0)
     return out
 
 

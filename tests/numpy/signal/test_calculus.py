@@ -178,3 +178,9 @@ def test_polynomials_of_matrices_and_of_high_degree(x64):
     p = np.arange(1.0, 21)  # factors of derivatives and integrals that need 64 bits
     np.testing.assert_allclose(jnp.polyint(p, 10), np.polyint(p, 10), rtol=1e-14)
     np.testing.assert_allclose(jnp.polyder(p, 9), np.polyder(p, 9), rtol=1e-14)
+
+
+@pytest.mark.parametrize("zeros", [[-1.0, 0.0, np.nan], [np.inf, -np.inf, 1.0], [np.nan], [2.0, 2.0, -1.0, 0.5]])
+def test_polynomials_of_special_zeros(zeros) -> None:
+    """No coefficient depends on what it is not a product of: the first one is 1 whatever the zeros are."""
+    np.testing.assert_allclose(jnp.poly(jnp.array(zeros)), np.poly(zeros), rtol=1e-6)
