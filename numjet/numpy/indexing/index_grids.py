@@ -215,6 +215,9 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Any, ...]:
     wanted, weak = (_INT32, True) if truth else (indices.dtype, aval_of(indices).weak_type)
     if indices.dtype.itemsize < _INT32.itemsize:  # sizes need not fit into narrow indices
         indices = convert.convert_element_type(indices, np.float32 if dtypes.kind(wanted) == "f" else _INT32)
+    if _is_beyond(shape, indices.dtype):
+        found = _unravelled_by_floor(indices, as_shape(shape))
+        return tuple(convert.convert_dtype(i, wanted, weak) for i in found)
     sizes, size = _sizes_as_numbers(shape, indices.dtype)
     one = convert.size_constant(1, indices.dtype)
     last = arithmetic.sub(compare.max(size, one), one)
@@ -229,6 +232,26 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Any, ...]:
         out.append(arithmetic.rem(indices, compare.max(n, one)))
         indices = floor_divide(indices, compare.max(n, one))
     return tuple(convert.convert_dtype(i, wanted, weak) for i in [indices, *reversed(out)][:len(sizes)])
+
+
+def _is_beyond(shape: Any, dtype: np.dtype) -> bool:
+    """Whether an array has more elements than the integers of a dtype count, so that no position is out of bounds."""
+    return (dtypes.kind(dtype) in "iu" and hasattr(shape, "__iter__") and all(isinstance(n, int) for n in shape)
+            and prod(shape) > dtypes.iinfo(dtype).max)
+
+
+def _unravelled_by_floor(indices: Any, shape: tuple[int, ...]) -> list[Any]:
+    """Quotients and remainders by floor division: negative positions count from the end without the number of elements."""
+    out: list[Any] = []
+    for n in shape[:0:-1]:
+        size = convert.size_constant(n, indices.dtype)
+        out.append(remainder(indices, size))
+        indices = floor_divide(indices, size)
+    if dtypes.kind(indices.dtype) == "i":
+        zero = convert.size_constant(0, indices.dtype)
+        from_end = arithmetic.add(indices, convert.size_constant(shape[0], indices.dtype))
+        indices = choose_by("unravel_index", compare.lt(indices, zero), from_end, indices)
+    return [indices, *reversed(out)]
 
 
 def _sizes_as_numbers(shape: Any, dtype: np.dtype) -> tuple[list[Any], Any]:

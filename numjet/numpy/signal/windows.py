@@ -33,7 +33,8 @@ def i0(x: Any) -> Any:
 
 @custom_jvp
 def _i0(x: Any) -> Any:
-    return transcendental.exp_p.bind(arithmetic.abs_p.bind(x)) * special.bessel_i0e(x)
+    half = transcendental.exp_p.bind(0.5 * arithmetic.abs_p.bind(x))  # exp(|x|) overflows before I0 does
+    return half * special.bessel_i0e(x) * half
 
 
 @_i0.defjvp
@@ -41,7 +42,8 @@ def _i0_jvp(primals: tuple[Any], tangents: tuple[Any]) -> tuple[Any, Any]:
     """The derivative is I1, without the terms that cancel in that of the product."""
     (x,), (t,) = primals, tangents
     size = arithmetic.mul_p.bind(x, arithmetic.sign_p.bind(x))  # |x|, of derivative 0 at 0
-    return _i0(x), t * (transcendental.exp_p.bind(size) * special.bessel_i1e(x))
+    half = transcendental.exp_p.bind(0.5 * size)
+    return _i0(x), t * (half * special.bessel_i1e(x) * half)
 
 
 def _count(M: Any) -> int:

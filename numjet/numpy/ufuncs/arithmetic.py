@@ -502,7 +502,7 @@ def _by_parts(fn: Any, x: Any) -> Any:
 def round(a: Any, decimals: int = 0, out: None = None) -> Any:
     """a rounded to `decimals` decimals, halves to even, in the dtype of a.
 
-    NotImplementedError for integers and negative decimals; TypeError for bools.
+    TypeError for bools.
 
     >>> round(2.345, 2)
     Array(2.34, dtype=float32, weak_type=True)
@@ -512,12 +512,22 @@ def round(a: Any, decimals: int = 0, out: None = None) -> Any:
     a = operand("round", a)
     dtype = a.aval.dtype
     if dtype in _INTEGER:
-        if decimals < 0:
-            raise NotImplementedError(f"round: integers with decimals={decimals} < 0 are not supported; round floats")
-        return to_array_checked("round", a)
+        return _round_whole(a, 10 ** -decimals) if decimals < 0 else to_array_checked("round", a)
     if dtype == _BOOL:
         raise TypeError("round: expected numbers, got dtype bool")
     return _by_parts(lambda x: _round_to(x, decimals), a)
+
+
+def _round_whole(x: Any, step: int) -> Any:
+    """Integers rounded to multiples of `step`, halves to even ones; what is beyond the dtype wraps around."""
+    dtype = x.aval.dtype
+    if step > int(dtypes.iinfo(dtype).max):
+        return create.full_like(to_array_checked("round", x), 0)
+    quotient = floor_divide(x, literal(step, dtype))
+    above = x - quotient * literal(step, dtype)
+    below = literal(step, dtype) - above
+    up = (above > below) | ((above == below) & (quotient % literal(2, dtype) == literal(1, dtype)))
+    return (quotient + as_dtype(up, dtype)) * literal(step, dtype)
 
 
 def _round_to(x: Any, decimals: int) -> Any:

@@ -231,8 +231,27 @@ def betaln(a: Any, b: Any) -> Any:
     return _betaln(*floats("betaln", a, b))
 
 
+def _whole_at_pole(a: Any, b: Any) -> tuple[Any, Any, Any]:
+    """Where a or b is 0, -1, ...: whether the beta function is infinite there, whether it is finite, as two poles cancel, and
+    the other argument, which is a small natural number then."""
+    pole, other = _is_pole(a) | _is_pole(b), jnp.where(_is_pole(a), b, a)
+    finite = pole & (other > 0) & (other == jnp.floor(other)) & (a + b <= 0)
+    return pole & ~finite & ~jnp.isnan(other), finite, other
+
+
+def _is_pole(x: Any) -> Any:
+    return (x <= 0) & (x == jnp.floor(x)) & (x != -jnp.inf)
+
+
 @smooth_in_64_bits
 def _betaln(a: Any, b: Any) -> Any:
+    infinite, finite, other = _whole_at_pole(a, b)
+    a, b = jnp.where(finite, 1 - a - b, a), jnp.where(finite, other, b)  # B(a, b) = (-1)**b B(1 - a - b, b), DLMF 5.5.3
+    a, b = jnp.where(infinite, 1, a), jnp.where(infinite, 1, b)
+    return jnp.where(infinite, jnp.inf, _betaln_off_poles(a, b))
+
+
+def _betaln_off_poles(a: Any, b: Any) -> Any:
     small, large = jnp.minimum(a, b), jnp.maximum(a, b)
     far = large > 10
     safe = jnp.where(far, large, 10.0)
@@ -256,7 +275,10 @@ def beta(a: Any, b: Any) -> Any:
 
 @smooth_in_64_bits
 def _beta(a: Any, b: Any) -> Any:
-    return gammasgn(a) * gammasgn(b) * gammasgn(a + b) * jnp.exp(betaln(a, b))
+    infinite, finite, other = _whole_at_pole(a, b)
+    at_pole = jnp.where(finite & (other % 2 == 1), -1, 1)
+    sign = jnp.where(infinite | finite, at_pole, gammasgn(a) * gammasgn(b) * gammasgn(a + b))
+    return sign * jnp.exp(betaln(a, b))
 
 
 def betainc(a: Any, b: Any, x: Any) -> Any:

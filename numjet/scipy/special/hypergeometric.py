@@ -15,7 +15,7 @@ import numjet.numpy as jnp
 from numjet.api.jit_when_eager import jit_when_eager
 from numjet.control.loops.while_loop import fori_loop, while_loop
 from numjet.numpy.core.promotion import strong_array
-from numjet.scipy.special.gamma_family import floats, gamma
+from numjet.scipy.special.gamma_family import _is_pole, floats, gamma
 from numjet.scipy.special.wide_evaluation import smooth_in_64_bits
 
 _TERMS = 3000     # of power series, at most
@@ -29,10 +29,6 @@ def _reciprocal_gamma(x: Any) -> Any:
     low = x < 0.5
     reflected = jnp.sin(jnp.pi * jnp.where(low, x, 0.25)) * gamma(1 - jnp.where(low, x, 0.25)) / jnp.pi
     return jnp.where(low, reflected, 1 / gamma(jnp.where(low, 1.0, x)))
-
-
-def _is_pole(x: Any) -> Any:
-    return (x <= 0) & (x == jnp.floor(x))
 
 
 def _series(upper: tuple[Any, ...], lower: Any, z: Any) -> Any:
@@ -187,9 +183,9 @@ def _inside(a: Any, b: Any, c: Any, z: Any, gap: Any) -> Any:
 
 
 def _gauss(a: Any, b: Any, c: Any, x: Any) -> Any:
-    """2F1 below 1; for x < -1/2 after Pfaff's transformation, DLMF 15.8.1."""
-    turned = x < -0.5
+    """2F1 below 1; after Pfaff's transformation, DLMF 15.8.1, for x < -1/2, and for x < 0 where all terms become positive."""
     power, other = jnp.where(b < a, b, a), jnp.where(b < a, a, b)  # the smaller power of 1 - x: less cancels
+    turned = (x < -0.5) | ((x < 0) & (power > 0) & (c > other))
     z = jnp.where(turned, x / (x - 1), x)
     gap = jnp.where(turned, 1 / (1 - x), 1 - x)
     value = _inside(power, jnp.where(turned, c - other, other), c, z, gap)

@@ -23,14 +23,20 @@ def i0e(x: Any) -> Any:
     return special.bessel_i0e(floats("i0e", x)[0])
 
 
+def _unscaled(scaled: Any, x: Any) -> Any:
+    """exp(|x|) times a function that is smaller than 1: by halves, as the exponential overflows before the product does."""
+    half = jnp.exp(0.5 * abs(x))
+    return half * scaled * half
+
+
 @custom_jvp
 def _i0(x: Any) -> Any:
-    return jnp.exp(abs(x)) * special.bessel_i0e(x)
+    return _unscaled(special.bessel_i0e(x), x)
 
 
 @custom_jvp
 def _i1(x: Any) -> Any:
-    return jnp.exp(abs(x)) * special.bessel_i1e(x)
+    return _unscaled(special.bessel_i1e(x), x)
 
 
 def _i1_slope(x: Any, out: Any) -> Any:

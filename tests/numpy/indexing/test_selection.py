@@ -266,3 +266,10 @@ def test_places_to_insert_at_and_to_delete_are_integers_or_masks() -> None:
         nj.jit(lambda where: jnp.delete(x, where, assume_unique_indices=True))(1.5)
     with pytest.raises(nj.errors.ConcretizationTypeError, match="how many parts are inserted"):
         nj.jit(lambda where: jnp.insert(x, where, 9.0))(np.array(mask))
+
+
+def test_positions_in_arrays_with_more_elements_than_positions():
+    for side in (201_995, 500_000):
+        rows, columns = jnp.unravel_index(jnp.array([0, side + 3, -1], np.int32), (side, side))
+        assert rows.tolist() == [0, 1, side - 1] and columns.tolist() == [0, 3, side - 1]
+    assert [int(i) for i in jnp.unravel_index(np.uint8(255), (10, 10, 10))] == [2, 5, 5]

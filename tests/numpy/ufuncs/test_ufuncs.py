@@ -110,8 +110,10 @@ def test_rounding():
     for decimals in (0, 1, 2, -2):
         check(lambda v, d=decimals: jnp.round(v, d), np.round(x, decimals), x)
     check(jnp.round, np.round(COMPLEX), COMPLEX)
-    with pytest.raises(NotImplementedError, match="decimals"):
-        jnp.round(INTS, -1)
+    whole = np.array([-15, -5, -4, 0, 5, 15, 25, 44, 46, 12345, 67890, -67855], np.int32)
+    for decimals in (-1, -2, -10):
+        check(lambda v, d=decimals: jnp.round(v, d), np.round(whole, decimals), whole)
+    check(lambda v: jnp.round(v, -1), np.array([0, 0, 20, 250], np.uint8), np.array([3, 5, 15, 251], np.uint8))
     with pytest.raises(NotImplementedError, match="out"):
         jnp.round(REAL, out=REAL)
 

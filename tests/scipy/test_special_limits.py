@@ -1,0 +1,44 @@
+"""Special functions at poles that cancel, next to overflow, and where the terms of their series cancel."""
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.special as reference
+
+import numjet as nj
+from numjet import numpy as jnp
+from numjet.scipy import special
+
+
+@pytest.mark.parametrize("a, b", [(-1, 1), (-2, 1), (-2, 2), (-3, 3), (-4, 1), (-4, 4), (1, -3), (-2, 3), (-3, 2.5), (0, 0),
+                                  (0, 1), (-0.0, 1), (2.5, 3)])
+def test_beta_at_poles(a, b):
+    """Some cancel the poles of Gamma(a + b): B(-n, m) is finite for m <= n."""
+    with nj.enable_x64(True):
+        np.testing.assert_allclose(special.beta(float(a), float(b)), reference.beta(a, b), rtol=1e-12)
+        np.testing.assert_allclose(special.betaln(float(a), float(b)), reference.betaln(a, b), rtol=1e-12, atol=1e-14)
+
+
+def test_beta_near_poles_is_as_before():
+    slopes = nj.grad(special.betaln, (0, 1))(2.0, 3.0)
+    psi = reference.digamma
+    np.testing.assert_allclose(slopes, [psi(2) - psi(5), psi(3) - psi(5)], rtol=1e-6)
+    assert np.isnan(special.betaln(-1.0, jnp.nan)) and np.isnan(special.beta(jnp.nan, -2.0))
+
+
+@pytest.mark.parametrize("dtype, x, wanted", [(np.float32, 91.0, reference.i0e(91) * np.exp(91.0)),
+                                              (np.float64, 713.0, 6.705128263670996e307)])
+def test_modified_bessel_functions_before_they_overflow(dtype, x, wanted):
+    with nj.enable_x64(True):
+        for fun in (special.i0, jnp.i0):
+            np.testing.assert_allclose(fun(dtype(x)), wanted, rtol=300 * np.finfo(dtype).eps)
+            assert np.isfinite(nj.grad(fun)(dtype(x)))
+        np.testing.assert_allclose(special.i1(dtype(x)), wanted * reference.i1e(x) / reference.i0e(x),
+                                   rtol=300 * np.finfo(dtype).eps)
+
+
+def test_gauss_function_of_large_parameters_left_of_zero():
+    """The alternating series loses all digits; after Pfaff's transformation no term is negative. By mpmath."""
+    with nj.enable_x64(True):
+        np.testing.assert_allclose(special.hyp2f1(100.0, 100.0, 300.0, -0.5), 3.95042591453997531e-7, rtol=1e-12)
+        np.testing.assert_allclose(special.hyp2f1(1.0, 2.0, 3.0, -0.25), reference.hyp2f1(1, 2, 3, -0.25), rtol=1e-14)
