@@ -400,10 +400,14 @@ def pinv(a: Any, rtol: Any = None, hermitian: bool = False, *, rcond: Any = None
 
 
 def _cutoff(rtol: Any, s: Any) -> Any:
-    """rtol times the largest of singular values s[..., k], of the rank of s: operands never differ in rank."""
-    missing = max(0, s.ndim - rtol.ndim - 1)
-    rtol = rearrange.reshape(as_dtype(rtol, s.dtype), (*(1,) * missing, *rtol.shape, 1))
-    return rtol * getitem(s, (..., slice(0, 1)))
+    """rtol times the largest of singular values s[..., k], of the rank of s."""
+    return _for_each_rank(rtol, s) * getitem(s, (..., slice(0, 1)))
+
+
+def _for_each_rank(limit: Any, s: Any) -> Any:
+    """A limit for each vector of singular values s[..., k], of the rank of s: operands never differ in rank."""
+    missing = max(0, s.ndim - limit.ndim - 1)
+    return rearrange.reshape(as_dtype(limit, s.dtype), (*(1,) * missing, *limit.shape, 1))
 
 
 def _pinv_value(hermitian: bool, a: Any, rtol: Any) -> Any:
@@ -540,7 +544,8 @@ def _det_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]
 # -------------------------------------------------------------------------------------------- rank, condition, norms
 
 def matrix_rank(M: Any, rtol: Any = None, *, hermitian: bool = False, tol: Any = None) -> Any:
-    """The number of singular values above rtol times the largest (default: max(m, n) epsilon); of vectors int32, as in JAX.
+    """The number of singular values above rtol times the largest (default: max(m, n) epsilon), or above tol; of vectors int32,
+    as in JAX. ValueError for both.
 
     >>> import numjet.numpy as jnp
     >>> int(matrix_rank(jnp.ones((3, 3))))
@@ -552,7 +557,8 @@ def matrix_rank(M: Any, rtol: Any = None, *, hermitian: bool = False, tol: Any =
     if rtol is not None and tol is not None:
         raise ValueError("matrix_rank: only one of tol or rtol may be specified.")
     s = svd(M, compute_uv=False, hermitian=hermitian)
-    rtol = tol if rtol is None else rtol
+    if tol is not None:
+        return reductions.sum(s > _for_each_rank(to_array(tol), s), axis=-1)
     rtol = to_array(max(M.shape[-2:]) * _epsilon(M) if rtol is None else rtol)
     return reductions.sum(s > _cutoff(rtol, s), axis=-1)
 

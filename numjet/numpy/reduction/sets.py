@@ -327,11 +327,20 @@ def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | Non
     >>> setxor1d(jnp.array([1, 2]), jnp.array([2, 3])).tolist()
     [1, 3]
     """
-    del assume_unique
     a, b = _two("setxor1d", ar1, ar2)
     values, new = _distinct(join.concatenate([a, b], 0))
-    one = bitwise.bitwise_xor(isin(values, a), isin(values, b))
-    return _chosen("setxor1d", values, bitwise.bitwise_and(new, one), size, fill_value, least=True, widens=True)
+    one = bitwise.bitwise_and(new, bitwise.bitwise_xor(isin(values, a), isin(values, b)))
+    if a.dtype in dtypes.INEXACT:
+        nan = compare.ne(values, values)
+        one = bitwise.bitwise_or(one, nan if assume_unique else bitwise.bitwise_and(nan, _as_many_as_hold_nan(nan, a, b)))
+    return _chosen("setxor1d", values, one, size, fill_value, least=True, widens=True)
+
+
+def _as_many_as_hold_nan(marked: Any, *arrays: Any) -> Any:
+    """The first k that are marked, and what lies between, for k arrays that hold a NaN."""
+    held = total(join.concatenate([rearrange.reshape(reduce_or(compare.ne(x, x), (0,)), (1,)) for x in arrays], 0))
+    numbers = cumulative.cumsum(as_dtype(marked, held.dtype), 0)
+    return compare.le(numbers, broadcast_to(held, numbers.shape))
 
 
 def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False, *, size: int | None = None,

@@ -228,3 +228,11 @@ def test_products_in_derivative_rules_have_full_precision():
     for fun, args in ((jnp.linalg.cholesky, (a,)), (nj.lax.linalg.triangular_solve, (a, a))):
         text = str(nj.make_jaxpr(lambda *xs, f=fun: nj.jvp(f, xs, xs))(*args))
         assert text.count("dot_general[") == text.count("Precision.HIGHEST, Precision.HIGHEST") > 0
+
+
+def test_ranks_by_both_tolerances():
+    m = np.array([[[1.0, 2], [3, 4]], [[1, 0], [0, 0.5]]])
+    for x in (0.05, 0.1, 0.45, 2.0, 6.0):
+        np.testing.assert_array_equal(LA.matrix_rank(m, tol=x), np.linalg.matrix_rank(m, tol=x))
+        np.testing.assert_array_equal(LA.matrix_rank(m, rtol=x), np.linalg.matrix_rank(m, rtol=x))
+    np.testing.assert_array_equal(LA.matrix_rank(m, tol=np.array([0.1, 0.7])), [2, 1])

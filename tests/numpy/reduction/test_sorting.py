@@ -201,3 +201,16 @@ def test_complex_nans_are_one():
     values, counts = jnp.unique(x, return_counts=True)
     assert values[0] == 1 and np.isnan(values[1]) and counts.tolist() == [1, 3]
     assert jnp.unique(x, equal_nan=False).size == 4
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+@pytest.mark.parametrize(("a", "b"), [([np.nan, 1], [2, np.nan]), ([np.nan, np.nan, 1], [2, 1]), ([np.nan], [np.nan]),
+                                      ([], [np.nan, np.nan]), ([1, 1, 2], [2, 3])])
+def test_setxor1d_keeps_nan(a, b, dtype):
+    """No NaN equals another one: each array that has any leaves one."""
+    a, b = np.array(a, dtype), np.array(b, dtype)
+    want = np.setxor1d(a, b)
+    np.testing.assert_array_equal(jnp.setxor1d(a, b), want)
+    np.testing.assert_array_equal(nj.jit(lambda a, b: jnp.setxor1d(a, b, size=4, fill_value=7))(a, b)[:want.size], want)
+    if len(set(a.tolist())) == len(a):
+        np.testing.assert_array_equal(jnp.setxor1d(a, b, assume_unique=True), np.setxor1d(a, b, assume_unique=True))
