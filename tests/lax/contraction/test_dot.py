@@ -216,3 +216,16 @@ def test_fields_of_records():
         field = records[name]
         got = lax.dot_general_p.eager(field, field, dimension_numbers=(((1,), (1,)), ((), ())))
         np.testing.assert_allclose(got, field.copy() @ field.copy().T, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("columns", range(1, 9))
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "complex64", "bfloat16"])
+@pytest.mark.parametrize(("rows", "terms"), [(64, 32), (17, 9)])
+def test_few_columns_are_lanes_of_one_loop(columns, dtype, rows, terms):
+    with nj.enable_x64():
+        x, y = (RNG.integers(-4, 5, shape).astype(dtype) for shape in ((3, rows, terms), (3, terms, columns)))
+        product = lambda x, y: lax.batch_matmul(x, y)
+        expected = np.matmul(x.astype("complex128"), y.astype("complex128"))
+        np.testing.assert_array_equal(np.asarray(nj.jit(product)(x, y)).astype("complex128"), expected)
+        if dtype == "float32" and columns > 1:
+            assert str(nj.explain(product)(x, y)).count("serial loop") == (2 if columns == 2 else 0)

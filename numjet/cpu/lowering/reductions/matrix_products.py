@@ -26,6 +26,7 @@ COMPLEX_ROWS = 32 ** 2    # the same for complex rows by a vector, whose real an
 WRITTEN_OUT = 64          # multiply-adds of a product that is kept in registers: code size
 READ_AGAIN = 16.0         # cost up to which the operands of a product of few terms are computed again
 LONG_SUM = 200.0          # cost from which an operand is stored even if each element is read once: code size
+FEW_COLUMNS = 2           # that are written out, each with a loop over its terms; more are lanes of one loop
 CHAINS = 4                # partial sums of an element of a product inside of a loop: latency over throughput of fma
 
 Axes = tuple[Sequence[int], Sequence[int]]   # of the left and the right operand
@@ -212,7 +213,8 @@ class MatrixProducts:
         out = self.updates.empty(aval.shape, aval.dtype)
         if aval.size > self.ir.small:
             self.updates.close_registers()
-        self.nests.nest(aval.shape, lambda *index: self.updates.store(out, index, value(*index)), mode=mode)
+        short = FEW_COLUMNS if mode == "vector" else SHORT_ROW
+        self.nests.nest(aval.shape, lambda *index: self.updates.store(out, index, value(*index)), mode=mode, short=short)
         return out
 
     def _by_kernel(self, left: Operand, right: Operand, aval: ShapedArray, dims: tuple[int, ...]) -> LoweredArray:
