@@ -183,3 +183,7 @@ def test_errors(call, error, text):
 
 def test_stft_of_nothing_is_complex():
     assert [x.dtype.kind for x in signal.stft(np.zeros(0, np.float32), nperseg=2)] == ["f", "f", "c"]
+
+
+def test_detrend_takes_lists():
+    np.testing.assert_allclose(signal.detrend([1.0, 4.0, 2.0]), oracle.detrend([1.0, 4.0, 2.0]), atol=1e-6)

@@ -28,7 +28,7 @@ def detrend(data: Any, axis: int = -1, type: str = "linear", bp: int | Sequence[
         raise NotImplementedError("overwrite_data argument not implemented.")
     if type not in ("constant", "linear"):
         raise ValueError(f"Trend type must be 'linear' or 'constant'. Got {type!r}.")
-    return _detrended(data, operator.index(axis), type, tuple(operator.index(b) for b in np.atleast_1d(bp)))
+    return _detrended(jnp.asarray(data), operator.index(axis), type, tuple(operator.index(b) for b in np.atleast_1d(bp)))
 
 
 @jit_when_eager("axis", "kind", "breaks")
