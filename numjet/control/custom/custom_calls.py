@@ -117,12 +117,12 @@ def is_symbolic_zero(x: Any) -> bool:
 
 
 def for_user(x: Any) -> Any:
-    """A value for a user's function: a literal becomes an array."""
+    """A value for a user's function or rule: a literal becomes an array."""
     return constant(x.val, x.aval.dtype, x.aval.weak_type) if type(x) is Literal else x
 
 
-def _typed(x: Any) -> Any:
-    """A primal result: a Python number, which functions may return as it is, becomes an array that has a derivative."""
+def typed(x: Any) -> Any:
+    """A Python number as an array, which has a dtype, and a derivative; other values as they are."""
     if type(x) not in (int, float, complex):
         return x
     aval = aval_of(x)
@@ -443,7 +443,7 @@ class CustomCalls:
             if all(type(t) is Zero for t in tangents):
                 return self.apply(call, primals)
             outs, outs_t = self.differentiate(primals, tangents, call.name, **call.rules)
-        return [trace.pack(p if trace.numbers else _typed(p), t) for p, t in zip(outs, outs_t, strict=True)]
+        return [trace.pack(p if trace.numbers else typed(p), t) for p, t in zip(outs, outs_t, strict=True)]
 
     def _vectorized(self, trace: BatchTrace, call: Call, args: Sequence[Any]) -> list[Any]:
         pairs = [trace.unpack(a) for a in args]

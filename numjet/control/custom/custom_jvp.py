@@ -21,6 +21,7 @@ from numjet.control.custom.custom_calls import (
     named_as,
     positional,
     split_nondiff,
+    typed,
     with_fixed,
 )
 from numjet.core.op import Zero
@@ -164,7 +165,8 @@ class FlatFunction:
         return tree.tree_unflatten(self.in_tree, leaves)
 
     def __call__(self, *leaves: Any) -> list[Any]:
-        outs, self.out_tree = tree.tree_flatten(self.fun(*self.arguments(map(for_user, leaves))))
+        given = [typed(for_user(x)) for x in leaves]  # the function, unlike a rule, may ask a number for its dtype
+        outs, self.out_tree = tree.tree_flatten(self.fun(*self.arguments(given)))
         for x in outs:
             if isinstance(x, Ref):
                 raise returned_ref(x, where(self.fun), f"{self.kind} primal function")

@@ -292,3 +292,28 @@ def test_batched_result_of_a_rule_that_ignores_the_batch():
     g = custom_jvp(lambda x: F32(3))
     g.defjvp(lambda p, t: (F32(3), F32(5)))
     assert vmap(grad(g), [np.zeros(2, F32)], [0], 2)[0].tolist() == [0, 0]
+
+
+def test_python_numbers_have_dtypes_in_functions():
+    """As in JAX: outside of programs, too, under jvp and without transformations. Rules get numbers as they are."""
+    seen = []
+
+    @nj.custom_jvp
+    def double(x):
+        seen.append(x.dtype)
+        return x * 2
+
+    @double.defjvp
+    def rule(primals, tangents):
+        return double(*primals), tangents[0] * 2
+    out, tangent = nj.jvp(double, (0.5,), (1.0,))
+    assert (float(out), float(tangent)) == (1.0, 2.0) and float(double(3)) == 6.0 and float(nj.grad(double)(0.5)) == 2.0
+    assert seen[:2] == [np.float32, np.int32]
+    slope = nj.jvp(nj.scipy.special.logit, (0.25,), (1.0,))[1]
+    np.testing.assert_allclose(slope, 1 / (0.25 * 0.75), rtol=1e-6)
+
+    @nj.custom_vjp
+    def triple(x):
+        return x.astype(x.dtype) * 3
+    triple.defvjp(lambda x: (triple(x), x.astype(x.dtype)), lambda x, ct: (3 * ct.astype(x.dtype),))
+    assert float(triple(0.5)) == 1.5 and float(nj.vjp(triple, 0.5)[1](1.0)[0]) == 3.0
