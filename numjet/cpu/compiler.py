@@ -23,6 +23,7 @@ from numjet.cpu.lowering.lower import Lowered, lower
 from numjet.cpu.native_code import jit, stored, tiers
 from numjet.cpu.passes import (
     array_contraction,
+    blocked_sums,
     borders,
     cancellation,
     chained_products,
@@ -52,7 +53,8 @@ from numjet.foundation.record import Fields, default_factory
 
 PASSES = (limits.FIND, dead_calls.PASS, in_place.PASS, fusion.PASS, single_elements.PASS, array_contraction.ELEMENTS,
           legalize_math.PASS, estimate.PASS, parallel_batches.PASS, chained_products.PASS, gemm_epilogues.PASS,
-          parallelize.PASS, array_contraction.ROWS, borders.PASS, memory_plan.PASS, cancellation.PASS, limited_loops.PASS)
+          parallelize.PASS, blocked_sums.PASS, array_contraction.ROWS, borders.PASS, memory_plan.PASS, cancellation.PASS,
+          limited_loops.PASS)
 _KNOWN = PASSES.index(gemm_epilogues.PASS) + 1
 PASSES_OF_SAMPLES, PASSES_OF_GENERIC = (*PASSES[:_KNOWN], independence.PASS), PASSES[_KNOWN:]   # see compile_generic
 _DUMPED = {dead_calls.PASS.name: "loops", memory_plan.PASS.name: "planned"}   # after which passes a stage is dumped

@@ -60,6 +60,8 @@ def _unknown(stmt: Stmt) -> bool:
 def _bounded(loop: For) -> bool:
     """Whether this is a part of a loop, of a known size at most."""
     start, stop = loop.start, loop.stop
+    while stop.op in ("div", "sub") or (stop.op == "add" and stop.args[1].op == "const" and stop.args[0] is not start):
+        stop = stop.args[0]     # the number of blocks of a part
     return stop.op == "min" or most_trips(loop) is not None or (
         stop.op == "add" and stop.args[0] is start and stop.args[1].op == "const")
 

@@ -35,6 +35,14 @@ GEMM = "  call nj_gemm(11, 1, 400, 200, 64, &x[0], 0, 64, 1, &w[0], 0, 200, 1, &
 CHAINED = "x: float32[25600], w: float32[16384], u: float32[1024]) -> (y: float32[1600]", "t: float32[102400]"
 FIRST = "  call nj_gemm(11, 1, 400, 256, 64, &x[0], 0, 64, 1, &w[0], 0, 256, 1, &t[0], 0) reads (x, w) writes (t)\n"
 SECOND = "  call nj_gemm(11, 1, 400, 4, 256, &t[0], 0, 256, 1, &u[0], 0, 4, 1, &y[0], 0) reads (t, u) writes (y)\n"
+CHAIN_SUM = ("x: float32[5000]) -> (y: float32[1]",)
+SUM = """\
+  for i in %s .. %s vector (%s: float32 = 0.0:float32) {
+    $1 = x[i]
+    next acc = add(acc, $1) combine add $1
+  } -> (total)
+  store y[0] = total
+"""
 ROW = """\
   for i in 0 .. 40 serial%s () {
     for j in 0 .. 500 vector () {
@@ -135,6 +143,13 @@ CASES = {
         "        store y[i] = max(t[i], 0.0:float32)\n      } -> ()\n    } -> ()\n  }\n"),
     "but not if it reads other rows": (
         "gemm_epilogues", PRODUCT, GEMM + loop("i", 80000, "y[i] = t[sub(79999, i)]"), None),
+    "a long sum is cut into blocks": (
+        "blocked_sums", CHAIN_SUM, SUM % ("0", "5000", "acc"),
+        "  for block1 in 0 .. 5 serial (sum2: float32 = 0.0:float32) {\n    $1 = mul(block1, 1024)\n"
+        "    for i in $1 .. min(add($1, 1024), 5000) vector (acc: float32 = -0.0:float32) {\n      $2 = x[i]\n"
+        "      next acc = add(acc, $2) combine add $2\n    } -> (part3)\n    next sum2 = add(sum2, part3)\n  } -> (total)\n"
+        "  store y[0] = total\n"),
+    "a short one is not": ("blocked_sums", CHAIN_SUM, SUM % ("0", "2000", "acc"), None),
     "a product of what a loop makes of a product": (
         "chained_products", CHAINED, FIRST + loop("i", 102400, "t[i] = max(t[i], 0.0:float32)") + SECOND,
         "  gemm of t: float32[102400] " + FIRST[7:-1].replace("nj_gemm", "nj_gemm_epilogue") +

@@ -120,9 +120,14 @@ class LoopNests:
     def accumulate(self, kinds: Sequence[str], starts: Sequence[Any], dims: Sequence[int],
                    terms: Callable[[tuple[Any, ...]], Sequence[Any]]) -> list[Any]:
         """Reduces several terms at once over a loop nest; results in registers. Compound elements only by add and mul."""
-        if any(parts_dtype(s.dtype) is not None for s in starts):
+        if all(parts_dtype(s.dtype) is None for s in starts):
+            return self._accumulate(kinds, list(starts), list(dims), (), terms)
+        if any(kind != "add" for kind in kinds):
             return self.accumulate_in_order(kinds, starts, dims, terms)
-        return self._accumulate(kinds, list(starts), list(dims), (), terms)
+        parts = [part for s in starts for part in words(s)]
+        sums = iter(self._accumulate(["add"] * len(parts), parts, list(dims), (),
+                                     lambda index: [part for t in terms(index) for part in words(t)]))
+        return [next(sums) if len(words(s)) == 1 else self.scalars.pair(next(sums), next(sums), s.dtype) for s in starts]
 
     def accumulate_in_order(self, kinds: Sequence[str], starts: Sequence[Any], dims: Sequence[int], terms: Any) -> list[Any]:
         """As `accumulate`, one term after the other, for elements of any dtype."""
