@@ -35,7 +35,7 @@ def cut(function: Function) -> None:
 
 def _is_long_sum(loop: For) -> bool:
     trips = _most(loop)
-    return loop.mode == "vector" and loop.limit is None and (trips is None or trips > LEAST) and any(map(_adds, loop.carries))
+    return loop.mode == "vector" and (trips is None or trips > LEAST) and any(map(_adds, loop.carries))
 
 
 def _most(loop: For) -> int | None:

@@ -17,7 +17,8 @@ from numjet.cpu.ir.nodes import INT64, Buffer, Call, Comment, Expr, Exprs, For, 
 from numjet.cpu.ir.traversal import blocks, expressions, nodes, static_trips, touches, walk, written
 from numjet.cpu.kernels.products import CODES, LINES_BYTES, MOST_ROWS, POINTERS, THEN, gemm_sizes
 from numjet.cpu.passes.cancellation import may_go_on
-from numjet.cpu.passes.manager import Pass
+from numjet.cpu.passes.manager import Context, Pass
+from numjet.cpu.remarks import Recorder
 from numjet.cpu.target import Target
 
 WORTH = 1 << 14          # elements of a result
@@ -270,5 +271,16 @@ def groups(exprs: Exprs, first: Expr, end: Expr, each: int) -> tuple[Expr, Expr]
     return make("div", first, index(each)), make("add", make("div", make("sub", end, index(1)), index(each)), index(1))
 
 
-PASS = Pass("gemm_epilogues", "joins matrix products with what follows them",
-            lambda function, context: fuse(function, context.target), ("arithmetic", "serial", "batches"))
+def _note_tiles(function: Function, recorder: Recorder | None) -> None:
+    """Tells who asks which products are never stored."""
+    if recorder is not None:
+        tiles = {s.result for s in walk(function.body) if isinstance(s, GemmWithEpilogue) and s.result.kind == "tile"}
+        recorder.kept.update((buffer, "some rows of it at a time, which a core's cache holds") for buffer in tiles)
+
+
+def _run(function: Function, context: Context) -> None:
+    fuse(function, context.target)
+    _note_tiles(function, context.recorder)
+
+
+PASS = Pass("gemm_epilogues", "joins matrix products with what follows them", _run, ("arithmetic", "serial", "batches"))

@@ -64,3 +64,12 @@ def test_the_number_of_threads_changes_nothing():
     finally:
         _native.set_num_threads(before)
     assert found[0] == found[1] == found[2]
+
+
+@pytest.mark.parametrize("last", [0, 1, 1023, 1024, 1025, 4097, 99_999, 100_000, 200_000, -5])
+def test_sums_up_to_a_traced_limit(last):
+    """The loop ends at the limit, in whatever block that is."""
+    x = np.full(100_000, 0.1, np.float32)
+    x[max(0, last):] = np.nan
+    total = nj.jit(lambda x, n: jnp.sum(jnp.where(jnp.arange(100_000) < n, x, 0)))
+    np.testing.assert_allclose(total(x, last), 0.1 * np.clip(last, 0, 100_000), rtol=4e-6)
