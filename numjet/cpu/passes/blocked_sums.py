@@ -57,20 +57,18 @@ def _in_blocks(loop: For, exprs: Exprs) -> For:
     def make(op: str, *args: Expr) -> Expr:
         return fold(exprs, op, list(args))
 
-    def block(number: Expr, stop: Expr, carries: list[Carry]) -> For:
+    def block(number: Expr, carries: list[Carry]) -> For:
         first = make("add", loop.start, make("mul", number, index(BLOCK)))
-        return loop.replace(start=first, stop=make("min", make("add", first, index(BLOCK)), stop), carries=carries)
+        return loop.replace(start=first, stop=make("min", make("add", first, index(BLOCK)), loop.stop), carries=carries)
 
-    def group(number: Expr, stop: Expr, carries: list[Carry]) -> For:
+    def group(number: Expr, carries: list[Carry]) -> For:
         first = make("mul", number, index(GROUP))
-        last = make("min", make("add", first, index(GROUP)), count)
-        return _level(carries, exprs, first, last, lambda k, inner: block(k, loop.stop, inner))
+        return _level(carries, exprs, first, make("min", make("add", first, index(GROUP)), count), block)
 
     count = _ceil_div(exprs, make("sub", loop.stop, loop.start), BLOCK)
-    zero = index(0)
     if trips is not None and trips <= BLOCK * GROUP:
-        return _level(loop.carries, exprs, zero, count, lambda k, inner: block(k, loop.stop, inner))
-    return _level(loop.carries, exprs, zero, _ceil_div(exprs, count, GROUP), lambda k, inner: group(k, loop.stop, inner))
+        return _level(loop.carries, exprs, index(0), count, block)
+    return _level(loop.carries, exprs, index(0), _ceil_div(exprs, count, GROUP), group)
 
 
 def _ceil_div(exprs: Exprs, x: Expr, by: int) -> Expr:
@@ -79,8 +77,7 @@ def _ceil_div(exprs: Exprs, x: Expr, by: int) -> Expr:
     return fold(exprs, "div", [fold(exprs, "add", [x, exprs.index(by - 1)]), exprs.index(by)])
 
 
-def _level(carries: list[Carry], exprs: Exprs, start: Expr, stop: Expr,
-           part: Callable[[Expr, list[Carry]], For]) -> For:
+def _level(carries: list[Carry], exprs: Exprs, start: Expr, stop: Expr, part: Callable[[Expr, list[Carry]], For]) -> For:
     """A loop over parts of a reduction. part: the loop for the part of a number, with these carries."""
     number = exprs.var(start.dtype, "block")
     outer, inner = [], []

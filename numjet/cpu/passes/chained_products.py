@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from numjet.cpu.ir.nodes import Buffer, Call, Comment, Expr, For, Function, GemmWithEpilogue, Stmt
 from numjet.cpu.ir.traversal import touches, walk
 from numjet.cpu.kernels.products import CODES, POINTERS, ROWS, gemm_sizes
-from numjet.cpu.passes.gemm_epilogues import Product, blocks_of_products, consumer, groups, is_worth_joining, times_touched
+from numjet.cpu.passes.gemm_epilogues import Product, consumer, for_blocks_of_products, groups, is_worth_joining, times_touched
 from numjet.cpu.passes.manager import Pass
 from numjet.cpu.target import Target
 
@@ -23,11 +23,7 @@ _ADD = 14                # among the arguments: whether the product is added to 
 
 def fuse(function: Function, target: Target) -> None:
     """Joins such products, in place."""
-    left = [function.body]
-    while left:
-        block = left.pop()
-        _fuse_block(function, block, target)
-        left += blocks_of_products(block, target)
+    for_blocks_of_products(function, target, _fuse_block)
 
 
 def _fuse_block(function: Function, block: list[Stmt], target: Target) -> None:
@@ -63,9 +59,7 @@ class _Chain(Product):
         if nest is None or not (self.touched_here_and(1) and self.fits() and self._suits(second)):
             return None
         row, row_end, _, _ = bounds = self.bounds()
-        joined = self.as_tiles(bounds, self._by_batches(nest, second, row, row_end))
-        joined.reads, joined.writes = self.call.reads, self.call.writes
-        return joined
+        return self.as_tiles(bounds, self._by_batches(nest, second, row, row_end))
 
     def _suits(self, second: Call) -> bool:
         """Whether the second product reads the result row by row, and its other arrays have nothing to do with the rest."""

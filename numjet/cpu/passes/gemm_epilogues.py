@@ -7,7 +7,7 @@ stored: each thread has some rows of it at a time.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 
 from numjet.cpu.analysis.affine import AffineForms
@@ -29,17 +29,17 @@ _RESULT = POINTERS[-1]
 
 
 def fuse(function: Function, target: Target) -> None:
-    """Joins matrix products with the loops that follow them, in place, where threads do not share a loop around."""
+    """Joins matrix products with the loops that follow them, in place."""
+    for_blocks_of_products(function, target, _fuse_block)
+
+
+def for_blocks_of_products(function: Function, target: Target, change: Callable[[Function, list[Stmt], Target], None]) -> None:
+    """Changes each block in which products may be joined with what follows them: where threads do not share a loop around."""
     left = [function.body]
     while left:
         block = left.pop()
-        _fuse_block(function, block, target)
-        left += blocks_of_products(block, target)
-
-
-def blocks_of_products(block: Sequence[Stmt], target: Target) -> list[list[Stmt]]:
-    """The blocks inside the statements of a block where products may be joined with what follows them."""
-    return [inner for stmt in block if _may_hold_products(stmt, target) for inner in blocks(stmt)]
+        change(function, block, target)
+        left += [inner for stmt in block if _may_hold_products(stmt, target) for inner in blocks(stmt)]
 
 
 def _may_hold_products(stmt: Stmt, target: Target) -> bool:
