@@ -61,7 +61,6 @@ def test_places_that_the_iteration_has_bound_or_stored():
     assert error.get() is None and np.asarray(out).tolist() == X[PLACES].tolist()
 
 
-@pytest.mark.timeout(120)
 def test_places_of_elements_that_the_iteration_updates():
     """Such an element has a value that reads the element: following values to memory goes in circles."""
     weights = np.where(np.arange(LONG) % 3 == 0, 0, 1).astype(np.float32)

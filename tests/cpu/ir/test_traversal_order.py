@@ -66,6 +66,18 @@ def test_expressions(seed):
     assert list(filled.values()) == postorder([made[-1]])
 
 
+def test_operands_that_go_in_a_circle_end_after_the_visits_allowed():
+    e = Exprs()
+    x = e.var(F32)
+    y = e.prim("neg", x)
+    asked: list[Expr] = []
+
+    def circular(top: Expr) -> tuple[Expr, ...]:
+        asked.append(top)
+        return (y,) if top is x else (x,)
+    assert list(lazy_postorder(y, {}, circular, visits=50)) == [] and len(asked) == 50
+
+
 def test_deep_expressions():
     e = Exprs()
     x = e.var(F32)
