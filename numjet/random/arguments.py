@@ -25,7 +25,7 @@ def shape_of(name: str, shape: Any) -> Shape:
     if type(shape) is tuple and all(type(n) is int and n >= 0 for n in shape):
         return shape
     if hasattr(shape, "ndim") and shape.ndim == 1:
-        items: Any = shape if isinstance(shape, Tracer) else np.asarray(shape).tolist()
+        items: Any = shape if isinstance(shape, Tracer) else np.asarray(shape)
         shape = tuple(items)
     found = axes.as_shape(axes.listed(shape))
     if any(n < 0 for n in found):

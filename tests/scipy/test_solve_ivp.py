@@ -116,15 +116,51 @@ def test_limits():
     assert still.y.tolist() == [[1.0]] and still.status == 0
 
 
+def robertson(t, y, rate=3e7):
+    back, on = 1e4 * y[1] * y[2], rate * y[1] ** 2
+    return jnp.stack([-0.04 * y[0] + back, 0.04 * y[0] - back - on, on])
+
+
 def test_stiff_equations():
-    robertson = lambda t, y: jnp.stack([-0.04 * y[0] + 1e4 * y[1] * y[2], 0.04 * y[0] - 1e4 * y[1] * y[2] - 3e7 * y[1] ** 2,
-                                        3e7 * y[1] ** 2])
     times = np.array([0.4, 40.0, 4e4])
     found = nj.jit(lambda: solve_ivp(robertson, (0.0, 4e4), jnp.array([1.0, 0, 0]), "Rodas4", times, rtol=1e-6, atol=1e-10))()
     assert found.success and found.nfev < 1500 and found.nlu == found.njev
     want = [[9.8517e-1, 7.1583e-1, 3.8990e-2], [3.3864e-5, 9.1855e-6, 1.6219e-7]]   # Hairer, Wanner II, and LSODE's manual
     np.testing.assert_allclose(found.y[0], want[0], rtol=2e-3)
     np.testing.assert_allclose(found.y[1], want[1], rtol=2e-3)
+
+
+def van_der_pol(t, y, mu):
+    return jnp.stack([y[1], mu * (1 - y[0] ** 2) * y[1] - y[0]])
+
+
+def test_batches_of_stiff_equations():
+    """Initial values and parameters differ, and so do the steps; each solution has the bits that it has alone."""
+    times = np.array([1.0, 10.0, 20.0])
+
+    def one(y0, mu):
+        found = solve_ivp(van_der_pol, (0.0, 20.0), y0, "Rodas4", times, args=(mu,), rtol=1e-7, atol=1e-8)
+        return found.y, found.nfev, found.status
+    starts, mus = jnp.array([[2.0, 0.0], [1.0, 0.5], [-1.0, 0.0]]), jnp.array([5.0, 50.0, 500.0])
+    y, evaluations, status = nj.jit(nj.vmap(one))(starts, mus)
+    assert status.tolist() == [0, 0, 0] and len(set(evaluations.tolist())) == 3
+    for k, (start, mu) in enumerate(zip(starts, mus, strict=True)):
+        alone = nj.jit(one)(start, mu)
+        np.testing.assert_array_equal(y[k], alone[0])
+        assert evaluations[k] == alone[1]
+        want = oracle.solve_ivp(lambda t, y, mu=float(mu): [y[1], mu * (1 - y[0] ** 2) * y[1] - y[0]], (0, 20),
+                                np.asarray(start), "Radau", times, rtol=1e-9, atol=1e-10)
+        np.testing.assert_allclose(y[k], want.y, atol=1e-6)
+
+
+def test_slopes_of_batches_of_stiff_equations():
+    def last(rate):
+        return solve_ivp(robertson, (0.0, 40.0), jnp.array([1.0, 0, 0]), "Rodas4", np.array([40.0]), args=(rate,), rtol=1e-8,
+                         atol=1e-12).y[2, 0]
+    rates = jnp.array([1e7, 3e7, 9e7])
+    slopes, values = nj.jit(nj.vmap(nj.grad(last)))(rates), nj.jit(nj.vmap(last))
+    near = 1e-3 * rates
+    np.testing.assert_allclose(slopes, (values(rates + near) - values(rates - near)) / (2 * near), rtol=1e-4)
 
 
 def fall(t, y, v):

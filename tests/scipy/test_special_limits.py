@@ -42,3 +42,41 @@ def test_gauss_function_of_large_parameters_left_of_zero():
     with nj.enable_x64(True):
         np.testing.assert_allclose(special.hyp2f1(100.0, 100.0, 300.0, -0.5), 3.95042591453997531e-7, rtol=1e-12)
         np.testing.assert_allclose(special.hyp2f1(1.0, 2.0, 3.0, -0.25), reference.hyp2f1(1, 2, 3, -0.25), rtol=1e-14)
+
+
+@pytest.mark.parametrize("a, b", [(1e-300, 1.0), (1e-300, 2.5), (1e-305, 1e-200), (1e-21, 3.0), (1e-308, 1e-308),
+                                  (1e-250, 1e50)])
+def test_beta_next_to_zero(a, b):
+    """exp of a logarithm of 690 would lose three digits. The derivative is about -1 / a**2."""
+    with nj.enable_x64(True):
+        np.testing.assert_allclose(special.beta(a, b), reference.beta(a, b), rtol=2e-15)
+        if a == 1e-21:
+            np.testing.assert_allclose(nj.grad(special.beta)(a, b), -1 / a ** 2, rtol=1e-14)
+
+
+@pytest.mark.parametrize("n, k", [(1e-300, 1), (1e-20, 2), (1e-310, 3), (1e-17, 7), (-1e-25, 4), (1e-16, -1), (0, 2), (3, 5),
+                                  (1e-20, 0.5), (0.5, 1.5), (2.25, 6), (-0.5, 3)])
+def test_binomial_coefficients_of_tiny_numbers(n, k):
+    """n - k is rounded to a whole number, but the coefficient is not 0."""
+    with nj.enable_x64(True):
+        np.testing.assert_allclose(special.binom(n, k), reference.binom(n, k), rtol=4e-15)
+
+
+@pytest.mark.parametrize("a, b", [(np.inf, 1.0), (1.0, np.inf), (np.inf, np.inf), (0.0, np.inf), (-np.inf, 1.0),
+                                  (-1.0, -np.inf), (np.inf, -np.inf), (1e-200, -1e-200), (1.5e308, 1.7e308), (1e-200, 3e-200), (0.0, -2.0),
+                                  (np.nan, np.inf)])
+def test_arithmetic_geometric_means_at_the_ends_of_the_range(a, b):
+    with nj.enable_x64(True):
+        np.testing.assert_allclose(special.agm(a, b), reference.agm(a, b), rtol=1e-14)
+
+
+def test_quantiles_of_no_degrees_of_freedom():
+    p = np.array([0.0, 0.5, 1.0])
+    np.testing.assert_array_equal(special.chdtri(0.0, p), reference.chdtri(0.0, p))
+
+
+@pytest.mark.parametrize("name, count", [("expn", 2), ("hyp1f1", 3), ("hyp2f1", 4), ("ndtr", 1), ("log_ndtr", 1),
+                                         ("spence", 1)])
+def test_lists_where_jax_takes_them(name, count):
+    args = [[1.0, 2.0]] * (count - 1) + [[0.5, 0.25]]
+    np.testing.assert_allclose(getattr(special, name)(*args), getattr(reference, name)(*args), rtol=1e-5)

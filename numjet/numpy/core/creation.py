@@ -39,7 +39,7 @@ def _shape_of(name: str, shape: Any) -> tuple[int, ...]:
     """A shape from an int or a sequence of ints. TypeError for anything else and for negative sizes."""
     if hasattr(shape, "ndim") and shape.ndim == 1:
         traced = isinstance(shape, Tracer)
-        shape = [shape[i] for i in range(shape.shape[0])] if traced else np.asarray(shape).tolist()
+        shape = [shape[i] for i in range(shape.shape[0])] if traced else np.asarray(shape)
     found = axes.as_shape(axes.listed(shape))
     if any(n < 0 for n in found):
         raise TypeError(f"{name} shape must have every element be nonnegative, got {found}.")

@@ -176,13 +176,14 @@ def chdtrc(v: Any, x: Any) -> Any:
 
 
 def chdtri(v: Any, p: Any) -> Any:
-    """The x with chdtrc(v, x) = p.
+    """The x with chdtrc(v, x) = p. At v = 0, where x = 0 has all probability: inf for p = 0, 0 for p = 1, else NaN.
 
     >>> round(float(chdtri(2.0, 0.5)), 4)
     1.3863
     """
     v, p = floats("chdtri", v, p)
-    return 2 * gammainccinv(0.5 * v, p)
+    ends = (v == 0) & ((p == 0) | (p == 1))
+    return jnp.where(ends, jnp.where(p == 0, jnp.inf, 0), 2 * gammainccinv(0.5 * jnp.where(ends, 1, v), p))
 
 
 def gdtr(a: Any, b: Any, x: Any) -> Any:

@@ -319,7 +319,9 @@ def binom(n: Any, k: Any) -> Any:
 def _binom(n: Any, k: Any) -> Any:
     rest = n - k
     pole = (n < 0) & (n == jnp.round(n))
-    zero = ((k < 0) & (k == jnp.round(k))) | ((rest < 0) & (rest == jnp.round(rest)))
+    whole = k == jnp.round(k)
+    out_of_reach = (n == jnp.round(n)) | ~whole         # else n - k is whole by rounding only
+    zero = ((k < 0) & whole) | ((rest < 0) & (rest == jnp.round(rest)) & out_of_reach)
     n_safe, k_safe = jnp.where(pole | zero, 1, n), jnp.where(pole | zero, 0, k)
     sign = gammasgn(n_safe + 1) * gammasgn(k_safe + 1) * gammasgn(n_safe - k_safe + 1)
     left = n_safe - k_safe
@@ -327,7 +329,9 @@ def _binom(n: Any, k: Any) -> Any:
     usual, beyond = (k_safe >= 0) & (left >= 0), (n_safe > -1) & (left < 0)
     choices = jnp.exp(log_choices(jnp.where(usual, k_safe, 0), jnp.where(usual, left, 0)))
     excess = jnp.where(beyond, -left, 0.5)     # by the reflection formula of the factorial of a negative number
-    reflected = sine_of_pi_times(excess) / math.pi * jnp.exp(log_beta(jnp.where(beyond, n_safe + 1, 1), excess))
+    of_whole = jnp.where(k_safe % 2 == 0, -1, 1) * sine_of_pi_times(jnp.where(beyond, n_safe, 0.5))
+    sine = jnp.where(whole, of_whole, sine_of_pi_times(excess))     # no digit of a small n is lost in k - n
+    reflected = sine / math.pi * jnp.exp(log_beta(jnp.where(beyond, n_safe + 1, 1), excess))
     size = jnp.where(usual, choices, jnp.where(beyond, reflected, plain))
     return jnp.where(pole, jnp.nan, jnp.where(zero, 0, size))
 
@@ -429,17 +433,19 @@ def shichi(x: Any) -> tuple[Any, Any]:
 
 
 def agm(a: Any, b: Any) -> Any:
-    """The arithmetic-geometric mean of a and b; NaN where their signs differ.
+    """The arithmetic-geometric mean of a and b; NaN where their signs differ, and of 0 and an infinity.
 
     >>> round(float(agm(1.0, 2.0)), 4)
     1.4568
     """
     a, b = floats("agm", a, b)
-    zero, wrong = (a == 0) | (b == 0), (a * b < 0) | jnp.isnan(a + b)
-    x, y = jnp.where(zero | wrong, 1, a), jnp.where(zero | wrong, 1, b)
-    total = x + y
-    out = 0.25 * math.pi * total / ellipkm1(4 * (x / total) * (y / total))
-    return jnp.where(wrong, jnp.nan, jnp.where(zero, 0, out))
+    zero, infinite = (a == 0) | (b == 0), jnp.isinf(a) | jnp.isinf(b)
+    wrong = ((a < 0) & (b > 0)) | ((a > 0) & (b < 0)) | (zero & infinite) | jnp.isnan(a) | jnp.isnan(b)
+    known = zero | infinite | wrong
+    x, y = jnp.where(known, 1, a), jnp.where(known, 1, b)
+    half = 0.5 * x + 0.5 * y                                        # the sum of large numbers would be infinite
+    out = half * (0.5 * math.pi / ellipkm1((x / half) * (y / half)))
+    return jnp.where(wrong, jnp.nan, jnp.where(zero, 0, jnp.where(infinite, a + b, out)))
 
 
 # ------------------------------------------------------------------------------------------- zeta

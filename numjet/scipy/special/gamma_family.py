@@ -25,6 +25,7 @@ _ZETA_TERMS = 12        # of zeta's sum in its derivative, and of the correction
 _ZETA_CORRECTIONS = 8
 
 
+_TAKES_LISTS = frozenset(("expn", "hyp1f1", "hyp2f1", "log_ndtr", "ndtr", "spence"))
 _TYPE_ERRORS = frozenset("""
     erf erfc erfinv gammaln digamma i0 i0e i1 i1e ndtr ndtri log_ndtr spence factorial comb betaln gammainc gammaincc zeta
     multigammaln hyp2f1 bessel_jn
@@ -32,7 +33,10 @@ _TYPE_ERRORS = frozenset("""
 
 
 def floats(name: str, *args: Any) -> list[Any]:
-    """Arguments as real floats of one dtype and shape. For complex ones the class of errors that JAX's function has."""
+    """Arguments as real floats of one dtype and shape; lists where JAX's function takes them. For complex ones the class of
+    errors that JAX's function has."""
+    if name in _TAKES_LISTS:
+        args = tuple(jnp.asarray(x) if isinstance(x, (list, tuple)) else x for x in args)
     found = promote_args_inexact(name, *args)
     if found[0].dtype in dtypes.COMPLEX:
         raise (TypeError if name in _TYPE_ERRORS else ValueError)(f"{name} does not support complex-valued inputs")
@@ -273,12 +277,19 @@ def beta(a: Any, b: Any) -> Any:
     return strong_array(_beta(*floats("beta", a, b)))
 
 
+# B(a, b) = 1 / a + 1 / b + O(1) for a this small and b below the other limit; exp of its logarithm would lose three digits.
+_FIRST_TERM, _LARGEST_OF_FIRST_TERM = 1e-20, 1e100
+
+
 @smooth_in_64_bits
 def _beta(a: Any, b: Any) -> Any:
     infinite, finite, other = _whole_at_pole(a, b)
     at_pole = jnp.where(finite & (other % 2 == 1), -1, 1)
     sign = jnp.where(infinite | finite, at_pole, gammasgn(a) * gammasgn(b) * gammasgn(a + b))
-    return sign * jnp.exp(betaln(a, b))
+    small, large = jnp.minimum(a, b), jnp.maximum(a, b)
+    near_pole = (small > 0) & (small < _FIRST_TERM) & (large < _LARGEST_OF_FIRST_TERM)
+    small, large = jnp.where(near_pole, small, 1), jnp.where(near_pole, large, 1)
+    return jnp.where(near_pole, 1 / small + 1 / large, sign * jnp.exp(betaln(a, b)))
 
 
 def betainc(a: Any, b: Any, x: Any) -> Any:

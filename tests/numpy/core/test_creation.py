@@ -364,6 +364,16 @@ def test_grids_and_empty_steps():
         jnp.array([0, 2**70])
 
 
+@pytest.mark.parametrize("shape", [np.array([True, True]), jnp.array([True, True]), (np.True_,), np.array([2.0])])
+def test_arrays_of_bools_are_no_shapes(shape):
+    makers = (jnp.ones, jnp.empty, lambda shape: jnp.full(shape, 1.0), lambda shape: jnp.broadcast_to(1.0, shape),
+              lambda shape: nj.random.uniform(nj.random.key(0), shape))
+    for make in makers:
+        with pytest.raises(TypeError, match="must be 1D sequences of concrete values of integer type"):
+            make(shape)
+    assert jnp.ones((True, 2)).shape == (1, 2) and jnp.ones(np.array([2, 3])).shape == (2, 3)
+
+
 def test_objects_are_read_as_numpy_reads_them_if_a_dtype_is_given():
     objects = np.array([1, 2.5, None], object)
     np.testing.assert_array_equal(jnp.array(objects, float), [1, 2.5, np.nan])
