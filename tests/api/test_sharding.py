@@ -162,7 +162,8 @@ def test_arrays_of_parts(mesh):
     again = nj.make_array_from_single_device_arrays((2, 3), sharding, [x])
     with nj.set_mesh(mesh):
         local = nj.make_array_from_process_local_data(P("x"), {"a": np.asarray(x)}, (2, 3))
-    for out in (made, again, local["a"]):
+    constructed = nj.ArrayImpl(x.aval, sharding, [x], committed=True)
+    for out in (made, again, local["a"], constructed):
         assert out.tolist() == x.tolist() and out.committed
 
 
@@ -175,6 +176,11 @@ def test_arrays_of_parts(mesh):
     (ValueError, "requires a list of concrete arrays",
      lambda s, x: nj.jit(lambda x: nj.make_array_from_single_device_arrays((3,), s, [x]))(x)),
     (ValueError, "Expected shard shape", lambda s, x: nj.make_array_from_callback((4,), s, lambda i: x)),
+    (ValueError, "must have matching dtypes. Got float32, expected int32",
+     lambda s, x: nj.ArrayImpl(x.aval.update(dtype=np.dtype(np.int32)), s, [x])),
+    (ValueError, "Expected 1 per-device arrays", lambda s, x: nj.ArrayImpl(x.aval, s, [])),
+    (TypeError, "expected arrays on their devices", lambda s, x: nj.ArrayImpl(x.aval, s, [np.ones(3)])),
+    (TypeError, "missing 2 required positional arguments", lambda s, x: nj.ArrayImpl([1, 2])),
     (TypeError, "sharding should be an instance of `jax.sharding`", lambda s, x: nj.make_array_from_callback((3,), None, x)),
     (nj.errors.UnexpectedTracerError, "cannot be called within a traced context",
      lambda s, x: nj.jit(lambda x: nj.make_array_from_callback((3,), s, lambda i: x))(x)),

@@ -11,13 +11,14 @@ from numjet import _native
 from numjet.api.sharding.mesh import get_mesh
 from numjet.api.sharding.placement import check_parts, location
 from numjet.api.transfer import device_put
+from numjet.core.aval import ShapedArray
 from numjet.core.sharding.layouts import Format, check_concrete
 from numjet.core.sharding.memory import DEVICE
 from numjet.core.sharding.partition_spec import PartitionSpec
 from numjet.core.sharding.shardings import Index, NamedSharding, Sharding, SingleDeviceSharding
 from numjet.core.trace import Tracer
 from numjet.foundation import errors
-from numjet.foundation.dtypes import canonicalize_dtype
+from numjet.foundation.dtypes import canonicalize_dtype, long_name
 from numjet.foundation.record import Record
 from numjet.foundation.tree import tree_flatten, tree_map, tree_structure, tree_unflatten
 from numjet.foundation.tree.prefix import broadcast_prefix
@@ -229,6 +230,32 @@ def make_array_from_single_device_arrays(shape: Sequence[int], sharding: Shardin
     if dtype is not None and any(a.dtype != dtype for a in arrays):
         raise ValueError(f"If `dtype` is provided to `{name}`, it must match the dtype of the addressable shards. Got "
                          f"dtype={dtype} and {[a.dtype.name for a in arrays]}.")
+    return _joined(name, shape, sharding, arrays)
+
+
+def array_of_parts(cls: type, aval: ShapedArray, sharding: Sharding, arrays: Sequence[Any], committed: bool = True,
+                   _skip_checks: bool = False) -> Any:
+    """The constructor of the class of arrays: the array of a type whose parts are `arrays`, as make_array_from_single_device_
+    arrays makes it. Parts are always checked, and arrays of parts committed to their devices.
+
+    Raises TypeError for parts that are no arrays; ValueError for those that do not fit the type and the sharding.
+
+    >>> x = device_put(np.ones(2, np.float32))
+    >>> type(x)(x.aval, x.sharding, [x], committed=True).tolist()
+    [1.0, 1.0]
+    """
+    other = next((a for a in arrays if not isinstance(a, _native.Array)), None)
+    if other is not None:
+        raise TypeError(f"{cls.__name__}: expected arrays on their devices as parts, got {type(other)}")
+    wrong = next((a.dtype for a in arrays if a.dtype != aval.dtype), None)
+    if wrong is not None:
+        raise ValueError("Input buffers to `Array` must have matching dtypes. Got "
+                         f"{long_name(wrong)}, expected {long_name(aval.dtype)} for buffers of {aval.str_short()}")
+    return _joined(cls.__name__, aval.shape, sharding, arrays)
+
+
+def _joined(name: str, shape: Sequence[int], sharding: Sharding, arrays: Sequence[Any]) -> Any:
+    """The array of parts, for a function of a name that checked that they are arrays."""
     there = location(name, sharding)
     placed = SingleDeviceSharding(there) if isinstance(there, Device) else there
     wanted = list(placed.addressable_devices_indices_map(shape))
@@ -242,9 +269,7 @@ def make_array_from_single_device_arrays(shape: Sequence[int], sharding: Shardin
     if len({a.device for a in arrays}) < len(arrays):
         raise ValueError("When making an array from single-device arrays, the input arrays must be from distinct devices, but "
                          f"got device IDs {[a.device.id for a in arrays]}")
-    if {a.device for a in arrays} != set(wanted):
-        raise ValueError(f"{name}: expected one array on each of {[str(d) for d in wanted]}, for {sharding}, got {len(arrays)} "
-                         f"on {[str(a.device) for a in arrays]}")
+    _check_devices(wanted, [a.device for a in arrays])
     part_shape = placed.shard_shape(shape)
     for part in arrays:
         if part.shape != part_shape or part.dtype != arrays[0].dtype:
@@ -256,3 +281,12 @@ def make_array_from_single_device_arrays(shape: Sequence[int], sharding: Shardin
         return device_put(part, sharding)
     on = {a.device: a for a in arrays}
     return backends.load_partitioned().from_parts([on[d] for d in wanted], arrays[0].aval.update(shape=tuple(shape)), there)
+
+
+def _check_devices(wanted: Sequence[Any], given: Sequence[Any]) -> None:
+    """ValueError for parts on other devices than a sharding has."""
+    missing, others = ({d.id for d in one} - {d.id for d in two} for one, two in ((wanted, given), (given, wanted)))
+    if set(wanted) != set(given):
+        raise ValueError("Addressable devices and per-device arrays devices do not match. Sharding contains devices "
+                         f"{missing} that are not present in per-device arrays. Per-device arrays contain devices {others} "
+                         "that are not present in the sharding.")

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from numjet.core.sharding.shardings import NamedSharding
 from numjet.core.trace import Tracer
 from numjet.foundation import dtypes
 from numjet.foundation.processes import state as processes
@@ -21,12 +22,18 @@ def _is_readable(x: Any) -> bool:
 
 
 def _described(x: Any) -> str:
-    return f"Array(shape={x.shape}, dtype={dtypes.long_name(x.dtype)})"
+    left = f", sharding={x.sharding}" if _waits_for_sum(x) else ""
+    return f"Array(shape={x.shape}, dtype={dtypes.long_name(x.dtype)}{left})"
+
+
+def _waits_for_sum(x: Any) -> bool:
+    """Whether devices have summands of the array, whose sum is still to be made."""
+    return isinstance(x.device, NamedSharding) and bool(x.device.spec.unreduced)
 
 
 def repr_array(x: Any) -> str:
-    """`Array([1., 2.], dtype=float32)`; weak types are marked; keys print their numbers. RuntimeError for
-    an array that was deleted.
+    """`Array([1., 2.], dtype=float32)`; weak types are marked; keys print their numbers. An array whose sum over devices is
+    still to be made prints its sharding, which says so. RuntimeError for an array that was deleted.
 
     >>> import numjet.numpy as jnp
     >>> repr_array(jnp.asarray(1.0))
@@ -34,7 +41,7 @@ def repr_array(x: Any) -> str:
     """
     if dtypes.is_key(x.dtype):
         return f"Array({x.shape}, dtype={dtypes.short_name(x.dtype)}) overlaying:\n{_key_bits(x)}"
-    if not _is_readable(x):
+    if not _is_readable(x) or _waits_for_sum(x):
         return _described(x)
     tail = f"dtype={dtypes.long_name(x.dtype)}{', weak_type=True' if x.weak_type else ''})"
     if x.size == 0 and not x.is_deleted():
@@ -53,7 +60,7 @@ def str_array(x: Any) -> str:
     """
     if dtypes.is_key(x.dtype):
         return repr_array(x)
-    return str(np.asarray(x._value)) if _is_readable(x) else _described(x)
+    return str(np.asarray(x._value)) if _is_readable(x) and not _waits_for_sum(x) else _described(x)
 
 
 def array_repr(arr: Any, max_line_width: int | None = None, precision: int | None = None,

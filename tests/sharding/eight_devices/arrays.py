@@ -158,6 +158,16 @@ def test_made_of_parts():
         nj.make_array_from_single_device_arrays((8, 8), sharding, parts[1:])
 
 
+def test_the_class_of_arrays_makes_them_of_parts():
+    sharding = NamedSharding(nj.make_mesh((2,), ("x",)), P("x"))
+    parts = [nj.device_put(np.full(2, k, np.float32), d) for k, d in enumerate(nj.devices())]
+    x = nj.ArrayImpl(nj.ShapeDtypeStruct((4,), np.float32), sharding, parts[1::-1], committed=True)
+    assert x.tolist() == [0, 0, 1, 1] and x.sharding == sharding
+    with pytest.raises(ValueError, match=r"Sharding contains devices \{1\} that are not present in per-device arrays. "
+                                         r"Per-device arrays contain devices \{3\} that are not present in the sharding."):
+        nj.ArrayImpl(x.aval, sharding, [parts[0], parts[3]])
+
+
 def test_meshes_of_another_order():
     turned = Mesh(np.array(nj.devices())[::-1].reshape(2, 4), ("a", "b"))
     x = nj.device_put(WHOLE, NamedSharding(turned, P("a", "b")))

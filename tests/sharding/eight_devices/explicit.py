@@ -237,6 +237,14 @@ def test_sums_over_a_divided_dimension_wait_for_reshard():
         assert "unreduced={" in nj.jit(product).lower(a, b).as_text()
 
 
+def test_sums_still_to_be_made_print_their_sharding_not_a_value():
+    with nj.set_mesh(nj.make_mesh((8,), ("x",))):
+        total = nj.lax.reduce_sum(nj.device_put(np.arange(8, dtype=np.float32), P("x")), [0], out_sharding=P(unreduced={"x"}))
+        for text in (repr(total), str(total)):
+            assert text == f"Array(shape=(), dtype=float32, sharding={total.sharding})" and "unreduced={'x'}" in text
+        assert repr(nj.reshard(total, P())) == "Array(28., dtype=float32)"
+
+
 def test_cotangents_of_what_is_reduced_are_summands():
     with nj.set_mesh(nj.make_mesh((4, 2), ("x", "y"))):
         w = nj.device_put(np.arange(16, dtype=np.float32).reshape(4, 4), P(None, None, reduced={"x"}))
