@@ -38,6 +38,7 @@ from numjet.cpu.passes import (
     memory_plan,
     parallel_batches,
     parallelize,
+    row_strips,
     short_buffers,
     single_elements,
 )
@@ -52,9 +53,9 @@ from numjet.foundation.decisions import Decisions, fixed_dividends, recorded
 from numjet.foundation.record import Fields, default_factory
 
 PASSES = (limits.FIND, dead_calls.PASS, in_place.PASS, fusion.PASS, single_elements.PASS, array_contraction.ELEMENTS,
-          legalize_math.PASS, estimate.PASS, parallel_batches.PASS, chained_products.PASS, gemm_epilogues.PASS,
-          parallelize.PASS, blocked_sums.PASS, array_contraction.ROWS, borders.PASS, memory_plan.PASS, cancellation.PASS,
-          limited_loops.PASS)
+          legalize_math.PASS, estimate.PASS, parallel_batches.PASS, chained_products.PASS, row_strips.PASS,
+          gemm_epilogues.PASS, parallelize.PASS, blocked_sums.PASS, array_contraction.ROWS, borders.PASS, memory_plan.PASS,
+          cancellation.PASS, limited_loops.PASS)
 _KNOWN = PASSES.index(gemm_epilogues.PASS) + 1
 PASSES_OF_SAMPLES, PASSES_OF_GENERIC = (*PASSES[:_KNOWN], independence.PASS), PASSES[_KNOWN:]   # see compile_generic
 _DUMPED = {dead_calls.PASS.name: "loops", memory_plan.PASS.name: "planned"}   # after which passes a stage is dumped

@@ -9,14 +9,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from numjet.cpu.ir.nodes import Buffer, Call, Comment, Expr, For, Function, GemmWithEpilogue, Stmt
+from numjet.cpu.ir.nodes import Buffer, Call, Expr, For, Function, GemmWithEpilogue, Stmt
 from numjet.cpu.ir.traversal import touches, walk
 from numjet.cpu.kernels.products import CODES, POINTERS, ROWS, gemm_sizes
 from numjet.cpu.passes.gemm_epilogues import Product, consumer, for_blocks_of_products, groups, is_worth_joining, times_touched
 from numjet.cpu.passes.manager import Pass
+from numjet.cpu.passes.strips.motion import parted
 from numjet.cpu.target import Target
 
 WORTH_BYTES = 1 << 18    # of what lies between: less does not leave the caches
+MOST_BETWEEN = 64        # statements between the loop and the second product
 _A, _B, _C = POINTERS
 _ADD = 14                # among the arguments: whether the product is added to what is there
 
@@ -33,20 +35,23 @@ def _fuse_block(function: Function, block: list[Stmt], target: Target) -> None:
         after = None if place is None else _product_after(block, place, block[k])
         if place is None or after is None:
             continue
+        first, loop, second = chained = [block[k], block[place], block[after]]
+        moved = parted([first, *block[place:after + 1]], set(chained))
+        if moved is None or moved[1] != chained:
+            continue
         touching = touching or times_touched(function)
-        chain = _Chain(function, block[k], block[place], touching, target)  # type: ignore[arg-type]
-        joined = chain.with_second(block[after])  # type: ignore[arg-type]
+        joined = _Chain(function, first, loop, touching, target).with_second(second)  # type: ignore[arg-type]
         if joined is not None:
-            block[place] = joined
-            del block[after], block[k]
+            block[place:after + 1] = [*moved[0], joined, *moved[2]]
+            del block[k]
 
 
 def _product_after(block: Sequence[Stmt], place: int, first: Stmt) -> int | None:
-    """The place of the product behind the loop at `place`, if its left operand is what the first product wrote."""
-    for k in range(place + 1, len(block)):
+    """The place of the product that goes on with what the loop at `place` has made of the first one's result."""
+    for k in range(place + 1, min(len(block), place + 1 + MOST_BETWEEN)):
         stmt = block[k]
-        if not isinstance(stmt, Comment):
-            return k if gemm_sizes(stmt) and (stmt.args[_A][0],) == first.writes else None  # type: ignore[union-attr, index]
+        if isinstance(stmt, Call) and gemm_sizes(stmt) and (stmt.args[_A][0],) == first.writes:  # type: ignore[union-attr, index]
+            return k
     return None
 
 

@@ -51,6 +51,14 @@ def biased(q, k, v, bias):
     return jnp.einsum("bhqk,bhkd->bhqd", nj.nn.softmax(scores, axis=-1), v)
 
 
+def heads_inside(q, k, v):
+    """The heads are an inner axis, and the values are brought into order between the scores and their use."""
+    def ordered(x):
+        return jnp.concatenate([x[..., None, :], -x[..., None, :]], 2).transpose(0, 2, 1, 3)
+    weights = nj.nn.softmax(ordered(q) @ ordered(k).mT, axis=-1)
+    return weights @ ordered(v)
+
+
 def one_head(q, k, v):
     return nj.nn.softmax(q @ k.T, axis=-1) @ v
 
@@ -70,6 +78,7 @@ CHAINS = {
     "a causal mask": (causal, (Q, K, V)),
     "a bias": (biased, (Q, K, V, normal(3, 150, 200, seed=3))),
     "one head": (one_head, (normal(400, 16), normal(300, 16, seed=1), normal(300, 40, seed=2))),
+    "values made in between": (heads_inside, (normal(2, 300, 16), normal(2, 200, 16, seed=1), normal(2, 200, 24, seed=2))),
     "long rows": (one_head, (normal(150, 16), normal(5000, 16, seed=1), normal(5000, 8, seed=2))),
     "elements alone": (squared, (normal(400, 16), normal(300, 16, seed=1), normal(300, 40, seed=2))),
     "a network": (network, (normal(1000, 30), normal(30, 256, seed=1), normal(256, seed=2), normal(256, 7, seed=3))),

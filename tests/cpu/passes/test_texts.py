@@ -35,6 +35,9 @@ GEMM = "  call nj_gemm(11, 1, 400, 200, 64, &x[0], 0, 64, 1, &w[0], 0, 200, 1, &
 CHAINED = "x: float32[25600], w: float32[16384], u: float32[1024]) -> (y: float32[1600]", "t: float32[102400]"
 FIRST = "  call nj_gemm(11, 1, 400, 256, 64, &x[0], 0, 64, 1, &w[0], 0, 256, 1, &t[0], 0) reads (x, w) writes (t)\n"
 SECOND = "  call nj_gemm(11, 1, 400, 4, 256, &t[0], 0, 256, 1, &u[0], 0, 4, 1, &y[0], 0) reads (t, u) writes (y)\n"
+SUMMED = "x: float32[4800], z: float32[160000], u: float32[1200]) -> (y: float32[40000]", "t: float32[%s]"
+MADE = "  call nj_gemm(11, 1, %s, 10000, 16, &x[%s], 4800, 16, 1, &z[0], 160000, 10000, 1, &t[0], 0) reads (x, z) writes (t)\n"
+ADDED = "  call nj_gemm(11, 1, 4, 10000, %s, &u[%s], 1200, 1, 4, &t[0], %s, 10000, 1, &y[0], %s) reads (u, t) writes (y)\n"
 CHAIN_SUM = ("x: float32[5000]) -> (y: float32[1]",)
 SUM = """\
   for i in %s .. %s vector (%s: float32 = 0.0:float32) {
@@ -143,6 +146,18 @@ CASES = {
         "        store y[i] = max(t[i], 0.0:float32)\n      } -> ()\n    } -> ()\n  }\n"),
     "but not if it reads other rows": (
         "gemm_epilogues", PRODUCT, GEMM + loop("i", 80000, "y[i] = t[sub(79999, i)]"), None),
+    "products that share rows run for some of them at a time": (
+        "row_strips", (SUMMED[0], SUMMED[1] % 3000000), MADE % (300, 0) + loop("i", 3000000, "t[i] = max(t[i], 0.0:float32)") +
+        ADDED % (300, 0, 3000000, 0),
+        "  for strip1 in 0 .. 3 serial () {\n    $1 = mul(strip1, 100)\n" + MADE % (100, "mul($1, 16)") +
+        "    for row3 in 0 .. 100 serial () {\n      let line5: int64 = row3\n      let line6: int64 = add($1, row3)\n"
+        "      for column4 in 0 .. 10000 vector () {\n        let v2: int64 = add(mul(line6, 10000), column4)\n"
+        "        $2 = add(mul(line5, 10000), column4)\n        store t[$2] = max(t[$2], 0.0:float32)\n"
+        "      } -> ()\n    } -> ()\n" +
+        ADDED % (100, "mul($1, 4)", 1000000, "min($1, 1)") + "  } -> ()\n"),
+    "but not if the loop between reads others": (
+        "row_strips", (SUMMED[0], SUMMED[1] % 3000000), MADE % (300, 0) +
+        loop("i", 1500000, "t[i] = t[sub(2999999, i)]") + ADDED % (300, 0, 3000000, 0), None),
     "a long sum is cut into blocks": (
         "blocked_sums", CHAIN_SUM, SUM % ("0", "5000", "acc"),
         "  for block1 in 0 .. 5 serial (sum2: float32 = 0.0:float32) {\n    $1 = mul(block1, 1024)\n"
@@ -204,7 +219,8 @@ CASES = {
     "loops without a limit stay": ("limit loops", FEW, loop("i", 16, "y[i] = neg(x[i])"), None),
     "short loops do not": ("cancellation", FEW, loop("i", 16, "y[i] = neg(x[i])", "serial"), None),
 }
-TEMPS_AFTER = {   # where a pass changes the temporaries
+TEMPS_AFTER = {
+    "products that share rows run for some of them at a time": (SUMMED[1] % 1000000,),   # where a pass changes the temporaries
     "a product of what a loop makes of a product": (),
     "an array is stored over the one it is made of": CHAIN[1:2],
     "what follows a product is done for its parts": (),

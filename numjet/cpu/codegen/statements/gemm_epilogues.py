@@ -18,10 +18,9 @@ def epilogue(caller: FunctionEmitter, stmt: GemmWithEpilogue) -> tuple[str, str]
     """The name of the function for the parts of a product, and its context."""
     structure = Structure(stmt.body[0])
     bounds = {var: k for k, var in enumerate(stmt.bounds)}
-    captures = Captures(caller, [b for b in structure.buffers if b.kind != "tile"],
-                        [var for var in structure.captured if var not in bounds])
-    tiles, places = tuple(b.kind == "tile" for b in structure.buffers), tuple(bounds.get(var) for var in structure.captured)
-    function = caller.module.outlined((structure.key, tiles, places, captures.key),
+    captures = Captures(caller, structure.passed, [var for var in structure.captured if var not in bounds])
+    places = tuple(bounds.get(var) for var in structure.captured)
+    function = caller.module.outlined((structure.key, places, captures.key),
                                       lambda name: _function(caller, name, stmt, captures))
     return function, store_context(caller, captures.arguments())
 

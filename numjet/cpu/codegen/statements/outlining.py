@@ -33,12 +33,17 @@ class Structure:
         self._stmt(stmt)
         self.key: Hashable = tuple(self._items)
 
+    @property
+    def passed(self) -> list[Buffer]:
+        """The buffers that come from the code around: all but the tiles of products, which exist while these run."""
+        return [b for b in self.buffers if b.kind != "tile"]
+
     def _buffer(self, buffer: Buffer) -> int:
         """The number of a buffer; the key holds what code generation depends on."""
         number = self.buffers.get(buffer)
         if number is None:
             number = self.buffers[buffer] = len(self.buffers)
-            self._items.append((buffer.dtype, buffer.certain, buffer in self._writes))
+            self._items.append((buffer.dtype, buffer.certain, buffer in self._writes, buffer.kind == "tile"))
         return number
 
     def _expr(self, expr: Expr) -> int:

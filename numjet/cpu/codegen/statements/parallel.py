@@ -52,7 +52,7 @@ def _may_stop(stmt: For) -> bool:
 
 def _repeated(emitter: FunctionEmitter, stmt: For, structure: Structure) -> None:
     """Calls the function of a loop."""
-    captures, stops = Captures(emitter, list(structure.buffers), structure.captured), _may_stop(stmt)
+    captures, stops = Captures(emitter, structure.passed, structure.captured), _may_stop(stmt)
     function = emitter.module.outlined((structure.key, captures.key, stops),
                                        lambda name: _whole_loop(emitter, name, stmt, captures, stops))
     arguments = ", ".join(f"{ty} {text}" for ty, text in captures.arguments())
@@ -75,7 +75,7 @@ def _parallel(emitter: FunctionEmitter, stmt: For, structure: Structure) -> str:
     """Has the iterations of a loop executed by several threads; the status."""
     w = emitter.writer
     start, stop = emitter.value(stmt.start), emitter.value(stmt.stop)
-    captures = Captures(emitter, list(structure.buffers), structure.captured)
+    captures = Captures(emitter, structure.passed, structure.captured)
     first = (start.text if start.literal else None, emitter.context.ranges.of(stmt.start))
     function = emitter.module.outlined((structure.key, captures.key, first),
                                        lambda name: _iterations(emitter, name, stmt, captures, start))
