@@ -209,3 +209,16 @@ def test_batches_of_gradients(small):
             want = run(*(jnp.asarray(a[row]) for a in twice))
             for a, b in zip(got, want, strict=True):
                 np.testing.assert_allclose(a[row], b, rtol=2e-4, atol=2e-4)
+
+
+def test_layers_with_checkpoints_store_no_scores():
+    """Each layer's scores are computed again in reverse mode; and the values are transposed after the scores."""
+    def layer(weights, x):
+        q, k, v = jnp.split((x @ weights).reshape(x.shape[0], 6, 16), 3, axis=1)
+        return x + nj.checkpoint(nj.nn.dot_product_attention)(q[None], k[None], v[None]).reshape(x.shape)
+
+    def temporary(n: int) -> int:
+        x, layers = normal(n, 32), [normal(32, 96, seed=1), normal(32, 96, seed=2)]
+        loss = lambda layers: jnp.sum(layer(layers[1], layer(layers[0], x)) ** 2)
+        return nj.jit(nj.grad(loss)).lower(layers).compile().memory_analysis().temp_size_in_bytes
+    assert temporary(4096) < 4096 * 4096
