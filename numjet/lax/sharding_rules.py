@@ -276,7 +276,10 @@ def _concatenate(op: Any, avals: Avals, outs: Avals, params: Params) -> Sequence
     return [specs.pop()]
 
 
-def _resized(what: str, aval: ShapedArray, shape: Sequence[int]) -> Parts:
+_INDEXED = ". Say how the result is divided, by `x.at[...].get(out_sharding=)`, or reshard the operand before"
+
+
+def _resized(what: str, aval: ShapedArray, shape: Sequence[int], hint: str = "") -> Parts:
     """The axes of a value whose dimensions changed their sizes."""
     assert aval.placement is not None
     for d, part in enumerate(parts(aval)):
@@ -285,13 +288,13 @@ def _resized(what: str, aval: ShapedArray, shape: Sequence[int]) -> Parts:
             raise ShardingTypeError(f"{what} on sharded dims where out dim ({shape[d]}) is not divisible by mesh axes "
                                     f"({count}) "
                                     f"with spec ({part}) is not implemented. Got input type={aval.str_short()} and output "
-                                    f"shape={tuple(shape)}")
+                                    f"shape={tuple(shape)}{hint}")
     return parts(aval)
 
 
-def _resizing(what: str) -> Rule:
+def _resizing(what: str, hint: str = "") -> Rule:
     def rule(op: Any, avals: Avals, outs: Avals, params: Params) -> Sequence[Parts]:
-        return [(None,) * o.ndim if avals[0].placement is None else _resized(what, avals[0], o.shape) for o in outs]
+        return [(None,) * o.ndim if avals[0].placement is None else _resized(what, avals[0], o.shape, hint) for o in outs]
     return rule
 
 
@@ -490,7 +493,8 @@ def _table() -> dict[str, Callable[..., Sequence[Parts]]]:
             (_along, "cumsum cumprod cummax cummin cumlogsumexp linear_recurrence"),
             (_sort, "sort"), (_top_k, "top_k approx_top_k"),
             (_broadcast, "broadcast_in_dim"), (_transpose, "transpose"), (_squeeze, "squeeze"), (_reshape, "reshape"),
-            (_concatenate, "concatenate"), (_resizing("padding"), "pad"), (_resizing("slicing"), "slice dynamic_slice split"),
+            (_concatenate, "concatenate"), (_resizing("padding"), "pad"), (_resizing("slicing", _INDEXED), "slice split"),
+            (_resizing("dynamic_slice", _INDEXED), "dynamic_slice"),
             (_update_slice, "dynamic_update_slice"), (_tile, "tile"), (_bitcast, "bitcast_convert_type"),
             (_dot, "dot_general"), (_convolution, "conv_general_dilated"), (_fft, "fft"),
             (_window, "reduce_window reduce_window_max reduce_window_min reduce_window_sum select_and_gather_add"),

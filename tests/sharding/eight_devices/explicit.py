@@ -213,6 +213,16 @@ def test_vmap_passes_what_is_no_array_where_types_have_shardings():
     assert nj.vmap(lambda x, how: x * 2 if how == "twice" else x, (0, None))(jnp.arange(3), "twice").tolist() == [0, 2, 4]
 
 
+@pytest.mark.parametrize("name, is_known", [("slicing", True), ("dynamic_slice", False)])
+def test_errors_of_indexing_along_divided_dimensions_name_the_way_out(name, is_known):
+    with nj.set_mesh(nj.make_mesh((4, 2), ("x", "y"))):
+        a = nj.device_put(np.arange(64, dtype=np.float32).reshape(8, 8), P("x", "y"))
+        with pytest.raises(ShardingTypeError, match=rf"{name} on sharded dims .*`x\.at\[\.\.\.\]\.get\(out_sharding=\)`"):
+            nj.jit(lambda a, at: a[at], static_argnums=1 if is_known else ())(a, 3)
+        row = nj.jit(lambda a: a.at[0].get(out_sharding=P("y")))(a)
+        assert row.tolist() == list(range(8)) and str(nj.typeof(row)) == "float32[8@y]"
+
+
 # ------------------------------------------------------------------------------------------------ sums still to be made
 
 def test_sums_over_a_divided_dimension_wait_for_reshard():
