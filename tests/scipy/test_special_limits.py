@@ -63,7 +63,8 @@ def test_binomial_coefficients_of_tiny_numbers(n, k):
 
 
 @pytest.mark.parametrize("a, b", [(np.inf, 1.0), (1.0, np.inf), (np.inf, np.inf), (0.0, np.inf), (-np.inf, 1.0),
-                                  (-1.0, -np.inf), (np.inf, -np.inf), (1e-200, -1e-200), (1.5e308, 1.7e308), (1e-200, 3e-200), (0.0, -2.0),
+                                  (-1.0, -np.inf), (np.inf, -np.inf), (1e-200, -1e-200), (1.5e308, 1.7e308),
+                                  (1e-200, 3e-200), (0.0, -2.0),
                                   (np.nan, np.inf)])
 def test_arithmetic_geometric_means_at_the_ends_of_the_range(a, b):
     with nj.enable_x64(True):

@@ -73,3 +73,28 @@ def test_sums_up_to_a_traced_limit(last):
     x[max(0, last):] = np.nan
     total = nj.jit(lambda x, n: jnp.sum(jnp.where(jnp.arange(100_000) < n, x, 0)))
     np.testing.assert_allclose(total(x, last), 0.1 * np.clip(last, 0, 100_000), rtol=4e-6)
+
+
+@pytest.mark.parametrize("shape, axis", [((1_000_003, 2), 0), ((2_000_000, 4), 0), ((100_000, 33), 0), ((3, 300_000, 4), 1),
+                                         ((300_000, 3, 2), (0, 1)), ((60_000, 5), 0), ((1500, 2, 700), 0)], ids=str)
+def test_columns_of_equal_terms(shape, axis):
+    """Rows are added in blocks, too, whatever else is reduced."""
+    x = np.full(shape, 0.1, np.float32)
+    want = x.astype(np.float64).sum(axis)
+    sums = [function(jnp.asarray(x)) for function in (lambda x: jnp.sum(x, axis), nj.jit(lambda x: jnp.sum(x, axis)))]
+    for found in sums:
+        np.testing.assert_allclose(found, want, rtol=6e-6)
+    np.testing.assert_array_equal(*sums)
+    computed = nj.jit(lambda x: jnp.sum(jnp.cos(x), axis))(x)
+    np.testing.assert_allclose(computed, np.cos(x.astype(np.float64)).sum(axis), rtol=6e-6)
+
+
+def test_columns_of_many_sizes_and_dtypes():
+    total = nj.jit(lambda x: jnp.sum(x, 0))
+    rng = np.random.default_rng(0)
+    for n in (*range(100_000, 100_006), 3000, 1024, 600_001, 17, 0):
+        x = rng.random((n, 4), dtype=np.float32)
+        np.testing.assert_allclose(total(x), x.astype(np.float64).sum(0), rtol=3e-6)
+    x = np.full((300_000, 3), 0.1 + 0.3j, np.complex64)
+    np.testing.assert_allclose(total(x), x.astype(np.complex128).sum(0), rtol=6e-6)
+    assert total(np.full((300_000, 3), 7)).tolist() == [2_100_000] * 3
