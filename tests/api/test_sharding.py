@@ -179,6 +179,7 @@ def test_arrays_of_parts(mesh):
     (ValueError, "must have matching dtypes. Got float32, expected int32",
      lambda s, x: nj.ArrayImpl(x.aval.update(dtype=np.dtype(np.int32)), s, [x])),
     (ValueError, "Expected 1 per-device arrays", lambda s, x: nj.ArrayImpl(x.aval, s, [])),
+    (NotImplementedError, "committed=False", lambda s, x: nj.ArrayImpl(x.aval, s, [x], committed=False)),
     (TypeError, "expected arrays on their devices", lambda s, x: nj.ArrayImpl(x.aval, s, [np.ones(3)])),
     (TypeError, "missing 2 required positional arguments", lambda s, x: nj.ArrayImpl([1, 2])),
     (TypeError, "sharding should be an instance of `jax.sharding`", lambda s, x: nj.make_array_from_callback((3,), None, x)),

@@ -235,15 +235,20 @@ def make_array_from_single_device_arrays(shape: Sequence[int], sharding: Shardin
 
 def array_of_parts(cls: type, aval: ShapedArray, sharding: Sharding, arrays: Sequence[Any], committed: bool = True,
                    _skip_checks: bool = False) -> Any:
-    """The constructor of the class of arrays: the array of a type whose parts are `arrays`, as make_array_from_single_device_
-    arrays makes it. Parts are always checked, and arrays of parts committed to their devices.
+    """The constructor of the class of arrays: the array of a type whose parts are `arrays`.
 
-    Raises TypeError for parts that are no arrays; ValueError for those that do not fit the type and the sharding.
+    It makes what make_array_from_single_device_arrays makes. Parts are always checked: `_skip_checks` is a permission.
+
+    Raises TypeError for parts that are no arrays; ValueError for those that do not fit the type and the sharding;
+    NotImplementedError for committed=False, as arrays of parts are committed to their devices.
 
     >>> x = device_put(np.ones(2, np.float32))
     >>> type(x)(x.aval, x.sharding, [x], committed=True).tolist()
     [1.0, 1.0]
     """
+    if not committed:
+        raise NotImplementedError(f"{cls.__name__}(committed=False): arrays of parts are committed to their devices. Pass "
+                                  "committed=True, or make an uncommitted array by jnp.asarray.")
     other = next((a for a in arrays if not isinstance(a, _native.Array)), None)
     if other is not None:
         raise TypeError(f"{cls.__name__}: expected arrays on their devices as parts, got {type(other)}")
