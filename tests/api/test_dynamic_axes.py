@@ -49,6 +49,19 @@ def test_results_are_those_of_one_size(name):
             np.testing.assert_allclose(b, a, rtol=2e-5, atol=2e-6)
 
 
+@pytest.mark.parametrize("sizes", [(2600, 1040, 1500, 40), (40, 1100, 2600)], ids=str)
+def test_gradients_through_large_products(sizes):
+    """Programs for one size go through strips of rows, of which others have other numbers."""
+    def run(q, k, v):
+        return nj.grad(lambda q: jnp.sum(jnp.sin(nj.nn.softmax(q @ k.T, axis=-1) @ v)))(q), (jnp.tanh(k) @ q.T).T @ v
+    made, v = nj.jit(run, dynamic_axes=({0: "n"}, None, None)), normal(1030, 16)
+    k = normal(1030, 17)[:, :16]
+    for n in sizes:
+        q = normal(n, 16)
+        for a, b in zip(nj.jit(run)(q, k, v), made(q, k, v), strict=True):
+            np.testing.assert_allclose(b, a, rtol=1e-3, atol=1e-4 * float(jnp.abs(a).max()))
+
+
 def test_two_hundred_sizes_are_one_program():
     made, w = nj.jit(lambda x, w: jnp.tanh(x @ w).sum(1), dynamic_axes=BATCH), normal(5, 3)
     with events.counting() as grown:

@@ -18,14 +18,16 @@ from numjet.cpu.passes.strips.emission import Strips
 from numjet.cpu.passes.strips.motion import parted
 from numjet.cpu.passes.strips.rows import STRIDES, Rows
 from numjet.cpu.target import Target
+from numjet.foundation.decisions import sampling
 
 WORTH_BYTES = 1 << 22    # of the largest array that is never whole: less does not leave the caches
 MOST_STATEMENTS = 64     # between the first and the last that touch it
 
 
 def strip(function: Function, target: Target) -> None:
-    """Cuts such statements into strips of rows, in place."""
-    for_blocks_of_products(function, target, _strip_block)
+    """Cuts such statements into strips of rows, in place; not where sizes vary, as the numbers of strips are no polynomials."""
+    if not sampling():
+        for_blocks_of_products(function, target, _strip_block)
 
 
 def _strip_block(function: Function, block: list[Stmt], target: Target) -> None:
