@@ -39,3 +39,23 @@ def test_code_has_no_search_and_grows_with_the_pieces(how, size):
         assert "if " not in text and "select" not in text
         lines[count] = text.count("\n")
     assert lines[1200] <= 2.1 * lines[600]
+
+
+
+
+def test_stacks_of_stacks_in_a_batch_are_one_loop():
+    """Slopes of a chain of rotations, for each angle: each 4 x 4 matrix is computed where it is multiplied, in one loop."""
+    def rotation(q):
+        c, s = jnp.cos(q), jnp.sin(q)
+        rows = [[c, -s, 0.0, 0.1], [s, c, 0.0, 0.0], [0.0, 0.0, 1.0, 0.05], [0.0, 0.0, 0.0, 1.0]]
+        return jnp.stack([jnp.stack([jnp.asarray(e, jnp.float32) for e in row]) for row in rows])
+
+    def places(q):
+        at, out = jnp.eye(4), []
+        for k in range(len(q)):
+            at = at @ rotation(q[k])
+            out.append(at[:3, 3])
+        return jnp.stack(out)
+    q = np.linspace(-1, 1, 20).astype(np.float32)
+    assert compiler.as_text(nj.make_jaxpr(nj.jacfwd(places))(q), "f").count("for ") <= 50   # a loop for each piece were 66
+    np.testing.assert_allclose(nj.jit(nj.jacfwd(places))(q), nj.jacrev(places)(q), rtol=1e-4, atol=1e-5)

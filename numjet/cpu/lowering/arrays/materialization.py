@@ -132,13 +132,13 @@ class Materialization:
 
     def _computes_all_pieces(self, x: LoweredArray) -> bool:
         """Whether a loop nest over all elements of joined pieces computes costly ones to throw them away. It does not where it
-        writes out the last axes."""
+        writes out the last axes. Elements of a piece that is joined itself are found by a few comparisons more."""
         shape = [n for n in x.shape if n != 1]
         tail = [prod(shape[k:]) for k in range(len(shape) + 1)]
         if any(is_short_row(tail[k + 1], shape[k]) for k in range(len(shape)) if tail[k + 1] > 1):
             return False
         pieces, _ = x.content.pieces   # type: ignore[misc]
-        return sum(p.cost + p.content.finds for p in pieces) > COSTLY_PIECES
+        return sum(p.cost + (p.content.finds if p.content.pieces is None else 0) for p in pieces) > COSTLY_PIECES
 
     def _leaves(self, x: LoweredArray, corner: tuple[int, ...]) -> Iterator[tuple[LoweredArray, tuple[int, ...]]]:
         """The pieces of x, which begins at `corner` of an array, and those of pieces among them, with where they begin."""
