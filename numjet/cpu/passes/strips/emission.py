@@ -5,7 +5,8 @@ from collections.abc import Callable, Sequence
 from math import prod
 
 from numjet.cpu.ir.nodes import INT64, Buffer, Call, Carry, Comment, Expr, For, Function, Let, Stmt, Store
-from numjet.cpu.ir.traversal import binds, expressions, nodes, postorder, walk
+from numjet.cpu.ir.rewrite import Rewrite
+from numjet.cpu.ir.traversal import binds, expressions, nodes, walk
 from numjet.cpu.kernels.products import POINTERS, SIZES
 from numjet.cpu.lowering.scalar_folding import fold
 from numjet.cpu.passes.strips.rows import ADD, STRIDES, RowLoop, Rows
@@ -62,7 +63,7 @@ class _Strip:
     """Writes the statements of `count` rows from `row` on, of `items` items from `item` on."""
 
     def __init__(self, strips: Strips, item: Expr, items: int, row: Expr, count: int):
-        self.exprs, self.rows, self.tiles = strips.exprs, strips.rows, strips.tiles
+        self.function, self.exprs, self.rows, self.tiles = strips.function, strips.exprs, strips.rows, strips.tiles
         self.item, self.items, self.row, self.count = item, items, row, count
 
     def statements(self) -> list[Stmt]:
@@ -130,7 +131,9 @@ class _LoopOfStrip:
     def __init__(self, strip: _Strip, loop: RowLoop):
         self.strip, self.loop, self.make, self.exprs = strip, loop, strip.make, strip.exprs
         bound = [v for s in walk([loop.loop]) for v in binds(s)]
-        self.done = {v.id: self.exprs.var(v.dtype, "v") for v in bound}
+        rewrite = Rewrite(strip.function, lambda e: e)
+        self.done, self._expr = rewrite.done, rewrite.expr
+        self.done.update((v.id, self.exprs.var(v.dtype, "v")) for v in bound)
         self.inner, self.place = self.exprs.var(INT64, "row"), self.exprs.var(INT64, "column")
         self.in_tile, self.in_array = self.exprs.var(INT64, "line"), self.exprs.var(INT64, "line")
         for load in [e for e in nodes(expressions([loop.loop])) if e.op == "load" and e.attr in strip.rows.widths]:
@@ -172,14 +175,6 @@ class _LoopOfStrip:
         for term, coefficient in [(self.done[t.id], c) for t, c in terms] + [(self.place, 1)] * self.loop.flat:
             place = self.make("add", place, self.make("mul", term, coefficient))
         return buffer if tile is None else tile, self.make("add", place, constant)
-
-    def _expr(self, expr: Expr) -> Expr:
-        done = self.done
-        if expr.id not in done:
-            for top in postorder([expr], done):
-                args = tuple([done[a.id] for a in top.args])
-                done[top.id] = top if args == top.args else self.exprs.make(top.op, top.dtype, args, top.attr)
-        return done[expr.id]
 
     def _block(self, block: Sequence[Stmt]) -> list[Stmt]:
         return [self._copied(stmt) for stmt in block]
