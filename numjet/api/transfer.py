@@ -85,6 +85,10 @@ _put_host_array = taped(_copy_to_default_device, ("x",))
 def _put(x: Any, device: Any, src: Any = None) -> Any:
     if isinstance(device, Space):
         return _put_in_space(x, device, src)
+    if isinstance(device, Device) and getattr(current_trace(), "shards", None) is not None:
+        raise ValueError("device_put with explicit device not allowed within shard_map-decorated functions, but got device "
+                         f"{device}: each device of the mesh has its part. Leave the device out, or call the mapped function "
+                         "in `jit`, where devices of values are ignored.")
     given = device
     if device is not None and not (isinstance(device, Device) and device == CPU):
         check_placed(device, aval_of(x).shape)

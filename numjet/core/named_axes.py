@@ -4,8 +4,9 @@ Collectives read sizes here. Caches of traced functions have `scope()` in their 
 """
 from __future__ import annotations
 
+import contextlib
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from numjet import _native
@@ -64,6 +65,13 @@ def checked_axes() -> frozenset[Any]:
 def with_checked_axes(axes: frozenset[Any]) -> _native.Scope:
     """A block in which types say what varies over these axes."""
     return _native.Scope(_current, "checked", axes)
+
+
+@contextlib.contextmanager
+def without_named_axes() -> Iterator[None]:
+    """A block in which no axes are in scope."""
+    with _native.Scope(_current, "axes", ()), _native.Scope(_current, "checked", frozenset()):
+        yield
 
 
 def dividing_axes() -> frozenset[Any]:

@@ -107,27 +107,31 @@ class StageTracer(Tracer):
         self._trace, self._var, self.aval = trace, var, var.aval
 
     def concrete(self) -> Any:
-        known = self._trace.value_of(self._var)
+        known, shards = self._trace.value_of(self._var), self._trace.shards
+        if known is None and shards is not None:
+            return shards.value(self._trace, self._var)
         return hooks.literal_array(known) if isinstance(known, Literal) else known
 
     def given(self) -> Any:
         return hooks.literal_array(self._var) if isinstance(self._var, Literal) else self._trace._values.get(self._var)
 
     def __repr__(self) -> str:
-        return f"JitTracer({type_text(self.aval)})"
+        trace = self._trace
+        known = trace.shards.text(trace, self._var) if trace.shards is not None and trace.valid else None
+        return f"JitTracer({type_text(self.aval)})" if known is None else known
 
     def origin_text(self) -> str:
         return self._trace.explain(self._var)
 
     def made_at(self) -> Any:
-        eqn = self._trace._producer(self._var)
+        eqn = self._trace.producer(self._var)
         return None if eqn is None else eqn.source
 
 
 class StageTrace(Trace):
     """Writes every operation down as an equation."""
 
-    __slots__ = ("eqns", "invars", "consts", "debug", "inlines", "outer", "partial", "refs", "_depth",
+    __slots__ = ("eqns", "invars", "consts", "debug", "inlines", "outer", "partial", "refs", "shards", "_depth",
                  "_producers", "_seen", "_values")
 
     def __init__(self, debug: DebugInfo | None = None, partial: bool = False, outer: Trace | None = None, inlines: bool = True):
@@ -138,6 +142,7 @@ class StageTrace(Trace):
         self.partial, self.outer = partial, outer
         self._depth = len(source.name_stack()) if partial else 0  # scopes of the caller, which the program is not in
         self.refs: dict[Any, _State] = {}  # captured: see core.refs
+        self.shards: Any = None  # what computes values that Python asks for, in a function of shards that runs outside of jit
         self.eqns: list[JaxprEqn] = []
         self.invars: list[Var] = []
         self.consts: dict[int, tuple[Var, Any]] = {}
@@ -275,12 +280,17 @@ class StageTrace(Trace):
         return jaxpr, [x for _, x in kept]
 
     # -- values known while tracing ------------------------------------------------------------------------------
-    def _producer(self, var: Atom) -> JaxprEqn | None:
+    def producer(self, var: Atom) -> JaxprEqn | None:
+        """The equation that made a variable; None for arguments and constants."""
         while self._seen < len(self.eqns):
             eqn = self.eqns[self._seen]
             self._producers.update((v, eqn) for v in eqn.outvars)
             self._seen += 1
         return None if isinstance(var, Literal) else self._producers.get(var)
+
+    def constant(self, var: Var) -> Any:
+        """The value of a constant variable; None for other variables."""
+        return next((x for v, x in self.consts.values() if v is var), None)
 
     def value_of(self, atom: Atom) -> Any:
         """The value of a variable that depends on no input, computed now; None if it depends on one."""
@@ -292,10 +302,10 @@ class StageTrace(Trace):
         return value
 
     def _compute(self, var: Var) -> Any:
-        for v, x in self.consts.values():
-            if v is var:
-                return x.concrete() if isinstance(x, Tracer) else x
-        eqn = self._producer(var)
+        known = self.constant(var)
+        if known is not None:
+            return known.concrete() if isinstance(known, Tracer) else known
+        eqn = self.producer(var)
         if eqn is None or eqn.effects or _for_many_sizes(eqn) or getattr(eqn.primitive, "collective", None) is not None:
             return None
         inputs = [self.value_of(a) for a in eqn.invars]
@@ -319,7 +329,7 @@ class StageTrace(Trace):
             seen.add(v)
             if v in self.invars:
                 found.add(self.invars.index(v))
-            elif (eqn := self._producer(v)) is not None:
+            elif (eqn := self.producer(v)) is not None:
                 stack.extend(eqn.invars)
         return _explain_arguments(self.debug, sorted(found))
 
@@ -337,11 +347,11 @@ def _explain_arguments(debug: DebugInfo | None, indices: list[int]) -> str:
         return ""
     head = f"The error occurred while tracing the function {debug.where()} for {debug.kind}."
     names = [debug.arg_names[i] if i < len(debug.arg_names) else f"#{i}" for i in indices]
+    hint = debug.hint and f" {debug.hint}"
     if not names:
-        return head
+        return head + hint
     what = f"value of the argument {names[0]}" if len(names) == 1 else (
         f"values of the arguments {', '.join(names[:-1])} and {names[-1]}")
-    hint = debug.hint and f" {debug.hint}"
     return f"{head} This concrete value was not available in Python because it depends on the {what}.{hint}"
 
 

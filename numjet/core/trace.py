@@ -200,7 +200,7 @@ class Tracer:
         return None
 
     def __bool__(self) -> bool:
-        if self.aval.shape != ():
+        if self.aval.shape != () and (self.aval.size != 1 or self.concrete() is None):
             raise _size_error(self.aval)
         return bool(_known(self, errors.TracerBoolConversionError))
 
@@ -243,8 +243,9 @@ class Tracer:
     def __format__(self, spec: str) -> str:
         value = self.concrete() if spec else self
         if value is None:
-            raise TypeError(f"cannot format {self!r} as {spec!r}: it is traced, and its value is not known yet. Use "
-                            f"jax.debug.print('{{x:{spec}}}', x=x), which prints the value when the program runs.")
+            raise TypeError(f"cannot format {type(self).__name__}({type_text(self.aval)}) as {spec!r}: it is traced, and its "
+                            f"value is not known yet. Use jax.debug.print('{{x:{spec}}}', x=x), which prints the value when "
+                            "the program runs.")
         return str(self) if value is self else format(np.asarray(value)[()], spec)
 
     def __copy__(self) -> Any:

@@ -90,7 +90,7 @@ class Program:
         if not isinstance(value, Tracer):
             return int(value)
         assert isinstance(value, StageTracer)
-        low, high = self._facts.setdefault(stage, Facts(stage._producer)).interval(stage.atom(value))
+        low, high = self._facts.setdefault(stage, Facts(stage.producer)).interval(stage.atom(value))
         bound = int(high) if bound is None else min(bound, int(high))
         with set_trace(stage):
             return self._size(stage, value, low, bound, about)

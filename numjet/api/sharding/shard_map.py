@@ -10,20 +10,24 @@ from typing import Any
 
 from numjet import _native
 from numjet.api.arguments import check_arrays, check_callable
+from numjet.api.sharding.shard_values import HINT, ShardValues, are_evaluated
 from numjet.api.vmap import with_one_participant
 from numjet.control.call.body_tracing import trace_body
+from numjet.control.call.jaxpr_transforms import without_consts
 from numjet.control.call.ref_threading import holds_refs
 from numjet.control.shards.shard_map_op import inside, part_type, shard_map_p, varied_to
 from numjet.core.aval import ShapedArray
+from numjet.core.ir import ClosedJaxpr
 from numjet.core.named_axes import dividing_axes, named_axes
 from numjet.core.refs import Ref, read, write
 from numjet.core.sharding import explicit
 from numjet.core.sharding.mesh import AbstractMesh, AxisType, Mesh, current_mesh
 from numjet.core.sharding.partition_spec import PartitionSpec, axes_of, parts_of
 from numjet.core.sharding.shardings import NamedSharding
-from numjet.core.stage import DebugInfo
+from numjet.core.stage import DebugInfo, trace_to_closed
 from numjet.core.trace import Array, Tracer, aval_of, is_array_like
 from numjet.core.user_functions import debug_info
+from numjet.core.walk import eval_closed
 from numjet.foundation.tree import (
     PyTreeDef,
     keystr,
@@ -95,8 +99,6 @@ def shard_map(f: Callable[..., Any] | None = None, /, *, out_specs: Any, in_spec
             raise ValueError(f"jax.shard_map requires axis_names={set(axes)} to be a subset of "
                              f"mesh.axis_names={over.axis_names} without {set(mapped_over)}, along which the batch of the vmap "
                              "around it is divided")
-        if over.size == 1:
-            return _on_one_device(f, name, over, axes, in_specs, out_specs, args)
         if over.is_abstract and current_mesh().empty:
             _check_meshes(over, args)
         run = lambda fun, ins, outs, args: _Call(fun, name, over, axes, check_vma)(ins, outs, args)
@@ -264,20 +266,42 @@ class _Call:
             out = self.f(*tree_unflatten(tree, whole))
             return self._results(out, out_specs, out_specs_flat)
         parts.__name__ = self.name
-        avals = [part_type(aval_of(x), self.mesh, s, self.axes, self.check_vma) for x, s in zip(passed, specs, strict=True)]
+        values = None
+        if isinstance(self.mesh, Mesh) and are_evaluated(passed):
+            values = ShardValues(self.mesh, self.axes, self.check_vma, self._run)
+        avals = self._part_types(passed, specs)
         with inside(self.mesh, self.axes, self.check_vma):
-            body = trace_body(parts, _native.pytree_structure(tuple(range(len(avals)))), avals, "shard_map",
-                              info=self._described(tree, given))
-        consts = body.consts
-        outs = shard_map_p.bind(*consts, *passed, jaxpr=body.jaxpr, mesh=self.mesh,
-                                in_specs=(*[PartitionSpec()] * len(consts), *specs), out_specs=tuple(out_specs_flat),
-                                manual_axes=self.axes, check_vma=self.check_vma)
+            body = trace_body(parts if values is None else values.known_in(parts, passed, specs),
+                              _native.pytree_structure(tuple(range(len(avals)))), avals, "shard_map",
+                              info=self._described(tree, given, "" if values is None else HINT))
+        outs = self._applied(body.jaxpr, body.consts, passed, specs, out_specs_flat)
         return tree_unflatten(body.out_tree, list(map(self._as_given, outs, out_specs_flat)))
 
-    def _described(self, tree: PyTreeDef, given: Sequence[Any]) -> DebugInfo:
+    def _part_types(self, operands: Sequence[Any], specs: Sequence[PartitionSpec]) -> list[ShapedArray]:
+        return [part_type(aval_of(x), self.mesh, s, self.axes, self.check_vma) for x, s in zip(operands, specs, strict=True)]
+
+    def _run(self, fun: Callable[..., list[Any]], operands: Sequence[Any], ins: Sequence[PartitionSpec],
+             outs: Sequence[PartitionSpec]) -> list[Any]:
+        """The results of a function of parts."""
+        with inside(self.mesh, self.axes, self.check_vma):
+            program = trace_to_closed(fun, self._part_types(operands, ins))
+        return self._applied(without_consts(program), program.consts, operands, ins, outs)
+
+    def _applied(self, program: ClosedJaxpr, consts: Sequence[Any], operands: Sequence[Any], ins: Sequence[PartitionSpec],
+                 outs: Sequence[PartitionSpec]) -> list[Any]:
+        """The results of a program of parts, whose first inputs are constants. On one device the parts are the whole, and the
+        program is a part of the one around it."""
+        if self.mesh.size == 1:
+            whole: Callable[..., Any] = functools.partial(eval_closed, program)
+            return functools.reduce(with_one_participant, self.axes, whole)(*consts, *operands)
+        return shard_map_p.bind(*consts, *operands, jaxpr=program, mesh=self.mesh,
+                                in_specs=(*[PartitionSpec()] * len(consts), *ins), out_specs=tuple(outs),
+                                manual_axes=self.axes, check_vma=self.check_vma)
+
+    def _described(self, tree: PyTreeDef, given: Sequence[Any], hint: str) -> DebugInfo:
         """The function of shards, and the names of the arguments that are passed to its program."""
         info = debug_info(self.f, tree, "shard_map")
-        return info.replace(arg_names=tuple(n for n, s in zip(info.arg_names, given, strict=True) if s is not None))
+        return info.replace(hint=hint, arg_names=tuple(n for n, s in zip(info.arg_names, given, strict=True) if s is not None))
 
     def _as_given(self, x: Any, spec: PartitionSpec) -> Any:
         """A result that shows its specification as it was given; one over some axes alone is divided as the compiler chose."""
@@ -294,7 +318,7 @@ class _Call:
         specs = [PartitionSpec() if s is None else s for s in _specs_of(self.name, "out_specs", out_specs, out)]
         for path, x, spec in zip(paths, leaves, specs, strict=True):
             aval = aval_of(x)
-            self._check_axes("out_specs", spec)
+            self._check_axes("out_specs", path, spec)
             if len(spec) > aval.ndim:
                 raise ValueError(f"{self._of} was given out_specs which don't fit its output: out_specs{keystr(path)} is "
                                  f"{spec} which has length {len(spec)}, but the output has shape {aval.str_short()}, "
@@ -331,10 +355,13 @@ class _Call:
                                  f"{what} over {{{', '.join(sorted(map(str, left)))}}}: name these by P(..., {what}=...)"
                                  + (", or make the sum, by lax.psum or lax.psum_scatter" if what == "unreduced" else ""))
 
-    def _check_axes(self, what: str, spec: PartitionSpec) -> None:
+    def _check_axes(self, what: str, path: Any, spec: PartitionSpec) -> None:
         if spec.unreduced or spec.reduced:
             self._check_explicit(what, spec)
-        NamedSharding(self.mesh, spec)
+        try:
+            NamedSharding(self.mesh, spec)
+        except ValueError as error:
+            raise ValueError(f"{self._of} was given {what}{keystr(path)} that do not fit its mesh: {error}") from None
         for axis in (*axes_of(spec), *spec.unreduced, *spec.reduced):
             if axis not in self.axes:
                 raise ValueError(f"{self._of}: {what} refers to {axis!r}, which is not among "
@@ -372,7 +399,7 @@ class _Call:
         """ValueError for arguments of lower rank than their specifications, and for those that these cannot divide."""
         for path, x, spec in zip(paths, values, specs, strict=True):
             aval, at = aval_of(x), f"{what}{keystr(path)} of shape {aval_of(x).str_short()}"
-            self._check_axes("in_specs", spec)
+            self._check_axes("in_specs", path, spec)
             self._check_type(aval, spec)
             if len(spec) > aval.ndim:
                 hint = "" if aval.ndim else " For a scalar, consider using an in_specs entry of `P()`."
@@ -395,26 +422,3 @@ def _spec_of(x: Any, axes: frozenset[Any]) -> PartitionSpec:
     spec = sharding.spec
     return PartitionSpec(*[tuple(a for a in parts_of(p) if a in axes) for p in spec], unreduced=spec.unreduced & axes,
                          reduced=spec.reduced & axes)
-
-
-def _on_one_device(f: Callable[..., Any], name: str, mesh: Mesh | AbstractMesh, axes: frozenset[Any], in_specs: Any,
-                   out_specs: Any, args: Sequence[Any]) -> Any:
-    """A call over a mesh of one device: the parts are the whole."""
-    if in_specs is not INFER:
-        _check_specs(f"shard_map of {name}: in_specs", mesh, in_specs, args)
-    out = functools.reduce(with_one_participant, axes, f)(*args)
-    _check_specs(f"shard_map of {name}: out_specs", mesh, out_specs, out)
-    return out
-
-
-def _check_specs(what: str, mesh: Any, specs: Any, values: Any) -> None:
-    """Raises what NamedSharding raises for specifications that do not fit, with the path of the value."""
-    paths, _ = tree_flatten_with_path(values)
-    given = broadcast_prefix(specs, values, is_leaf=_is_spec)
-    for (path, value), spec in zip(paths, given, strict=True):
-        if spec is not None:
-            try:
-                NamedSharding(mesh, spec).shard_shape(aval_of(value).shape)
-            except ValueError as error:
-                raise ValueError(f"{what} at {keystr(path) or 'the result'}: {error}") from None
-

@@ -50,7 +50,7 @@ from numjet.foundation.config import config
 from numjet.foundation.util import merge_lists, partition_list
 from numjet.lax.collective.reductions import psum_p
 from numjet.lax.collective.sums import as_shards
-from numjet.lax.collective.varying import as_varying
+from numjet.lax.collective.varying import CASTS, as_varying
 from numjet.lax.elementwise.arithmetic import div_p
 from numjet.lax.shape.rearrange import reshaped
 from numjet.lax.sharding import resharded
@@ -332,7 +332,8 @@ def _batch(size: int, args: Sequence[Any], dims: Sequence[int | None], *, jaxpr:
 def _check_collectives(jaxpr: ClosedJaxpr, along: tuple[Any, ...]) -> None:
     """ValueError for collectives over axes that divide the batch: they would exchange between its elements."""
     for eqn in all_eqns(jaxpr.jaxpr):
-        names = eqn.params.get("axes", eqn.params.get("axis_name", ())) if eqn.primitive.collective is not None else ()
+        exchanges = eqn.primitive.collective is not None and eqn.primitive.name not in CASTS
+        names = eqn.params.get("axes", eqn.params.get("axis_name", ())) if exchanges else ()
         if set(along) & set(names if isinstance(names, tuple) else (names,)):
             raise ValueError(f"vmap spmd_axis_name cannot appear in shard_map's collectives: {along} divides the batch, and "
                              f"{eqn.primitive.name} in the shard_map is over {names}. If it is one of a derivative that was "

@@ -7,6 +7,9 @@ Each operation here leads from one of these to another one, and its transpose le
     reduced <- nothing  (preduced)                 nothing <- unreduced  (unreduced_psum)
     varying <- reduced  (reduced_vary_cast)        unreduced <- varying  (vary_unreduced_cast)
     reduced <- varying  (all_gather_reduced)       varying <- unreduced  (unreduced_reduce_scatter)
+
+Over the only device of a mesh a function of shards runs as that of a batch, which has no such types: there they are the
+collectives of the same values.
 """
 from __future__ import annotations
 
@@ -22,9 +25,9 @@ from numjet.core.stage import Varying
 from numjet.core.trace import aval_of
 from numjet.core.traits import EXACT, NONE
 from numjet.lax.collective import hlo
-from numjet.lax.collective.moves import GATHER, SCATTER, gather_abstract, scatter_abstract
+from numjet.lax.collective.moves import GATHER, SCATTER, all_gather_p, gather_abstract, reduce_scatter_p, scatter_abstract
 from numjet.lax.collective.reductions import NO_SAMPLES, OUTSIDE, Names, axis_names, outside
-from numjet.lax.collective.varying import pvary_p
+from numjet.lax.collective.varying import cast_of_batch, psum_invariant_p, pvary_p
 from numjet.lax.templates import aligned_batch, leading_batch
 
 Change = Callable[[frozenset[Any]], frozenset[Any]]
@@ -46,7 +49,7 @@ def _op(name: str, back: Callable[[], Op], unreduced: Any = None, reduced: Any =
     op: Op = Op(name=name, params=("axes",), abstract=abstract, eager=outside, jvp=LINEAR, linear_in=(0,),
                 transpose=lambda ct, x, *, axes: [back().bind(ct, axes=axes)], batch=aligned_batch(lambda: op),
                 cpu=OUTSIDE if rule else itself, hlo=rule or itself, traits=NONE if rule else EXACT, samples=NO_SAMPLES,
-                varying=vary, typed=True)
+                varying=vary, typed=True, collective=psum_invariant_p.collective if rule else cast_of_batch(lambda: op))
     return op
 
 
@@ -70,8 +73,8 @@ vary_unreduced_cast_p: Op = _op("vary_unreduced_cast", lambda: reduced_vary_cast
 
 
 def _moving(name: str, params: tuple[str, ...], dimension: str, shape: Callable[..., ShapedArray], rule: Any,
-            back: Callable[..., Any], unreduced: Any, reduced: Any, varying: Any) -> Op:
-    """A record that gathers or scatters along one axis."""
+            of_batch: Op, back: Callable[..., Any], unreduced: Any, reduced: Any, varying: Any) -> Op:
+    """A record that gathers or scatters along one axis, as `of_batch` does in a vmap."""
     def abstract(x: ShapedArray, *, axis_name: Names, **rest: Any) -> ShapedArray:
         out = shape(x.update(placement=None), axis_name=axis_name, **rest)
         parts = list(explicit.parts(x))
@@ -89,16 +92,16 @@ def _moving(name: str, params: tuple[str, ...], dimension: str, shape: Callable[
 
     op: Op = Op(name=name, params=params, abstract=abstract, eager=outside, jvp=LINEAR, linear_in=(0,), cpu=OUTSIDE,
                 batch=leading_batch(lambda: op, dimension), transpose=lambda ct, x, **given: [back(ct, **given)], hlo=rule,
-                samples=NO_SAMPLES, varying=vary, typed=True)
+                samples=NO_SAMPLES, varying=vary, typed=True, collective=of_batch.collective)
     return op
 
 
 all_gather_reduced_p: Op = _moving(
-    "all_gather_reduced", GATHER, "all_gather_dimension", gather_abstract, hlo.all_gather,
+    "all_gather_reduced", GATHER, "all_gather_dimension", gather_abstract, hlo.all_gather, all_gather_p,
     lambda ct, *, all_gather_dimension, **given: unreduced_reduce_scatter_p.bind(
         ct, scatter_dimension=all_gather_dimension, **given), None, _with, _without)
 unreduced_reduce_scatter_p: Op = _moving(
-    "unreduced_reduce_scatter", SCATTER, "scatter_dimension", scatter_abstract, hlo.reduce_scatter,
+    "unreduced_reduce_scatter", SCATTER, "scatter_dimension", scatter_abstract, hlo.reduce_scatter, reduce_scatter_p,
     lambda ct, *, scatter_dimension, **given: all_gather_reduced_p.bind(
         ct, all_gather_dimension=scatter_dimension, **given), _without, None, _with)
 

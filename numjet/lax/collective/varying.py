@@ -6,7 +6,7 @@ over axes is the same on them, and its transpose is `pvary`. So derivatives take
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from numjet.core import hooks
@@ -19,13 +19,28 @@ from numjet.core.trace import Tracer, aval_of
 from numjet.core.traits import EXACT
 from numjet.foundation import tree
 from numjet.lax.collective import hlo
-from numjet.lax.collective.reductions import NO_SAMPLES, OUTSIDE, Names, axis_names, outside, sizes_of
+from numjet.lax.collective.reductions import NO_SAMPLES, OUTSIDE, Names, axis_names, outside, psum_p, sizes_of
 from numjet.lax.sharding_later import sums
 from numjet.lax.templates import aligned_batch
 
 
 def _vary(found: frozenset[Any], *, axes: tuple[Names, ...]) -> Varying:
     return Varying(pvary_p, {"axes": axes}, frozenset(), found | set(axes))
+
+
+CASTS = frozenset({"pvary", "preduced", "reduced_vary_cast", "vary_unreduced_cast"})  # they change types alone
+
+
+def cast_of_batch(op: Callable[[], Op]) -> Callable[..., tuple[Any, int | None]]:
+    """The rule in a vmap of a cast, which says nothing of the axes of batches."""
+    def rule(trace: Any, args: Sequence[Any], dims: Sequence[int | None], *, axes: tuple[Names, ...]) -> Any:
+        rest = tuple(a for a in axes if a != trace.axis_name)
+        return (op().bind(args[0], axes=rest) if rest else args[0]), dims[0]
+    return rule
+
+
+def _sum_of_batch(trace: Any, args: Sequence[Any], dims: Sequence[int | None], *, axes: tuple[Names, ...]) -> Any:
+    return psum_p.collective(trace, args, dims, axes=axes, axis_index_groups=None)
 
 
 def _sum(found: frozenset[Any], *, axes: tuple[Names, ...]) -> Varying:
@@ -35,11 +50,12 @@ def _sum(found: frozenset[Any], *, axes: tuple[Names, ...]) -> Varying:
 pvary_p: Op = Op(
     name="pvary", params=("axes",), abstract=lambda x, *, axes: x, eager=lambda x, *, axes: x, jvp=LINEAR, linear_in=(0,),
     transpose=lambda ct, x, *, axes: [psum_invariant_p.bind(ct, axes=axes)], batch=aligned_batch(lambda: pvary_p),
-    cpu=lambda b, x, *, axes: x, hlo=lambda b, x, *, axes: x, traits=EXACT, samples=NO_SAMPLES, varying=_vary)
+    cpu=lambda b, x, *, axes: x, hlo=lambda b, x, *, axes: x, traits=EXACT, samples=NO_SAMPLES, varying=_vary,
+    collective=cast_of_batch(lambda: pvary_p))
 psum_invariant_p: Op = Op(
     name="psum_invariant", params=("axes",), abstract=lambda x, *, axes: x, eager=outside, jvp=LINEAR, linear_in=(0,),
     transpose=lambda ct, x, *, axes: [pvary_p.bind(ct, axes=axes)], batch=aligned_batch(lambda: psum_invariant_p),
-    cpu=OUTSIDE, hlo=hlo.all_reduce("add"), samples=NO_SAMPLES, varying=_sum)
+    cpu=OUTSIDE, hlo=hlo.all_reduce("add"), samples=NO_SAMPLES, varying=_sum, collective=_sum_of_batch)
 _CASTS = {"varying": "pvary", "reduced": "preduced", "reduced to varying": "reduced_vary_cast"}
 hooks.set_cast(lambda to: lookup(_CASTS[to]))
 
