@@ -15,7 +15,7 @@ from numjet.core.aval import ShapedArray
 from numjet.core.ir import DropVar, Jaxpr, JaxprEqn, Var
 from numjet.core.named_axes import named_axes, without_named_axes
 from numjet.core.sharding import explicit
-from numjet.core.sharding.mesh import Mesh, current_mesh, using
+from numjet.core.sharding.mesh import Mesh, current_mesh, mesh_in_use, using
 from numjet.core.sharding.partition_spec import PartitionSpec
 from numjet.core.stage import StageTrace
 from numjet.core.trace import EVAL, current_trace, set_trace
@@ -75,7 +75,7 @@ class ShardValues:
         if parts is None:
             return None
         names = " ".join(f"{n}," for n in self._mesh.axis_names)
-        with self._outside():
+        with self._outside(), mesh_in_use(None):  # the parts are arrays of one device each
             return "".join(f"On {device.platform}:{device.id} at mesh coordinates ({names}) = {place}:\n{part[0]}\n\n"
                            for device, place, part in self._of_each_device(parts))
 
