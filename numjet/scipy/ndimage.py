@@ -13,7 +13,6 @@ import numjet.numpy as jnp
 from numjet.api.jit_when_eager import jit_when_eager
 from numjet.foundation import dtypes
 from numjet.lax import round as round_half_away
-from numjet.numpy.core.promotion import array_arg
 
 __all__ = ["map_coordinates"]
 
@@ -51,7 +50,7 @@ def map_coordinates(input: Any, coordinates: Sequence[Any], order: int, mode: st
     >>> map_coordinates(jnp.array([0.0, 10.0, 20.0]), [jnp.array([0.5, 1.2])], order=1).tolist()
     [5.0, 12.0]
     """
-    x = array_arg("map_coordinates", input)
+    x = jnp.asarray(input)
     if len(coordinates) != x.ndim:
         raise ValueError(f"coordinates must be a sequence of length input.ndim, but {len(coordinates)} != {x.ndim}")
     where = tuple(jnp.asarray(c) for c in coordinates)

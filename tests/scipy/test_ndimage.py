@@ -51,6 +51,7 @@ def test_errors():
     with pytest.raises(ValueError, match=r"length input.ndim, but 3 != 2"):
         map_coordinates(x, [[x], [x], [x]], 1)
     assert map_coordinates(x, [[0, 1.0], [0.5, 1]], 1).tolist() == [1, 1]
+    assert map_coordinates([1.0, 2.0], [[0.5]], 1).tolist() == [1.5]
     with pytest.raises(NotImplementedError, match="does not yet support mode odd"):
         map_coordinates(x, [x, x], 1, "odd")
     with pytest.raises(NotImplementedError, match="requires order<=1"):

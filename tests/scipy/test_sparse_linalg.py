@@ -96,6 +96,12 @@ def test_gmres_says_whether_the_solution_is_nan():
     assert info.dtype == "int32" and int(info) == -bool(jnp.isnan(x["x"]).any())
 
 
+@pytest.mark.parametrize("solver", [linalg.bicgstab, linalg.gmres])
+def test_solutions_are_weakly_typed_like_the_image_of_weak_types(solver):
+    assert solver(lambda x: x, 1.0)[0].weak_type
+    assert not solver(lambda x: x * jnp.float32(2), 1.0)[0].weak_type
+
+
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("call,error,match", [
     (lambda s, a, b: s("A", b), TypeError, "linear operator must be either a function or ndarray"),

@@ -6,11 +6,22 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numjet.numpy as jnp
+from numjet.api.stages import eval_shape
 from numjet.control.loops.while_loop import fori_loop, while_loop
-from numjet.foundation import tree
+from numjet.foundation import dtypes, tree
 from numjet.lax.contraction.precision import Precision
+from numjet.lax.elementwise import convert
 from numjet.lax.linalg import triangular_solve
-from numjet.scipy.sparse.linalg.systems import Problem, dot, scaled, solve_implicitly, square_norm
+from numjet.scipy.sparse.linalg.systems import Problem, Solver, as_function, dot, scaled, solve_implicitly, square_norm
+
+
+def _solve(name: str, solver: Solver, A: Any, b: Any, x0: Any, tol: Any, atol: Any, maxiter: Any, M: Any) -> Any:
+    """The x with A x = b; its weak types are those of A b, so that Python numbers do not decide the dtypes of what follows."""
+    x = solve_implicitly(name, solver, A, b, x0, tol, atol, maxiter, M, False)
+    if not any(map(dtypes.is_weakly_typed, tree.tree_leaves(b))):
+        return x
+    image = eval_shape(as_function(name, A, "A"), b)
+    return tree.tree_map(lambda leaf, like: convert.convert_dtype(leaf, weak_type=like.weak_type), x, image)
 
 # -------------------------------------------------------------------------------------------- BiCGSTAB
 
@@ -70,7 +81,7 @@ def bicgstab(A: Any, b: Any, x0: Any = None, *, tol: Any = 1e-5, atol: Any = 0.0
     >>> x.round(4).tolist()
     [1.0, 2.0]
     """
-    return solve_implicitly("bicgstab", _bicgstab, A, b, x0, tol, atol, maxiter, M, False), None
+    return _solve("bicgstab", _bicgstab, A, b, x0, tol, atol, maxiter, M), None
 
 
 # -------------------------------------------------------------------------------------------- GMRES
@@ -191,6 +202,6 @@ def gmres(A: Any, b: Any, x0: Any = None, *, tol: Any = 1e-5, atol: Any = 0.0, r
         raise ValueError(f"invalid solve_method {solve_method}, must be either 'incremental' or 'batched'")
     if restart < 1:
         raise ValueError(f"gmres: restart must be at least 1, got {restart}")
-    x = solve_implicitly("gmres", _gmres(restart), A, b, x0, tol, atol, maxiter, M, False)
+    x = _solve("gmres", _gmres(restart), A, b, x0, tol, atol, maxiter, M)
     lost = functools.reduce(jnp.logical_or, [jnp.isnan(leaf).any() for leaf in tree.tree_leaves(x)], False)
     return x, jnp.where(lost, -1, 0)
