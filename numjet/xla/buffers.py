@@ -15,7 +15,7 @@ from numjet.foundation import dtypes
 from numjet.foundation.errors import JaxRuntimeError
 from numjet.xla import plugin, text
 
-_WORD = np.dtype(np.uint64)
+_WORD, _HALF = np.dtype(np.uint64), np.dtype(np.uint32)
 
 
 class Remote:
@@ -127,19 +127,21 @@ def sharding_of_type(aval: ShapedArray, device: Any) -> Any:
 
 
 def stored(aval: ShapedArray) -> ShapedArray:
-    """The aval of the device's buffer: keys are 64-bit words, float0 booleans. NotImplementedError for longer keys."""
+    """The aval of the device's buffer: keys are 64-bit words, or have an axis of 32-bit words; float0 is booleans."""
     if dtypes.is_extended(aval.dtype):
-        text.element(aval.dtype)
-        return ShapedArray(aval.shape, _WORD)
+        words = text.word_count(aval.dtype)
+        return ShapedArray((*aval.shape, words), _HALF) if words else ShapedArray(aval.shape, _WORD)
     return ShapedArray(aval.shape, np.dtype(np.bool_)) if aval.dtype == dtypes.float0 else aval
 
 
 def to_stored(value: np.ndarray, aval: ShapedArray) -> np.ndarray:
-    """A host value of an aval in the dtype of the device's buffer."""
-    held = stored(aval).dtype
-    if held != aval.dtype:
-        value = np.ascontiguousarray(value).view(held) if held == _WORD else np.zeros(aval.shape, held)
-    return value.reshape(aval.shape)
+    """A host value of an aval as the device's buffer has it."""
+    held = stored(aval)
+    if aval.dtype == dtypes.float0:
+        value = np.zeros(aval.shape, held.dtype)
+    elif held.dtype != aval.dtype:
+        value = np.ascontiguousarray(value).view(held.dtype)
+    return value.reshape(held.shape)
 
 
 def from_stored(value: np.ndarray, aval: ShapedArray) -> np.ndarray:

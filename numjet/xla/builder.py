@@ -234,7 +234,7 @@ class Builder:
         if not mesh.explicit_axes:
             return x
         spec = PartitionSpec(*parts, unreduced=unreduced & set(mesh.explicit_axes))
-        there = self.partitions.sharding(mesh, spec, x.ndim, bool(mesh.auto_axes))
+        there = self.partitions.sharding(mesh, spec, text.rank(x.aval), bool(mesh.auto_axes))
         return self.op("sdy.sharding_constraint", [x], x.aval, attrs={"sharding": f"#sdy.sharding{there}"})
 
     # -- constants
@@ -259,7 +259,9 @@ class Builder:
             aval = ShapedArray(array.shape, dtype)
             return self.op("stablehlo.constant", [], aval, attrs={"value": f"{text.dense(array)} : {text.tensor(aval)}"})
         if dtypes.is_extended(dtype):
-            words = np.ascontiguousarray(array).view(np.uint64).reshape(array.shape)
+            count = text.word_count(dtype)
+            words = np.ascontiguousarray(array).view(np.uint32 if count else np.uint64)
+            words = words.reshape((*array.shape, count) if count else array.shape)
             return Value(self._constant(words).name, ShapedArray(array.shape, dtype))
         if dtype == _BOOL:
             return self.compare("ne", self.constant(array.astype(np.uint8)), self.full(array.shape, 0, np.uint8))
@@ -311,7 +313,33 @@ class Builder:
 
     def bitcast(self, x: Value, dtype: Any, shape: Sequence[int] | None = None) -> Value:
         """The same bits; a narrower dtype adds a last axis, a wider one takes it away (given by `shape`)."""
+        if text.word_count(x.dtype) or text.word_count(np.dtype(dtype)):
+            return Value(x.name, ShapedArray(tuple(x.shape if shape is None else shape), dtype))  # keys and their words
         return self.op("stablehlo.bitcast_convert", [x], ShapedArray(tuple(x.shape if shape is None else shape), dtype))
+
+    def rank(self, x: Value | ShapedArray) -> int:
+        """The number of dimensions that a value has in the program."""
+        return text.rank(x)
+
+    def words(self, x: Value) -> list[Value]:
+        """The words of keys, each of the keys' shape."""
+        count, shape = text.word_count(x.dtype), x.shape
+        every = Value(x.name, ShapedArray((*shape, count), np.dtype(np.uint32)))
+        return [self.reshape(self.slice(every, (*[0] * len(shape), k), (*shape, k + 1)), shape) for k in range(count)]
+
+    def each_word(self, fn: Callable[..., Value], *xs: Value) -> Value:
+        """fn(*xs); of keys whose words have an axis of their own, done to each of their words."""
+        dtype = next((x.dtype for x in xs if text.word_count(x.dtype)), None)
+        if dtype is None:
+            return fn(*xs)
+        parts = [self.words(x) if x.dtype == dtype else [x] * text.word_count(dtype) for x in xs]
+        return self.of_words([fn(*words) for words in zip(*parts, strict=True)], dtype)
+
+    def of_words(self, words: Sequence[Value], dtype: np.dtype) -> Value:
+        """The keys of words, the inverse of `words`."""
+        shape = words[0].shape
+        every = self.concatenate([self.reshape(w, (*shape, 1)) for w in words], len(shape))
+        return Value(every.name, ShapedArray(shape, dtype))
 
     def broadcast(self, x: Value, shape: Sequence[int], dims: Sequence[int] | None = None) -> Value:
         """dims: the axis of the result for each axis of x; default: the last ones."""
@@ -319,11 +347,15 @@ class Builder:
         dims = tuple(range(len(shape) - x.ndim, len(shape))) if dims is None else tuple(dims)
         if shape == x.shape and dims == tuple(range(x.ndim)):
             return x
+        if text.word_count(x.dtype):
+            return self.each_word(lambda w: self.broadcast(w, shape, dims), x)
         return self.op("stablehlo.broadcast_in_dim", [x], ShapedArray(shape, x.dtype), attrs={"broadcast_dimensions": dims})
 
     def reshape(self, x: Value, shape: Sequence[int]) -> Value:
         if tuple(shape) == x.shape:
             return x
+        if text.word_count(x.dtype):
+            return self.each_word(lambda w: self.reshape(w, shape), x)
         if x.counts and self.partitions is not None and len(shape) > 1:
             return self._positions(shape, x.dtype)
         return self.op("stablehlo.reshape", [x], ShapedArray(tuple(shape), x.dtype))
@@ -482,7 +514,7 @@ class Builder:
         one = ShapedArray((1,), np.dtype(np.int32))
         avals = [*[one] * len(rest), *[ShapedArray(x.shape, x.dtype) for x in args]]
         specs = [*[partitions.sharding(mesh, PartitionSpec(a), 1) for a in rest],
-                 *[partitions.sharding(mesh, PartitionSpec(), x.ndim, True) for x in args]]
+                 *[partitions.sharding(mesh, PartitionSpec(), text.rank(x.aval), True) for x in args]]
         names = ", ".join(map(partitions.axis, rest))
         region = self.region(avals, body, isolated=True, end="sdy.return")
         self.op("sdy.manual_computation", [*numbers, *args], [], regions=[region], attrs={
@@ -577,7 +609,7 @@ class Builder:
 def _layouts(avals: Sequence[ShapedArray]) -> str:
     """Row-major layouts, for the arrays of host functions."""
     order = lambda n: ", ".join(str(d) for d in reversed(range(n)))
-    each = [f"dense<[{order(a.ndim)}]> : tensor<{a.ndim}xindex>" if a.ndim else "dense<> : tensor<0xindex>" for a in avals]
+    each = [f"dense<[{order(n)}]> : tensor<{n}xindex>" if n else "dense<> : tensor<0xindex>" for n in map(text.rank, avals)]
     return f"[{', '.join(each)}]"
 
 

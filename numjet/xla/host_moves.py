@@ -50,7 +50,7 @@ def bounds(index: Sequence[slice], shape: Sequence[int]) -> Bounds:
 
 def _written(part: Bounds, given: dict[Bounds, np.ndarray], stored: ShapedArray, host: Any) -> np.ndarray:
     """One part, in memory of its own."""
-    whole = _native.empty(stored.update(shape=tuple(stop - start for start, stop in part)), host)
+    whole = _native.empty(stored.update(shape=(*[stop - start for start, stop in part], *stored.shape[len(part):])), host)
     if not whole.size:
         return whole._value
     memory = (ctypes.c_uint8 * whole.nbytes).from_address(whole.unsafe_buffer_pointer())

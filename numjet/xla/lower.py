@@ -10,7 +10,7 @@ import numpy as np
 
 from numjet.core.aval import explicit, placements_in_use
 from numjet.core.check import check_constant
-from numjet.core.ir import ClosedJaxpr, JaxprEqn
+from numjet.core.ir import ClosedJaxpr, JaxprEqn, Var
 from numjet.core.op import SCALARS, Expand, Missing
 from numjet.core.sharding.distribution import Distribution
 from numjet.core.sharding.memory import DEVICE, kind_of
@@ -122,7 +122,7 @@ def _sharded_inputs(partitions: Partitions, inputs: Sequence[Value], shardings: 
     """The parameters with their shardings; XLA chooses the results that take over the memory of donated ones."""
     found = []
     for v, sharding, gives in zip(inputs, shardings, donated, strict=True):
-        there = partitions.whole(v.ndim) if sharding is None else partitions.attribute(sharding, v.ndim)
+        there = partitions.whole(text.rank(v.aval)) if sharding is None else partitions.attribute(sharding, text.rank(v.aval))
         words = [f"sdy.sharding = {there}", *_memory(sharding, v.aval), *["jax.buffer_donor = true"] * gives]
         found.append(f"{v.name}: {text.tensor(v.aval)}{text.attributes_of(words)}")
     return found
@@ -131,10 +131,17 @@ def _sharded_inputs(partitions: Partitions, inputs: Sequence[Value], shardings: 
 def _sharded_results(partitions: Partitions, outs: Sequence[Value], shardings: Sequence[Any], avals: Sequence[Any],
                      named: Sequence[list[str]]) -> list[str]:
     """The types of the results with their names and shardings."""
-    divided = [words if s is None else [*words, f"sdy.sharding = {partitions.attribute(s, v.ndim)}"]
+    divided = [[*words, f"sdy.sharding = {there}"] if (there := _result_sharding(partitions, v.aval, s)) else words
                for v, s, words in zip(outs, shardings, named, strict=True)]
     return [text.tensor(v.aval) + text.attributes_of([*words, *_memory(s, a)])
             for v, s, a, words in zip(outs, shardings, avals, divided, strict=True)]
+
+
+def _result_sharding(partitions: Partitions, aval: Any, sharding: Any) -> str | None:
+    """The attribute of a result's sharding. XLA chooses where none is given, but does not divide the words of keys."""
+    if sharding is not None:
+        return partitions.attribute(sharding, text.rank(aval))
+    return partitions.chosen(aval.ndim) if text.word_count(aval.dtype) else None
 
 
 class _Equations:
@@ -167,6 +174,8 @@ class _Equations:
 
     def _rule(self, b: Builder, eqn: JaxprEqn, args: Sequence[Value]) -> list[Value]:
         op, params, rule = eqn.primitive, eqn.params, eqn.primitive.hlo
+        if not op.programs and op.name not in _OF_KEYS and any(text.word_count(a.dtype) for a in args):
+            return self._by_words(b, eqn, args)
         if isinstance(rule, Missing):
             where = f" ({eqn.source})" if eqn.source is not None else ""
             raise NotImplementedError(f"'{op.name}' has no lowering for the XLA backend: {rule.why}{where}. "
@@ -181,6 +190,22 @@ class _Equations:
             return [b.op(rule, args, eqn.outvars[0].aval)]
         out = rule(b, *args, **params)
         return list(out) if op.multiple else [out]
+
+
+    def _by_words(self, b: Builder, eqn: JaxprEqn, args: Sequence[Value]) -> list[Value]:
+        """An operation that moves keys: done to each of their words, which have an axis of their own."""
+        of_word = lambda aval: aval.update(dtype=_WORD) if text.word_count(aval.dtype) else aval
+        by_word = eqn.replace(outvars=[Var(of_word(v.aval)) for v in eqn.outvars])
+        parts = [b.words(a) if text.word_count(a.dtype) else None for a in args]
+        count = next(len(p) for p in parts if p is not None)
+        found = [self._rule(b, by_word, [a if p is None else p[k] for a, p in zip(args, parts, strict=True)])
+                 for k in range(count)]
+        return [b.of_words(outs, v.aval.dtype) if text.word_count(v.aval.dtype) else outs[0]
+                for v, *outs in zip(eqn.outvars, *found, strict=True)]
+
+
+_OF_KEYS = frozenset({"bitcast_convert_type"})  # what takes keys apart, and puts them together
+_WORD = np.dtype(np.uint32)
 
 
 def _typed(value: Value, aval: Any) -> Value:

@@ -17,7 +17,7 @@ from numjet.core.sharding.mesh import Mesh
 from numjet.core.sharding.partition_spec import PartitionSpec
 from numjet.core.sharding.shardings import NamedSharding
 from numjet.foundation.errors import JaxRuntimeError
-from numjet.xla import buffers, layouts, libraries, partitioners, plugin, sharded
+from numjet.xla import buffers, layouts, libraries, partitioners, plugin, sharded, text
 from numjet.xla.backend import LoadedProgram, host_function
 from numjet.xla.lower import Module, lower
 
@@ -43,7 +43,7 @@ class Executable(LoadedProgram):
         self.device = host
         self._constants = [sharded.assembled([c] * len(over.devices), ShapedArray(c.shape, c.dtype), whole)._remote.buffer
                            for c in module.constants]
-        self._handlers = [xla.array_result_handler(buffers.stored(a), sharded.theirs(s, a.ndim, over.devices),
+        self._handlers = [xla.array_result_handler(buffers.stored(a), sharded.theirs(s, text.rank(a), over.devices),
                                                    _skip_checks=True, committed=True)
                           for a, s in zip(self.out_avals, self.out_shardings, strict=True)]
         self.call_count = 0

@@ -14,7 +14,7 @@ from numjet.core.sharding import explicit
 from numjet.core.sharding.distribution import canonical, devices_of
 from numjet.core.sharding.memory import space_of
 from numjet.core.sharding.shardings import NamedSharding, Sharding
-from numjet.xla import buffers, host_moves, layouts, plugin
+from numjet.xla import buffers, host_moves, layouts, plugin, text
 
 
 class Sharded(_native.Parts):
@@ -142,7 +142,7 @@ def ordered(buffer: Any, aval: ShapedArray, sharding: Sharding, given: tuple[Any
     mine = sharding.addressable_devices
     numbers = {d: k for k, d in enumerate(d for d in given if d in mine)}
     parts = buffer._arrays
-    return plugin.library().ArrayImpl(buffers.stored(aval), theirs(sharding, aval.ndim, wanted),
+    return plugin.library().ArrayImpl(buffers.stored(aval), theirs(sharding, text.rank(aval), wanted),
                                       [parts[numbers[d]] for d in wanted if d in numbers], committed=True, _skip_checks=True)
 
 
@@ -187,7 +187,7 @@ def assembled(parts: Sequence[Any], aval: ShapedArray, sharding: Sharding) -> An
     local = [d for d in devices if d in sharding.addressable_devices]
     xla = plugin.library()
     with buffers.failures():
-        buffer = xla.batched_device_put(buffers.stored(aval), theirs(sharding, aval.ndim, devices), list(parts),
+        buffer = xla.batched_device_put(buffers.stored(aval), theirs(sharding, text.rank(aval), devices), list(parts),
                                         device_list(tuple(local))[0], True, enable_x64=True)
     return wrap(buffer, aval, sharding)
 

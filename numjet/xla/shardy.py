@@ -83,6 +83,11 @@ class Partitions:
         """The attribute of a value's sharding."""
         return f"#sdy.sharding{self.sharding(sharding.mesh, sharding.spec, ndim)}"
 
+    def chosen(self, ndim: int) -> str:
+        """The attribute of a value that the compiler divides as it likes, but along one more axis."""
+        free = ", ".join(["{?}"] * ndim + ["{}"])
+        return f"#sdy.sharding<{self.mesh(self._own)}, [{free}]>"
+
     def whole(self, ndim: int) -> str:
         """The attribute of a value that every device has."""
         return f"#sdy.sharding{self.sharding(self._own, PartitionSpec(), ndim)}"

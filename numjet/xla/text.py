@@ -20,10 +20,8 @@ _FLOAT8 = {"float8_e4m3fn": "f8E4M3FN", "float8_e5m2": "f8E5M2", "float8_e4m3b11
 
 
 def element(dtype: np.dtype) -> str:
-    """The MLIR name of a dtype. Keys are 64-bit words; float0, which holds nothing, is a boolean.
-
-    NotImplementedError for longer keys: complex numbers would hold them, but XLA adds up the parts of divided arrays, which
-    changes bits of floats.
+    """The MLIR name of a dtype. Keys of two words are 64-bit words, others have an axis of 32-bit words (word_count); float0,
+    which holds nothing, is a boolean.
 
     >>> element(np.dtype(np.uint32))
     'ui32'
@@ -31,8 +29,8 @@ def element(dtype: np.dtype) -> str:
     found = _ELEMENTS.get(dtype)
     if found is not None:
         return found
-    if dtypes.is_extended(dtype) and dtype.itemsize == 8:
-        return "ui64"
+    if dtypes.is_extended(dtype):
+        return "ui32" if word_count(dtype) else "ui64"
     kind = dtypes.kind(dtype)
     if kind in "iu":
         return f"{'ui' if kind == 'u' else 'i'}{dtypes.itemsize_bits(dtype)}"
@@ -41,13 +39,27 @@ def element(dtype: np.dtype) -> str:
     raise NotImplementedError(f"the XLA backend has no element type for dtype {dtypes.long_name(dtype)}")
 
 
+def word_count(dtype: np.dtype) -> int:
+    """The size of the last axis, of 32-bit words, that keys have in programs; 0 for dtypes with elements of their own.
+
+    Complex numbers would hold keys of four words, but XLA adds up the parts of divided arrays, which changes bits of floats.
+    """
+    return dtype.itemsize // 4 if dtypes.is_extended(dtype) and dtype.itemsize != 8 else 0
+
+
+def rank(aval: Any) -> int:
+    """The number of dimensions that an array has in programs."""
+    return aval.ndim + (word_count(aval.dtype) > 0)
+
+
 def tensor(aval: ShapedArray) -> str:
     """The MLIR type of an array.
 
     >>> tensor(ShapedArray((2, 3), np.dtype(np.float32)))
     'tensor<2x3xf32>'
     """
-    return f"tensor<{''.join(f'{d}x' for d in aval.shape)}{element(aval.dtype)}>"
+    words = word_count(aval.dtype)
+    return f"tensor<{''.join(f'{d}x' for d in (*aval.shape, *[words] * (words > 0)))}{element(aval.dtype)}>"
 
 
 def attribute(value: Any) -> str:

@@ -181,13 +181,14 @@ def _hlo(b: Any, *args: Any, jaxpr: ClosedJaxpr, length: int, reverse: bool, num
 
     def row(x: Any, i: Any) -> Any:
         start = [i, *[b.constant(0, np.int32)] * (x.ndim - 1)]
-        part = b.op("stablehlo.dynamic_slice", [x, *start], x.aval.update(shape=(1, *x.shape[1:])),
-                    attrs={"slice_sizes": (1, *x.shape[1:])})
-        return b.reshape(part, x.shape[1:])
+        part = lambda x: b.op("stablehlo.dynamic_slice", [x, *start], x.aval.update(shape=(1, *x.shape[1:])),
+                              attrs={"slice_sizes": (1, *x.shape[1:])})
+        return b.reshape(b.each_word(part, x), x.shape[1:])
 
     def put(stack: Any, y: Any, i: Any) -> Any:
         start = [i, *[b.constant(0, np.int32)] * y.ndim]
-        return b.op("stablehlo.dynamic_update_slice", [stack, b.reshape(y, (1, *y.shape)), *start], stack.aval)
+        update = lambda stack, y: b.op("stablehlo.dynamic_update_slice", [stack, y, *start], stack.aval)
+        return b.each_word(update, stack, b.reshape(y, (1, *y.shape)))
 
     def step(count: Any, state: Sequence[Any]) -> list[Any]:
         carry, filled = split_list(state, [num_carry])

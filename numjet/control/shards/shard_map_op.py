@@ -409,7 +409,7 @@ def _hlo(b: Any, *args: Any, jaxpr: ClosedJaxpr, mesh: Any, in_specs: Specs, out
     one = ShapedArray((1,), _INT32)
     region = b.region([*[one] * len(numbers), *parts], body, isolated=True, end="sdy.return")
     is_open = len(manual_axes) < len(mesh.axis_names)
-    text = lambda specs, avals: ", ".join(partitions.sharding(mesh, s, a.ndim, is_open) for s, a in zip(specs, avals,
+    text = lambda specs, avals: ", ".join(partitions.sharding(mesh, s, b.rank(a), is_open) for s, a in zip(specs, avals,
                                                                                                    strict=True))
     operands = [*numbers, *args]
     names = ", ".join(partitions.axis(a) for a in mesh.axis_names if a in manual_axes)
