@@ -198,6 +198,8 @@ class Op(Fields, Primitive):
     places: Any = None                 # places(sharding of the operand, **params): that of the result of an operation that
                                        # says how values are divided, whose abstract slot gives placements
     typed: bool = False                # the abstract slot takes and gives placements
+    alone: Any = None                  # alone(aval, sharding of the operand, **params): that of the result where the operation
+                                       # runs by itself over several devices, or None for the compiler's choice
     moves: bool = False                # whether such an operation takes operands of other devices
     take_consts: Any = None            # take_consts(args, params) -> (args, params): with the constants of its programs, as
                                        # those have that users trace by themselves, among the operands

@@ -362,11 +362,21 @@ def run_operation(op: Op, args: Sequence[Any], params: dict[str, Any], device: D
     """Compiles an operation (once for its avals, parameters and device) and runs it."""
     avals = [aval_of(a) for a in args]
     arrays = [as_array(a, aval, device) for a, aval in zip(args, avals, strict=True)]
-    outs = _typed_results(op, avals, arrays, params, device) if placements_in_use and not isinstance(device, Device) else ()
+    outs = () if isinstance(device, Device) else _wanted_results(op, avals, arrays, params, device)
     out = operation(op, avals, params, device if isinstance(device, Device) else distributed(arrays, device, outs))(arrays)
     if op.mesh is not None and isinstance(device, Device) and device != CPU:  # which its parameters name
         out = [_native.rewrap(x, committed=True) for x in out]
     return out if op.multiple else out[0]
+
+
+def _wanted_results(op: Op, avals: Sequence[ShapedArray], arrays: Sequence[Any], params: dict[str, Any], over: Several
+                    ) -> tuple[Any, ...]:
+    """The shardings of the results of an operation; () where the compiler chooses."""
+    typed = _typed_results(op, avals, arrays, params, over) if placements_in_use else ()
+    if typed or op.alone is None:
+        return typed
+    wanted = op.alone(avals[0], arrays[0].device, **params)
+    return () if wanted is None else (wanted,)
 
 
 def _typed_results(op: Op, avals: Sequence[ShapedArray], arrays: Sequence[Any], params: dict[str, Any], over: Several

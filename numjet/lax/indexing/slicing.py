@@ -104,11 +104,23 @@ def _whole_slice(eqn: JaxprEqn, producer: Producer) -> Atom | None:
     return same_aval(eqn, producer) if strides is None or all(s == 1 for s in strides) else None
 
 
+def _wholly_taken(x: ShapedArray, sharding: Any, *, start_indices: tuple[int, ...], limit_indices: tuple[int, ...],
+                  **_: Any) -> Any:
+    """A part is divided along the dimensions that it takes wholly: along others devices would have unlike shares of it."""
+    spec = getattr(sharding, "spec", None)  # of a NamedSharding
+    if spec is None or spec.unreduced:
+        return None
+    taken = [stop - start == n for n, start, stop in zip(x.shape, start_indices, limit_indices, strict=True)]
+    parts = [*spec, *[None] * (x.ndim - len(spec))]
+    kept = [p if whole else None for p, whole in zip(parts, taken, strict=True)]
+    return sharding.update(spec=spec.update(partitions=tuple(kept)))
+
+
 slice_p = Op(
     name="slice", params=("start_indices", "limit_indices", "strides"), abstract=_slice_abstract, eager=_slice_eager,
     jvp=LINEAR, transpose=_slice_transpose, batch=_slice_batch, cpu=_slice_cpu, hlo=_slice_hlo,
     linear_in=(0,), traits=STRIDED | READS_ONCE | LANES, rewrites=_whole_slice, interval=of_operand,
-    part=_slice_part, samples=Samples(
+    alone=_wholly_taken, part=_slice_part, samples=Samples(
         shapes=((), (5,), (5,), (3, 4), (4, 0, 3), (2, 3, 4, 5), (6,)), dtypes=SAMPLE_DTYPES, ulps=0,
         make=lambda rng, shapes, dtype, params: [random_values(rng, shapes, dtype)],
         params=[{"start_indices": lo, "limit_indices": hi, "strides": st} for lo, hi, st in (

@@ -434,3 +434,19 @@ def test_errors_of_exported_shardings():
     turned = NamedSharding(Mesh(np.array(nj.devices())[::-1].reshape(4, 2), ("x", "y")), P("x"))
     with pytest.raises(NotImplementedError, match="in another order"):
         export.export(nj.jit(lambda x: x, in_shardings=over("x"), out_shardings=turned))(WHOLE)
+
+
+@pytest.mark.parametrize(("read", "eager", "compiled"), [
+    (lambda a: a[:, -1, :], P("x", "z"), P("x", "z")), (lambda a: a[0, 0, 0], P(), P()), (lambda a: a[0, :2, 1], P(), P("y")),
+    (lambda a: a[:, 1::2], P("x", None, "z"), P("x", "y", "z")), (lambda a: a[1:3], P(None, "y", "z"), P("x", "y", "z")),
+    (lambda a: a[::-1], P("x", "y", "z"), P("x", "y", "z")), (lambda a: a[:, :, :0], P("x", "y"), P("x", "y", "z")),
+])
+def test_parts_are_divided_along_what_they_take_wholly(read, eager, compiled):
+    mesh = nj.sharding.Mesh(np.array(nj.devices()).reshape(2, 2, 2), ("x", "y", "z"))
+    host = np.arange(32.0, dtype=np.float32).reshape(4, 4, 2)
+    x = nj.device_put(host, nj.NamedSharding(mesh, P("x", "y", "z")))
+    for call, spec in ((read, eager), (nj.jit(read), compiled)):
+        part = call(x)
+        np.testing.assert_array_equal(part, read(host))
+        if part.size:
+            assert part.sharding.is_equivalent_to(nj.NamedSharding(mesh, spec), part.ndim), part.sharding
