@@ -36,12 +36,13 @@ from numjet.core.named_axes import checked_axes
 from numjet.core.refs import Ref, read, write
 from numjet.core.stage import trace_to_closed
 from numjet.core.trace import Tracer, aval_of
+from numjet.core.trace_state import valid_jaxtype
 from numjet.core.traits import CALLS, EXACT
 from numjet.core.walk import all_eqns
 from numjet.foundation import dtypes, source, tree
 from numjet.foundation.dimension import computed_sizes, is_symbolic, may_exceed
 from numjet.foundation.record import Record
-from numjet.foundation.util import split_list, wraps
+from numjet.foundation.util import merge_lists, partition_list, split_list, wraps
 from numjet.lax.collective.varying import as_varying
 from numjet.lax.elementwise.bits import stop_gradient
 from numjet.lax.elementwise.bitwise import and_p, not_p, or_p
@@ -190,8 +191,9 @@ def checkify(f: Callable[..., Any], errors: Iterable[ErrorCategory] = user_check
     a gradient checks the backward pass, too.
 
     Args:
-      f: function of pytrees of arrays; it is traced and compiled as by jit, with data-dependent shapes if it is a
-        `jit(..., dynamic_shapes=True)`.
+      f: function of pytrees; it is traced and compiled as by jit, with data-dependent shapes if it is a
+        `jit(..., dynamic_shapes=True)`. Leaves that are no arrays, strings or functions for example, are passed on as they
+        are; with such, every call traces f.
       errors: which errors to look for: user_checks, nan_checks, div_checks, index_checks, or unions of these: float_checks,
         automatic_checks, all_checks.
 
@@ -219,7 +221,21 @@ def checkify(f: Callable[..., Any], errors: Iterable[ErrorCategory] = user_check
         interpreter = _Interpreter(enabled, closed.jaxpr)
         outs = interpreter.run(closed.jaxpr, closed.consts, leaves)
         return interpreter.error(), tree.tree_unflatten(out_tree[0], outs)
-    return jit(checked, dynamic_shapes=getattr(f, "_jit_options", {}).get("dynamic_shapes"))
+    compiled = jit(checked, dynamic_shapes=getattr(f, "_jit_options", {}).get("dynamic_shapes"))
+
+    @wraps(f)
+    def run(*args: Any, **kwargs: Any) -> tuple[Error, Any]:
+        leaves, structure = tree.tree_flatten((args, kwargs))
+        other = [not valid_jaxtype(x) for x in leaves]
+        if not any(other):
+            return compiled(*args, **kwargs)
+        arrays, others = partition_list(other, leaves)
+
+        def closed(*xs: Any) -> Any:
+            a, k = tree.tree_unflatten(structure, merge_lists(other, xs, others))
+            return f(*a, **k)
+        return checkify(closed, enabled)(*arrays)
+    return run
 
 
 class _Interpreter:

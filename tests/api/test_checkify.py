@@ -16,8 +16,12 @@ def positive(x):
     return jnp.sqrt(x)
 
 
-def checked_loop(x):
-    return lax.while_loop(lambda x: x < 0, positive, x)
+@nj.custom_jvp
+def ruled(x):
+    return positive(x)
+
+
+ruled.defjvp(lambda x, t: (ruled(*x), *t))
 
 
 FAILED = "must be positive, got -{} (`check` failed)"
@@ -194,9 +198,9 @@ ERRORS = {
     "no function": (lambda: c.checkify(3), TypeError, "callable"),
     "unknown errors": (lambda: c.checkify(positive, errors=[ValueError]), ValueError, "unknown errors"),
     "no error": (lambda: c.check_error(3), TypeError, "takes an Error"),
-    "a loop in batched branches": (
-        lambda: c.checkify(nj.vmap(lambda x: lax.cond(x > 0, jnp.sin, checked_loop, x)))(XS), NotImplementedError,
-        "checks inside of the operation while"),
+    "a function with rules in batched branches": (
+        lambda: c.checkify(nj.vmap(lambda x: lax.cond(x > 0, jnp.sin, ruled, x)))(XS), NotImplementedError,
+        "checks inside of the operation custom_jvp_call"),
 }
 
 
@@ -205,6 +209,7 @@ BRANCHES = {
     "a jit": nj.jit(positive),
     "a branch": lambda x: lax.cond(x < 5, positive, lambda x: x, x),
     "a scan": lambda x: lax.scan(lambda s, y: (s + positive(x * y), s), 0.0, jnp.ones(2))[0],
+    "a loop": lambda x: lax.while_loop(lambda s: s[0] < 2, lambda s: (s[0] + 1, positive(s[1])), (0, x))[1],
 }
 
 
@@ -214,6 +219,31 @@ def test_checks_of_batched_branches_count_where_they_are_taken(case):
     assert message(f, XS > 0, XS) is None
     assert message(f, XS > -2.5, XS) == FAILED.format("2.0")
     assert message(nj.vmap(lambda taken: lax.cond(taken, BRANCHES[case], lambda x: x, -2.0)), XS < 0) == FAILED.format("2.0")
+
+
+def test_arguments_that_are_no_arrays_are_passed_on():
+    f = c.checkify(lambda name, scale, x: positive({"twice": 2}[name] * scale(x)))
+    assert f("twice", jnp.negative, 2.0)[0].get() == FAILED.format("4.0")
+    error, out = nj.grad(lambda x: f("twice", jnp.abs, x)[::-1], has_aux=True)(-2.0)[::-1]
+    assert error.get() is None and float(out) == -0.5
+
+
+def test_checks_of_batched_loops_count_while_they_run():
+    def count(n, below):
+        def step(i):
+            c.check(i < below, "{i} of {n}", i=i, n=n)
+            return i + 1
+        return lax.while_loop(lambda i: i < n, step, 0)
+
+    ends = jnp.array([3, 5, 1])
+    assert message(nj.vmap(count), ends, ends) is None
+    assert message(nj.vmap(count), ends, jnp.array([3, 4, 1])) == "4 of 5 (`check` failed)"
+    twice = nj.vmap(nj.vmap(count, (0, None)), (None, 0))
+    assert message(twice, ends, jnp.array([5, 6])) is None
+    assert message(twice, ends, jnp.array([5, 2])) == "2 of 3 (`check` failed)"
+    nested = lambda n: lax.while_loop(lambda i: i < n, lambda i: count(i + 1, n), 0)
+    assert message(nj.vmap(nested), ends) is None
+    assert message(nj.vmap(lambda taken, n: lax.cond(taken, lambda: count(n, 3), lambda: 0)), ends != 5, ends) is None
 
 
 def test_the_condition_of_a_loop_comes_before_the_next_step():

@@ -1,4 +1,4 @@
-"""Checks of branches of which a batch runs all: they count for the elements that take the branch."""
+"""Checks of programs that a batch runs for all its elements, branches and steps of loops: they count for those that need it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TAKEN = ShapedArray((), bool)
 
 @cached_by_program
 def masked_checks(branch: ClosedJaxpr) -> ClosedJaxpr:
-    """The branch as a program of one more value in front, whether it is taken; where it is not, its checks hold."""
+    """The branch, or step, as a program of one more value in front, whether it is taken; where it is not, its checks hold."""
     return trace_to_closed(lambda taken, *args: _run(branch.jaxpr, branch.consts, args, not_p.bind(taken)),
                            [_TAKEN, *branch.in_avals], branch.jaxpr.debug)
 
@@ -56,6 +56,11 @@ def _apply_programs(eqn: JaxprEqn, ins: Sequence[Any], skipped: Any) -> list[Any
     if op.name in ("scan", "checkpoint_scan"):
         own = {**params, "jaxpr": masked_checks(params["jaxpr"]), "num_consts": params["num_consts"] + 1}
         return list(op.bind(not_p.bind(skipped), *ins, **own))
+    if op.name == "while":
+        taken, tests = not_p.bind(skipped), params["cond_nconsts"]
+        own = {"cond_jaxpr": masked_checks(params["cond_jaxpr"]), "cond_nconsts": tests + 1,
+               "body_jaxpr": masked_checks(params["body_jaxpr"]), "body_nconsts": params["body_nconsts"] + 1}
+        return list(op.bind(taken, *ins[:tests], taken, *ins[tests:], **own))
     called = [v for v in params.values() if isinstance(v, ClosedJaxpr)]
     if len(called) != 1 or op.functions or not op.traits >= CALLS:
         raise NotImplementedError(

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from numjet.control.branches.masked_checks import masked_checks
 from numjet.control.call.jaxpr_transforms import (
     Derived,
     Flags,
@@ -25,6 +26,7 @@ from numjet.control.call.jaxpr_transforms import (
     with_zeros,
     without_consts_cached,
 )
+from numjet.control.checks.check_op import CHECK
 from numjet.control.loops.carries import backwards, fixpoint, forwards
 from numjet.core import effects
 from numjet.core.aval import ShapedArray
@@ -209,9 +211,21 @@ def _batch(size: int, args: Sequence[Any], dims: Sequence[int | None], *, cond_j
             "IO effect not supported in while_loop with batched predicate: steps run for all elements until the last has "
             f"finished, so loops with side effects other than debugging are not supported: {set(refused)}"
         )
-    run = _masked_loop if cond.flags[0] else _plain_loop
-    outs = run(cond, body, cond_consts, body_consts, init)
+    if not cond.flags[0]:
+        outs = _plain_loop(cond, body, cond_consts, body_consts, init)
+    elif CHECK in body_jaxpr.effects:
+        body = batch_program(masked_checks(body_jaxpr), size, (True, *body_b, *carry_b), tuple(carry_b), axis_name)
+        outs = _masked_loop(cond, _mask_before_carry(body, body_nconsts), cond_consts, body_consts, init, True)
+    else:
+        outs = _masked_loop(cond, body, cond_consts, body_consts, init, False)
     return outs, [0 if b else None for b in carry_b]
+
+
+def _mask_before_carry(body: Derived, body_nconsts: int) -> Derived:
+    """A body whose first argument, after the consts of its derivation, says which lanes run: that argument after all consts."""
+    head, last = len(body.consts), len(body.consts) + 1 + body_nconsts
+    order = (*range(head), *range(head + 1, last), head, *range(last, len(body.jaxpr.in_avals)))
+    return body.replace(jaxpr=reordered(body.jaxpr, order, tuple(range(len(body.jaxpr.out_avals)))))
 
 
 def _passed_on(body: ClosedJaxpr, body_nconsts: int) -> list[bool]:
@@ -225,11 +239,12 @@ def _plain_loop(cond: Derived, body: Derived, cond_consts: list[Any], body_const
                         body_nconsts=len(body.consts) + len(body_consts))
 
 
-def _masked_loop(cond: Derived, body: Derived, cond_consts: list[Any], body_consts: list[Any], init: list[Any]) -> list[Any]:
+def _masked_loop(cond: Derived, body: Derived, cond_consts: list[Any], body_consts: list[Any], init: list[Any],
+                 reads_mask: bool) -> list[Any]:
     """Masked loop: it runs while any lane's condition holds; finished lanes keep their values. The conditions are carried,
     so that each is computed once per step."""
     cond_args, body_args = [*cond.consts, *cond_consts], [*body.consts, *body_consts]
-    masked = masked_program(body.jaxpr, cond.jaxpr, len(body_args), len(cond_args))
+    masked = masked_program(body.jaxpr, cond.jaxpr, len(body_args), len(cond_args), reads_mask)
     running = eval_closed(cond.jaxpr, *cond_args, *init)[0]
     outs = while_p.bind(*body_args, *cond_args, running, *init, cond_jaxpr=masked.jaxpr.cond, cond_nconsts=0,
                         body_jaxpr=masked.jaxpr.body, body_nconsts=len(body_args) + len(cond_args))
@@ -247,15 +262,18 @@ class _MaskedProgram(Record):
 
 
 @cached_by_program
-def masked_program(body: ClosedJaxpr, cond: ClosedJaxpr, body_consts: int, cond_consts: int) -> _MaskedProgram:
+def masked_program(body: ClosedJaxpr, cond: ClosedJaxpr, body_consts: int, cond_consts: int,
+                   reads_mask: bool = False) -> _MaskedProgram:
     """The loop over (running lanes, *carry); its body's consts are (*body's, *condition's). Its form shows that a finished
-    lane stays finished and keeps its values, so backends may run lanes independently."""
-    carry = body.in_avals[body_consts:]
+    lane stays finished and keeps its values, so backends may run lanes independently. reads_mask: the body takes the running
+    lanes before its carry, for its checks."""
+    carry = body.in_avals[body_consts + reads_mask :]
     running = cond.out_avals[0]
 
     def step(*args: Any) -> list[Any]:
         own, conds, (mask, *old) = split_list(args, [body_consts, cond_consts])
-        new = [_keep_finished(mask, a, b) for a, b in zip(old, eval_closed(body, *own, *old), strict=True)]
+        made = eval_closed(body, *own, *([mask] if reads_mask else []), *old)
+        new = [_keep_finished(mask, a, b) for a, b in zip(old, made, strict=True)]
         return [and_p.bind(mask, eval_closed(cond, *conds, *new)[0]), *new]
 
     in_avals = [*body.in_avals[:body_consts], *cond.in_avals[:cond_consts], running, *carry]
