@@ -135,6 +135,10 @@ def add_fallback(module: ModuleType, name: str) -> None:
             return found
         if names.is_name(name, attribute):
             return unsupported.placeholder(full)
+        # numjet's own `from numjet.lax import sharding`, where the package has JAX's name already
+        behind = f"{module.__spec__.name}.{attribute}" if module.__spec__ else ""
+        if behind.startswith("numjet.") and not attribute.startswith("__") and exists(behind):
+            return importlib.import_module(behind)
         raise AttributeError(f"module {name!r} has no attribute {attribute!r}")
     vars(__getattr__)["falls_back"] = True
     own_names(module)["__getattr__"] = __getattr__

@@ -51,6 +51,15 @@ def test_modules_say_jaxs_names_and_are_pickled_by_their_own(run_as_jax):
     """)
 
 
+def test_numjets_modules_import_submodules_of_packages_that_have_jaxs_names(run_as_jax):
+    run_as_jax("""
+        import sys, jax
+        assert jax.lax.__name__ == "jax.lax" and "numjet.lax.sharding" not in sys.modules
+        from jax import export
+        assert export.symbolic_shape("n") and "numjet.lax.sharding" in sys.modules and not hasattr(jax.lax, "nonsense")
+    """)
+
+
 def test_the_alias_imports_names_when_they_are_used(run_as_jax):
     run_as_jax("""
         import sys, jax, jax.numpy as jnp
