@@ -325,17 +325,17 @@ def serial(*layers: Layer) -> Layer:
 
 
 def parallel(*layers: Layer) -> Layer:
-    """Layers side by side: a list of inputs, each for one layer, to a list of outputs.
+    """Layers side by side: a list of inputs, each for one layer, to a list of outputs. Parameters and shapes are tuples.
 
     >>> init, apply = parallel(Dense(4), Identity)
     >>> shapes, params = init(random.key(0), [(-1, 3), (-1, 2)])
     >>> shapes
-    [(-1, 4), (-1, 2)]
+    ((-1, 4), (-1, 2))
     """
     def init(rng: Any, input_shape: Sequence[Any]) -> Any:
         found = [f(key, shape) for (f, _), key, shape in
                  zip(layers, random.split(rng, len(layers)), input_shape, strict=True)]
-        return [shape for shape, _ in found], [param for _, param in found]
+        return tuple(shape for shape, _ in found), tuple(param for _, param in found)
 
     def apply(params: Any, inputs: Any, **kwargs: Any) -> Any:
         keys = _rngs(kwargs, len(layers))

@@ -50,6 +50,11 @@ def test_any_batch_size(name):
     assert out == (-1, *init(random.key(0), shape)[0][1:])
 
 
+def test_parameters_of_parallel_layers_are_tuples():
+    shapes, params = stax.parallel(stax.Dense(2), stax.Identity)[0](random.key(0), [(1, 3), (1, 2)])
+    assert shapes == ((1, 2), (1, 2)) and isinstance(params, tuple) and params[1] == ()
+
+
 def test_values():
     x = jnp.arange(4.0).reshape(1, 2, 2, 1)
     assert stax.AvgPool((2, 2), padding="SAME")[1]((), x).ravel().tolist() == [1.5, 2.0, 2.5, 3.0]

@@ -365,6 +365,9 @@ def test_convolutions_of_sparse_and_dense_arrays(dense):
     convolve = partial(sparse.bcoo_conv_general_dilated, window_strides=(1,), padding="SAME")
     for call in (convolve, nj.jit(convolve)):
         close(call(*operands), nj.lax.conv_general_dilated(x, y, (1,), "SAME"))
+    vectors = [sparse.BCOO.fromdense(v[0, 0]) for v in (x, y)]
+    vectors[dense] = (x, y)[dense][0, 0]
+    close(sparse.sparsify(jnp.convolve)(*vectors), np.convolve(x[0, 0], y[0, 0]))
 
 
 @pytest.mark.parametrize(("old", "new"), [((3, 1), (3,)), ((3, 2), (6,)), ((2, 3), (1, 6)), ((2, 4), (4, 1, 2))])

@@ -268,8 +268,8 @@ def _dot_general(x: Any, y: Any, *, dimension_numbers: Any, precision: Any = Non
 
 @_rule(lax.conv_general_dilated_p)
 def _conv(x: Any, y: Any, *, dimension_numbers: Any, **params: Any) -> BCOO:
-    if not (_is_sparse(x) and _is_sparse(y)) or tuple(dimension_numbers) != ((0, 1, 2),) * 3:
-        raise NotImplementedError("sparse rule for conv_general_dilated takes two sparse arrays of shape [1, 1, n]")
+    if tuple(dimension_numbers) != ((0, 1, 2),) * 3:
+        raise NotImplementedError("sparse rule for conv_general_dilated takes arrays of shape [1, 1, n]")
     return bcoo_conv_general_dilated(x, y, **params)
 
 
