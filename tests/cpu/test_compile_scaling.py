@@ -20,7 +20,8 @@ from numjet import lax
 from numjet.cpu import compiler
 from numjet.cpu.codegen import llvm
 from numjet.cpu.codegen.writer import LONGEST_BLOCK
-from numjet.cpu.ir.nodes import Buffer
+from numjet.cpu.ir.nodes import Buffer, For
+from numjet.cpu.ir.traversal import nodes, operands, walk
 from numjet.cpu.native_code import jit
 from numjet.cpu.passes import memory_plan
 
@@ -125,7 +126,7 @@ PROGRAMS: dict[str, Callable[[int], Case]] = {
     "fan_out": lambda n: ((lambda x: [jnp.cos(jnp.sin(x) * i) for i in range(4 * n)]), (np.zeros(300, f32),)),
     "updates_of_one": lambda n: ((lambda x: [x.at[i].set(0.0) for i in range(4 * n)]), (np.zeros(300, f32),)),
     "constants": lambda n: (_constants(4 * n), (np.zeros(300, f32),)),
-    "coupling_layers": lambda n: _coupling_layers(n // 8),
+    "coupling_layers": lambda n: _coupling_layers(n // 4),
     "updates": lambda n: _updates(4 * n, False),
     "updates_grad": lambda n: _updates(4 * n, True),
     "pieces": lambda n: ((lambda x: jnp.concatenate([x[i:i + 3] * i for i in range(4 * n)])), (np.zeros(4 * n + 3, f32),)),
@@ -187,3 +188,12 @@ def test_temporaries_that_live_at_the_same_time_are_apart(place):
             for b in buffers[:k]:
                 apart = spans[a][1] < spans[b][0] or spans[b][1] < spans[a][0]
                 assert apart or a.offset + a.nbytes <= b.offset or b.offset + b.nbytes <= a.offset
+
+
+def test_long_chains_of_cotangents_are_cut_into_loops():
+    """The cotangent of each step is read twice: the costs of a chain double with every step, and stay numbers."""
+    function, arguments = _repeated(lambda x: jnp.sin(x) * 0.5 + x, (1000,), 300, grad=True)
+    planned = compiler.planned(nj.make_jaxpr(nj.jit(function))(*arguments), "f")
+    loads = [sum(e.op == "load" for e in nodes(e for s in walk([loop]) for e in operands(s)))
+             for loop in planned.body if isinstance(loop, For)]
+    assert max(loads) < 150 and sum(loads) < 1000

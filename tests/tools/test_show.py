@@ -56,7 +56,7 @@ def test_the_page_on_generated_code_shows_what_is_printed(tmp_path, monkeypatch,
     (tmp_path / "model.py").write_text(file)
     monkeypatch.chdir(tmp_path)
     assert show.main(shlex.split(command)[3:]) == 0
-    timeless = partial(re.sub, r"about [\d.]+ m?s", "about a while")  # the estimate is for the CPU at hand
+    timeless = partial(re.sub, r"about [\d.]+ [mu]?s", "about a while")  # the estimate is for the CPU at hand
     assert timeless(capsys.readouterr().out.strip()) == timeless(textwrap.dedent(shown).strip())
 
 

@@ -12,6 +12,7 @@ plan as for the capacity; an iteration beyond the limit is dead whatever they do
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -407,33 +408,45 @@ class Limits:
         for stmt in self.function.body:
             for buffer in written([stmt]):
                 writers.setdefault(buffer, []).append(stmt)
-        found: dict[Buffer, Rows] = {}
         places = {id(stmt): k for k, stmt in enumerate(self.function.body)}
+        of_loops: dict[int, list[Buffer]] = {}
         for buffer, (first, *others) in writers.items():
-            if others or buffer.kind != "temp" or buffer in self.fixed or not isinstance(first, For) or not from_zero(first):
-                continue
-            rows = self._tail(first, buffer, held)
-            if rows is not None:
+            once = not others and buffer.kind == "temp" and buffer not in self.fixed
+            if once and isinstance(first, For) and from_zero(first):
+                of_loops.setdefault(places[id(first)], []).append(buffer)
+        found: dict[Buffer, Rows] = {}
+        for place, buffers in of_loops.items():
+            loop = self.function.body[place]
+            assert isinstance(loop, For)
+            for buffer, rows in self._tails_of(loop, buffers, held).items():
                 found[buffer] = rows
-            if rows is not None and held is _is_zero:
-                original = _copied(first, buffer)
-                if original is not None and all(places[id(s)] < places[id(first)] for s in writers.get(original, ())):
+                original = _copied(loop, buffer) if held is _is_zero else None
+                if original is not None and all(places[id(s)] < place for s in writers.get(original, ())):
                     self.copies[buffer] = original
         return found
 
-    def _tail(self, loop: For, buffer: Buffer, held: Callable[[Expr], bool]) -> Rows | None:
-        """(n, size), if a loop writes such a constant to all elements of a buffer from number n * size on."""
-        ranges, kinds = _ranges(loop), set()
+    def _tails_of(self, loop: For, buffers: Sequence[Buffer], held: Callable[[Expr], bool]) -> dict[Buffer, Rows]:
+        """(n, size) of the buffers to all of whose elements from number n * size on a loop writes such a constant."""
+        ranges = _ranges(loop)
+        kinds: dict[Buffer, set[Any]] = {b: set() for b in buffers}
         for s in walk(loop.body):
-            if isinstance(s, Store) and s.buffer is buffer:
-                masked = s.value.op == "select" and held(s.value.args[2])
-                kinds.add((self._bound(s.value.args[0], loop.var) if masked else None, self.step(s.index, loop.var, ranges)))
-            elif buffer in writes(s):
-                return None
-        bound, step = kinds.pop() if len(kinds) == 1 else (None, None)
-        if bound is None or step is None or int(loop.stop.attr) * step != buffer.size:
+            for buffer in writes(s):
+                if buffer in kinds:
+                    kinds[buffer].add(self._tail(s, loop, ranges, held))
+        found = {}
+        for buffer, of_buffer in kinds.items():
+            tail = of_buffer.pop() if len(of_buffer) == 1 else None
+            if tail is not None and int(loop.stop.attr) * tail[1] == buffer.size:
+                (rows, size), step = tail
+                found[buffer] = Rows(rows, size * step)
+        return found
+
+    def _tail(self, stmt: Stmt, loop: For, ranges: dict[int, int], held: Callable[[Expr], bool]) -> Any:
+        """(bound, step) of a store of such a constant behind a bound, `step` elements per iteration; None for other writes."""
+        if not isinstance(stmt, Store) or stmt.value.op != "select" or not held(stmt.value.args[2]):
             return None
-        return Rows(bound[0], bound[1] * step)
+        bound, step = self._bound(stmt.value.args[0], loop.var), self.step(stmt.index, loop.var, ranges)
+        return None if bound is None or step is None else (bound, step)
 
 
 def _copied(loop: For, buffer: Buffer) -> Buffer | None:

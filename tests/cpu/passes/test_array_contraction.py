@@ -9,6 +9,7 @@ from numjet.cpu.ir.parser import parse
 from numjet.cpu.ir.traversal import walk
 from numjet.cpu.native_code import jit
 from numjet.cpu.passes import array_contraction, memory_plan
+from numjet.cpu.target import TYPICAL
 from numjet.cpu.verification.interpreter import interpret
 from numjet.cpu.verification.verifier import check
 
@@ -35,7 +36,7 @@ def by_elements(body: str, after: str = "") -> str:
 
 
 def rows(function: Function) -> None:
-    array_contraction.rows(function, jit.host())
+    array_contraction.rows(function, jit.host().replace(caches=TYPICAL))
 
 
 STORE, READ = "    store t[i] = neg(x[i])\n", "    store y[i] = add(t[i], t[i])\n"

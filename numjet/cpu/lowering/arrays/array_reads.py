@@ -70,7 +70,7 @@ class ArrayReads:
         if not x.lazy:
             return x
         flat = (lambda k: self.read_flat(x, k)) if x.content.flat is not None else None
-        return LoweredArray(x.aval, Deferred(lambda *i: self.read(x, *i), flat=flat, cost=x.cost, parents=(x,),
+        return LoweredArray(x.aval, Deferred(lambda *i: self.read(x, *i), flat=flat, parents=(x,),
                                              pieces=x.content.pieces, period=x.content.period, dilation=x.content.dilation,
                                              tile=lambda k, place: self.read_tile(x, k, place)))
 

@@ -9,7 +9,16 @@ import numpy as np
 
 from numjet.core.aval import ShapedArray
 from numjet.cpu.lowering.arrays.materialization import Materialization
-from numjet.cpu.lowering.arrays.values import Deferred, LoweredArray, Registers, Storage, delinearize, linear, parts_dtype
+from numjet.cpu.lowering.arrays.values import (
+    MOST_COST,
+    Deferred,
+    LoweredArray,
+    Registers,
+    Storage,
+    delinearize,
+    linear,
+    parts_dtype,
+)
 from numjet.cpu.lowering.liveness import Liveness
 
 
@@ -31,10 +40,9 @@ class DeferredArrays:
                 row: LoweredArray | None = None, dilation: tuple[int, int] | None = None) -> LoweredArray:
         """The array out[i, ...] = fn(i, ...). fn reads the operands of the equation, unless `parents` or `reads` name what it
         reads; the result inherits cost and depth of parents. row: an array of its last axes that it repeats."""
-        cost = sum(p.cost for p in parents) if moves else 4.0 + sum(p.cost for p in parents)
         out = LoweredArray(ShapedArray(tuple(shape), np.dtype(dtype)),
-                           Deferred(fn, parents=tuple(parents), cost=cost, finds=finds, pieces=pieces, view=view, row=row,
-                                    period=0 if row is None else row.size, dilation=dilation,
+                           Deferred(fn, parents=tuple(parents), own_cost=0.0 if moves else 4.0, finds=finds, pieces=pieces,
+                                    view=view, row=row, period=0 if row is None else row.size, dilation=dilation,
                                     tile=None if row is None else lambda k, place: self.reads.read_row(row, place)))
         if not parents:
             self.set_reads(out, reads)
@@ -44,7 +52,7 @@ class DeferredArrays:
         """Names the arrays that a deferred array may read: those, or else all operands of the current equation."""
         content: Any = x.content
         content.parents = tuple(reads or self.liveness.operands)
-        content.cost = max(content.cost, sum(a.cost for a in content.parents))
+        content.cost = min(MOST_COST, max(content.cost, sum(a.cost for a in content.parents)))
         content.most_work += sum(a.content.most_work for a in content.parents)
         content.finds += sum(a.content.finds for a in content.parents)
 
@@ -68,7 +76,7 @@ class DeferredArrays:
         return LoweredArray(ShapedArray(shape, np.dtype(dtype or arrays[0].dtype)),
                             Deferred(at, flat=flat if period == 1 else None, tile=tile if period > 1 else None, period=period,
                                      dilation=dilation,
-                                     parents=arrays, pointwise=True, cost=cost + sum(a.cost for a in arrays)))
+                                     parents=arrays, pointwise=True, own_cost=cost))
 
     def in_registers(self, fn: Callable[..., Any], arrays: Sequence[LoweredArray], aval: ShapedArray) -> LoweredArray:
         """As `elementwise`, of arrays in registers with a result that is kept there, too: each element is evaluated here, and
@@ -123,7 +131,7 @@ class DeferredArrays:
             return below(place, read(n) if row == 1 else scalars.mul(read(n), scalars.const(row, n.dtype)))
 
         return LoweredArray(ShapedArray(tuple(shape), np.dtype(np.bool_)), Deferred(
-            lambda *index: below(index[axis], read(n)), flat=flat if by_position else None, parents=(n,), cost=n.cost))
+            lambda *index: below(index[axis], read(n)), flat=flat if by_position else None, parents=(n,)))
 
     def empty_elements(self, aval: ShapedArray) -> LoweredArray:
         """An array of float0, whose elements have no bytes: nothing is read for it, and nothing stored where it is a result."""
@@ -154,7 +162,7 @@ class DeferredArrays:
         else:
             def at(*index: Any) -> Any:
                 return reads.read(x, *delinearize(x.shape, terms.index(linear(shape, index))))
-        return LoweredArray(aval, Deferred(at, flat=flat, parents=(x,), cost=x.cost, source=x, pieces=pieces))
+        return LoweredArray(aval, Deferred(at, flat=flat, parents=(x,), source=x, pieces=pieces))
 
     def _reshaped_pieces(self, x: LoweredArray, shape: tuple[int, ...]) -> tuple[Sequence[LoweredArray], int] | None:
         """The pieces of a joined array whose axes of length 1 go or come."""

@@ -11,6 +11,8 @@ from numjet.core.aval import ShapedArray
 from numjet.cpu.ir.nodes import Buffer, Stmt
 from numjet.cpu.lowering.index import Index, Scalar
 
+MOST_COST = 1e12  # the costs of arrays that read others twice double with each: they stay numbers that can be compared
+
 
 def parts_dtype(dtype: np.dtype) -> np.dtype | None:
     """The dtype of the two halves of a compound element: complex numbers and PRNG keys; None for real scalars."""
@@ -57,7 +59,8 @@ class Deferred(Content):
 
     fn: by index; flat: by row-major position, where that is known; tile: by position and place in a tile (row_tiles.py), where
     what it reads repeats after `period` elements, 0 where that is not known. row: the array of one row that this one repeats.
-    cost: operations per element, with those of the parents; own_cost: without them. most_work: a bound of what `work` gives.
+    cost: operations per element, with those of the parents wherever these are read; own_cost: without them. most_work: a bound
+    of what `work` gives.
     finds: operations that it takes to find the memory of an element, as a joined array compares its index; with those of the
     parents. parents: the arrays that fn reads. source: the array of which this one is a reshape.
     pointwise: element i of the result reads element i of parents of its shape only.
@@ -70,7 +73,7 @@ class Deferred(Content):
     __slots__ = ("cost", "depth", "dilation", "finds", "flat", "fn", "keeps", "memo", "most_work", "own_cost", "parents",
                  "period", "pieces", "pointwise", "row", "source", "tile", "view")
 
-    def __init__(self, fn: Callable[..., Any], *, flat: Callable[[Any], Any] | None = None, cost: float = 0.0,
+    def __init__(self, fn: Callable[..., Any], *, flat: Callable[[Any], Any] | None = None, own_cost: float = 0.0,
                  finds: float = 0.0, parents: tuple[LoweredArray, ...] = (),
                  source: LoweredArray | None = None, pointwise: bool = False,
                  view: tuple[LoweredArray, tuple[int, ...]] | None = None,
@@ -79,14 +82,23 @@ class Deferred(Content):
                  dilation: tuple[int, int] | None = None):
         self.tile, self.period, self.row = tile, 1 if flat is not None else period, row
         self.dilation = dilation
-        self.fn, self.flat, self.cost, self.parents, self.source = fn, flat, cost, parents, source
+        self.fn, self.flat, self.parents, self.source = fn, flat, parents, source
         self.pointwise, self.view, self.pieces = pointwise, view, pieces
-        self.finds = finds + sum(p.content.finds for p in parents)
-        self.own_cost = max(0.0, cost - sum(p.content.cost for p in parents))
-        self.most_work = self.own_cost + sum(p.content.most_work for p in (parents if source is None else (*parents, source)))
+        self.finds = min(MOST_COST, finds + sum(p.content.finds for p in parents))
+        self.own_cost = own_cost
+        self.cost = min(MOST_COST, own_cost + sum(p.content.cost for p in parents))
+        self.most_work = self.own_cost + _most_work(parents if source is None else (*parents, source))
         self.depth = max((p.content.depth for p in parents), default=0) + (not pointwise)
         self.keeps = ()
         self.memo: dict[Any, Any] = {}
+
+
+def _most_work(parents: Sequence[LoweredArray]) -> float:
+    """A bound of the work of several arrays together. Those that another one of them reads are a part of its work."""
+    if len(parents) == 1:
+        return parents[0].content.most_work
+    read = {id(p) for parent in parents for p in parent.content.parents}
+    return sum(p.content.most_work for p in dict.fromkeys(parents) if id(p) not in read)
 
 
 class Registers(Content):

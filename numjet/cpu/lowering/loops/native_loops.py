@@ -138,7 +138,7 @@ class Loops:
         if x.storage is not None:
             return LoweredArray(aval, _row_storage(x.storage, row, aval))
         flat = (lambda k: self.reads.read_flat(x, row * aval.size + k)) if x.content.flat is not None else None
-        return LoweredArray(aval, Deferred(lambda *i: self.reads.read(x, row, *i), flat=flat, cost=x.cost, parents=(x,)))
+        return LoweredArray(aval, Deferred(lambda *i: self.reads.read(x, row, *i), flat=flat, parents=(x,)))
 
     @contextmanager
     def _register_limit(self, *bodies: ClosedJaxpr) -> Iterator[None]:

@@ -81,7 +81,7 @@ class MatrixProducts:
             return total
         terms = prod(over)
         out = LoweredArray(ShapedArray(tuple(shape), dtype),
-                           Deferred(element, cost=2.0 * terms + x.cost + y.cost, parents=(x, y)))
+                           Deferred(element, own_cost=2.0 * terms, parents=(x, y)))
         if out.size <= self.ir.allocation.written_out and out.size * terms <= WRITTEN_OUT:
             out.content = Registers([self.ir.let(element(*i)) for i in np.ndindex(*shape)], self.ir.block)
         return out
@@ -181,7 +181,7 @@ class MatrixProducts:
             for r in range(1, k):
                 total = self.scalars.fused(at_x(b, i, r), at_y(b, r, j), total)
             return total
-        return self.materialization.materialize(LoweredArray(aval, Deferred(element, cost=2.0 * k)))
+        return self.materialization.materialize(LoweredArray(aval, Deferred(element, own_cost=2.0 * k)))
 
     def _lanes_along_terms(self, aval: ShapedArray, k: int, at_x: Factor, at_y: Factor) -> LoweredArray:
         """Contiguous in the contracted axis: vector accumulators along it."""
