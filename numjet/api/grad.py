@@ -45,6 +45,11 @@ from numjet.foundation.tree import (
     tree_unflatten,
 )
 from numjet.foundation.util import function_name, replace_at, wraps
+from numjet.lax.elementwise.arithmetic import add
+from numjet.lax.elementwise.compare import eq
+from numjet.lax.elementwise.convert import convert_dtype, size_constant
+from numjet.lax.shape.create import broadcasted_iota
+from numjet.lax.shape.rearrange import broadcast_in_dim, reshape
 from numjet.lax.tangent import instantiate, zeros_like_aval
 from numjet.lax.templates import call
 from numjet.runtime.dispatch import as_array
@@ -682,9 +687,7 @@ def _basis(tree: Any) -> Any:
     avals = [aval_of(x) for x in leaves]
     total = sum(a.size for a in avals)
     if is_symbolic((total,)):
-        raise NotImplementedError("jacfwd and jacrev of arrays whose sizes are not known while the function is traced "
-                                  f"({', '.join(map(str, avals))}) are not supported: map jvp or vjp over vectors of your "
-                                  "own, or give the arrays known sizes.")
+        return tree_unflatten(treedef, _unit_vectors(avals, total))
     out, start = [], 0
     for a in avals:
         block = np.zeros((total, a.size), a.dtype)
@@ -692,6 +695,17 @@ def _basis(tree: Any) -> Any:
         out.append(as_array(block.reshape(total, *a.shape), ShapedArray((total, *a.shape), a.dtype, a.weak_type)))
         start += a.size
     return tree_unflatten(treedef, out)
+
+
+def _unit_vectors(avals: Sequence[ShapedArray], total: Any) -> list[Any]:
+    """The leaves of _basis by operations, where a size is not known while the function is traced."""
+    out, start = [], 0
+    for a in avals:
+        rows, columns = (broadcasted_iota(np.int32, (total, a.size), d) for d in range(2))
+        block = eq(rows, add(columns, broadcast_in_dim(size_constant(start, np.dtype(np.int32)), (total, a.size), ())))
+        out.append(reshape(convert_dtype(block, a.dtype, a.weak_type), (total, *a.shape)))
+        start += a.size
+    return out
 
 
 def _unravel(tree: Any, x: Any, axis: int) -> Any:

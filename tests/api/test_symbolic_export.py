@@ -107,6 +107,12 @@ nj.lax.map(jnp.sum, x)
 nj.lax.fori_loop(0, x.shape[0], lambda i, c: c + x[i].sum(), 0.0)
 nj.lax.cond(x.sum() > 0, jnp.sin, jnp.cos, x)
 nj.lax.conv_general_dilated(x[None, None], jnp.ones((1, 1, 3, 3)), (1, 1), 'SAME')
+nj.lax.conv_general_dilated(x[None, None], jnp.ones((1, 1, 3, 3)), (2, 2), 'VALID')
+nj.lax.reduce_window(x, -jnp.inf, nj.lax.max, (2, 2), (2, 1), "SAME")
+nj.random.choice(nj.random.key(0), x, (3,))
+nj.jacfwd(lambda x: x @ x.T)(x)
+nj.jacrev(lambda x: x @ x.T)(x)
+nj.hessian(lambda x: jnp.sum(x[:, 0] ** 3))(x)
 nj.lax.broadcasted_iota(jnp.int32, x.shape, 1)
 nj.random.normal(nj.random.key(0), x.shape)
 jnp.unique(x, size=3)
@@ -157,6 +163,8 @@ def test_constraints_are_used_and_checked():
     for n in (2, 5):
         with pytest.raises(ValueError, match="does not hold"):
             e.call(numbers(n))
+    with pytest.raises(ValueError, match="Expected 'max\\(a, b\\) - b' to be equal to 0, but found 1: "):
+        exported(jnp.sin, spec("a, b", ["max(a, b) == b"])).call(numbers(3, 2))
 
 
 def test_derivatives_of_many_sizes():

@@ -9,6 +9,7 @@ import pytest
 from numjet.export import SymbolicScope, symbolic_shape
 from numjet.foundation.dimension import largest, smallest
 from numjet.foundation.errors import InconclusiveDimensionOperation
+from numjet.foundation.symbolic import bounds
 from numjet.foundation.symbolic.dims import SymbolicDim, compare, substituted
 from numjet.foundation.symbolic.parse import parse_size
 from numjet.foundation.symbolic.solve import Axis, solve
@@ -29,6 +30,29 @@ def test_arithmetic_gives_one_form(size, text):
     assert str(size) == text
     scope = a.scope
     assert parse_size(text, scope) == size
+
+
+def test_inequalities_are_chained():
+    first, *_, last = symbolic_shape("a, b, c, d, e", constraints=["a >= b", "b >= c", "c >= d", "d >= e"])
+    assert first >= last
+
+
+def test_bounds_of_many_extrema_are_found_by_few_steps(monkeypatch):
+    """Slices of slices ask for bounds of max, min and floordiv of each other."""
+    seen = []
+    reductions = bounds._reductions
+    monkeypatch.setattr(bounds, "_reductions", lambda *args: seen.append(args) or reductions(*args))
+    n, = symbolic_shape("n")
+    for start in range(10):
+        stop = largest(n - n % 2, 0)
+        length = (largest(stop, start) - smallest(stop, start) + 1) // 2
+        assert largest(length, 0) >= 0 and n + length >= length
+    assert len(seen) < 3000
+
+
+def test_powers_are_integers():
+    with pytest.raises(ValueError, match="cannot be raised to non-integer powers: 'a'"):
+        a ** 1.5
 
 
 def test_numbers_come_out_as_int():
@@ -115,6 +139,9 @@ def test_decided_comparisons_hold_for_all_values(seed):
     (["a + b >= 10"], "a + b >= 9", True), (["max(a, b) <= 5"], "b <= 5", True), (["floordiv(a, 2) >= 3"], "a >= 6", True),
     (["mod(a, 8) == 0"], "a % 8 == 0", True), (["mod(a, 8) == 0"], "8 * (a // 8) == a", True),
     (["a == 2*b"], "a == b + b", True),
+    (["4*a == b"], "b >= 3 * a", True), (["4*a == b"], "9 * a >= 2 * b", True), (["max(a, b) == c"], "c >= a", True),
+    ([], "(b + 1) % -2 >= -1", True), ([], "(a + 4) // -2 <= -3", True), ([], "-5 - a % -5 < 0", True),
+    ([], "-11 // -a <= 11", True),
     (["a == 4"], "a + 1 == 5", True), (["a*b == c"], "a * b == c", True), (["a*b == c"], "a * b * c == c * c", True),
 ])
 def test_comparisons_under_constraints(constraints, expression, value):

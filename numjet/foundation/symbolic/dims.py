@@ -98,6 +98,9 @@ class SymbolicDim(Dimension):
         return self
 
     def __pow__(self, power: Any, modulo: None = None) -> Any:
+        if isinstance(power, (float, np.floating)):
+            raise ValueError(f"Symbolic dimension cannot be raised to non-integer powers: '{self}' ** '{power}'. Take "
+                             "jnp.power of it, which is an array.")
         if not isinstance(power, (int, np.integer)):
             return self.__jax_array__() ** power
         if power < 0:

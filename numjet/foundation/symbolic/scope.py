@@ -27,11 +27,12 @@ _MOST_REWRITES = 100
 
 
 class Constraint(Record):
-    """left == right, or left >= right, and the text that said so."""
+    """left == right, or left >= right, the text that said so, and that of left - right before the constraint held."""
     left: Size
     right: Size
     equal: bool
     text: str
+    difference: str
 
 
 class SymbolicScope:
@@ -55,6 +56,7 @@ class SymbolicScope:
         frame = source.user_frame()
         self._made_at = "" if frame is None else f" created at {frame.file}:{frame.line} ({frame.function})"
         self._rules: list[tuple[Monomial, int, Size]] = []
+        self._equal: list[Size] = []  # sizes that are 0 by equalities
         self._bounds = Bounds({}, [])
         self.constraints: list[Constraint] = []
         for text in constraints_str:
@@ -70,8 +72,10 @@ class SymbolicScope:
         left, sign, right = parse_constraint(text, self)
         if sign == "<=":
             left, right = right, left
-        self.constraints.append(Constraint(left, right, sign == "==", text))
+        difference = left - right
+        self.constraints.append(Constraint(left, right, sign == "==", text, str(difference)))
         if sign == "==":
+            self._equal += [difference, -difference]  # as they are: the rule makes them 0
             self._add_equality(left, right, text)
         facts = [c.left - c.right for c in self.constraints if not c.equal]
         for fact, c in zip(facts, [c for c in self.constraints if not c.equal], strict=True):
@@ -81,7 +85,7 @@ class SymbolicScope:
         for c in self.constraints:
             if c.equal:  # what an operation means holds for the size that it is equal to
                 facts += [f for side in (c.left, c.right) for op in operations_of(side).values() for f in self.facts_of(op)]
-        symbolic = [f for f in facts if isinstance(f, SymbolicDim)]
+        symbolic = [f for f in (*facts, *self._equal) if isinstance(f, SymbolicDim)]
         self._bounds = Bounds(_intervals(symbolic), symbolic)
         for name, (low, high) in self._bounds.variables.items():
             if low > high:
@@ -139,12 +143,11 @@ class SymbolicScope:
             found = [value - a, value - b]
         elif op.name == "min":
             found = [a - value, b - value]
-        elif self._bounds.interval(b)[0] < 1:
-            found = []
-        elif op.name == "mod":
-            found = [b - 1 - value]
         else:
-            found = [a - b * value, b * value + b - 1 - a]
+            low, high = self._bounds.interval(b)
+            sign = 1 if low > 0 else -1 if high < 0 else 0  # of the divisor, and of the remainder
+            rest = value if op.name == "mod" else a - b * value
+            found = [sign * rest, sign * (b - rest) - 1] if sign else []
         return [f for f in found if isinstance(f, SymbolicDim)]
 
     def expect(self, x: Size) -> None:

@@ -73,7 +73,7 @@ class Solution:
             left, right = (substituted(side, self.values) for side in (c.left, c.right))
             if not (left == right if c.equal else compare(left, right, ">=")):
                 relation = "equal" if c.equal else "greater or equal"
-                raise self.error(f"Expected '{c.left - c.right}' to be {relation} to 0, but found {left - right}: the "
+                raise self.error(f"Expected '{c.difference}' to be {relation} to 0, but found {left - right}: the "
                                  f"constraint '{c.text}' does not hold")
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from numjet.core.printing_rules import register_parameter_type
+from numjet.foundation.dimension import largest
 from numjet.lax.axes import Ints
 from numjet.lax.reduction.window_shapes import dilated, padtype_to_pads
 
@@ -96,7 +97,7 @@ def spatial_count(sizes: Sequence[int], kernel: Sequence[int], strides: Sequence
     out = []
     for n, w, s, (low, high), base, d in zip(sizes, kernel, strides, pads, lhs_dilation, rhs_dilation, strict=True):
         room = dilated(n, base) + low + high - dilated(w, d)
-        out.append(room // s + 1 if room >= 0 else 0)
+        out.append(largest(room // s + 1, 0))  # 0 where no window fits
     return tuple(out)
 
 

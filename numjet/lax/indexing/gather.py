@@ -16,6 +16,7 @@ from numjet.foundation import dtypes
 from numjet.foundation.dimension import Dimension, as_size
 from numjet.lax.elementwise.arithmetic import add_p, rem_p
 from numjet.lax.elementwise.compare import lt_p, select_n_p
+from numjet.lax.elementwise.convert import size_constant
 from numjet.lax.indexing.dimension_numbers import (
     GatherDimensionNumbers,
     GatherScatterMode,
@@ -392,7 +393,7 @@ def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Any:
     columns = []
     for index, axis in zip(idxs, axes, strict=True):
         aval = aval_of(index)
-        size = np.asarray(shape[axis], aval.dtype)[()]
+        size = size_constant(shape[axis], aval.dtype)
         rest = rem_p.bind(index, size)
         wrapped = select_n_p.bind(lt_p.bind(rest, np.zeros((), aval.dtype)[()]), rest, add_p.bind(rest, size))
         columns.append(broadcast_in_dim_p.bind(wrapped, shape=(*aval.shape, 1), broadcast_dimensions=tuple(range(aval.ndim))))

@@ -162,7 +162,7 @@ def padtype_to_pads(in_shape: Sequence[int], window_shape: Sequence[int], window
         raise RuntimeError(_unknown(padding))
     pads = []
     for n, w, s in zip(*(map(as_size, sizes) for sizes in (in_shape, window_shape, window_strides)), strict=True):
-        total = max(0, (-(-n // s) - 1) * s + w - n)
+        total = largest((-(-n // s) - 1) * s + w - n, 0)
         pads.append((total - total // 2, total // 2) if kind == "SAME_LOWER" else (total // 2, total - total // 2))
     return pads
 
