@@ -7,6 +7,7 @@ import numpy as np
 
 from numjet.api.jit_when_eager import jit_when_eager
 from numjet.control.loops.scan import scan
+from numjet.foundation import dtypes
 from numjet.foundation.dimension import as_integer
 from numjet.lax.elementwise import arithmetic
 from numjet.lax.indexing import slicing
@@ -90,7 +91,8 @@ def polymul(a1: Any, a2: Any, *, trim_leading_zeros: bool = False) -> Any:
 def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> tuple[Any, Any]:
     """Quotient and remainder of the division of polynomials.
 
-    trim_leading_zeros: the remainder without zeros in front; the values must be known.
+    trim_leading_zeros: the remainder without zeros in front, where those count that rounding leaves (below the square root of
+    the dtype's precision); the values must be known.
 
     >>> import numjet.numpy as jnp
     >>> [x.tolist() for x in polydiv(jnp.array([1.0, 5.0, 6.0]), jnp.array([1.0, 2.0]))]
@@ -108,7 +110,14 @@ def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> tuple[Any, A
         quotient.append(broadcast_to(digit, (1,)))
         u = scatter_update(u, slice(k, k + n + 1), arithmetic.neg(_times(broadcast_to(digit, (1,)), v)), "add")
     q = join.concatenate(quotient, 0) if len(quotient) > 1 else quotient[0]
-    return q, _trimmed("polydiv", u) if trim_leading_zeros else u
+    return q, _without_rounding("polydiv", u) if trim_leading_zeros else u
+
+
+def _without_rounding(name: str, x: Any) -> Any:
+    """A remainder without the leading coefficients that are 0 but for rounding; it may be empty."""
+    values = known(name, x, "how many leading zeros there are")
+    kept = np.nonzero(np.abs(values) > np.sqrt(dtypes.finfo(x.dtype).eps))[0]
+    return getitem(x, slice(int(kept[0]) if kept.size else x.shape[0], None))
 
 
 @jit_when_eager("unroll")

@@ -184,3 +184,9 @@ def test_polynomials_of_matrices_and_of_high_degree(x64):
 def test_polynomials_of_special_zeros(zeros) -> None:
     """No coefficient depends on what it is not a product of: the first one is 1 whatever the zeros are."""
     np.testing.assert_allclose(jnp.poly(jnp.array(zeros)), np.poly(zeros), rtol=1e-6)
+
+
+def test_trimmed_remainders_lose_what_rounding_leaves():
+    divide = lambda u, v: jnp.polydiv(jnp.array(u), jnp.array(v), trim_leading_zeros=True)[1].tolist()
+    assert divide([1.0, 0, 1e-7, 1], [1.0, 0, 0]) == [1] and divide([1.0, 0, 0.25, 1], [1.0, 0, 0]) == [0.25, 1]
+    assert divide([1.0, 5, 6], [1.0, 2]) == []
