@@ -197,3 +197,16 @@ def test_long_chains_of_cotangents_are_cut_into_loops():
     loads = [sum(e.op == "load" for e in nodes(e for s in walk([loop]) for e in operands(s)))
              for loop in planned.body if isinstance(loop, For)]
     assert max(loads) < 150 and sum(loads) < 1000
+
+
+@pytest.mark.parametrize("step", [
+    lambda x: x + 0.1 * jnp.cumsum(x, 1), lambda x: x + 0.1 * (x - x.mean(1, keepdims=True)), lambda x: x + 0.1 * x[::-1],
+    lambda x: x + 0.1 * jnp.sort(x, axis=0), lambda x: x + (x[:, :1] * x[:1]) * 0.1, lambda x: x + 0.01 * jnp.vdot(x, x) * x,
+], ids=["cumsum", "mean", "reverse", "sort", "outer", "dot"])
+def test_what_each_step_adds_to_is_not_added_up_again_in_each_loop(step):
+    """A cotangent of x + f(x) is read by the step's own loop, and by the sum that is the next cotangent."""
+    function, arguments = _repeated(step, (40, 50), 60, grad=True)
+    planned = compiler.planned(nj.make_jaxpr(nj.jit(function))(*arguments), "f")
+    loads = [sum(e.op == "load" for e in nodes(e for s in walk([loop]) for e in operands(s)))
+             for loop in planned.body if isinstance(loop, For)]
+    assert max(loads) < 30

@@ -5,6 +5,7 @@ the other, before and after each equation; each threshold says what it balances.
 """
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from math import prod
 
@@ -18,7 +19,7 @@ from numjet.cpu.lowering.arrays.transpose_tiling import FEW
 from numjet.cpu.lowering.arrays.values import Deferred, LoweredArray
 from numjet.cpu.lowering.liveness import Frame, Liveness
 from numjet.cpu.lowering.loops.loop_nests import SHORT_ROW
-from numjet.cpu.lowering.rematerialization import FAR, recomputed
+from numjet.cpu.lowering.rematerialization import FAR, LARGE, is_spread, recomputed
 from numjet.cpu.target import TYPICAL
 
 LONG = 400.0          # operations per element from which an array is stored: loop bodies stay compilable
@@ -52,6 +53,8 @@ class EarlyStores:
                 why = self._reason(frame, eqn, atom, a)
                 if why is not None:
                     self._store_with_parts(frame, a, why)
+                elif not eqn.primitive.elementwise and not MOVES <= eqn.primitive.traits:
+                    self._store_shared_parts(frame, eqn, a)
 
     def _reason(self, frame: Frame, eqn: JaxprEqn, atom: Atom, a: LoweredArray) -> str | None:
         """Why an operand is to be stored; None if it stays deferred."""
@@ -83,6 +86,30 @@ class EarlyStores:
         joined = a.content.source if a.content.source is not None else a
         return not MOVES <= eqn.primitive.traits and joined.lazy and joined.content.finds > SEARCHED \
             and joined.size > self.ir.small and self.materialization.goes_by_pieces(joined)
+
+    def _store_shared_parts(self, frame: Frame, eqn: JaxprEqn, a: LoweredArray) -> None:
+        """Stores the parts of an operand, whose elements this equation computes, that others read, too. Else what each step of
+        a program adds to, as a cotangent, would be added up again from the start in every step."""
+        least = SHARED_FAR if a.aval.nbytes >= FAR else SHARED
+        if a.cost < least or a.size <= self.ir.small:
+            return
+        chosen: dict[int, LoweredArray] = {}
+        for p in sorted(self._shared_parts(frame, a, least), key=lambda p: p.cost):
+            if p.work(chosen) >= least:
+                chosen[id(p)] = p
+        if chosen:
+            why = f"{eqn.primitive.name} and others read what is made of it, at {operations(least)} per element or more"
+            self.materialization.store_all([(p, self.ir.allocation.temporary(p.aval)) for p in chosen.values()], why)
+
+    def _shared_parts(self, frame: Frame, a: LoweredArray, least: float) -> list[LoweredArray]:
+        """The parts of an array that later equations or arrays which are no parts of it read. What was made before a loop or
+        branch began is not stored in it; large arrays that are computed from little memory are computed again."""
+        parts = list(a.reachable())
+        inside = Counter(id(p) for x in parts for p in x.sources)
+        found = [p for p in parts if p is not a and p.cost >= least and p.pointwise and p.shape == a.shape
+                 and p.block is self.ir.block and p.content.source is None
+                 and (p.readers > inside[id(p)] or frame.is_read_later(p))]
+        return found if a.aval.nbytes < LARGE else [p for p in found if not is_spread(p)]
 
     def _store_with_parts(self, frame: Frame, a: LoweredArray, why: str) -> None:
         """Stores a deferred array, and in the same loop live arrays that would be evaluated again: its parts, and arrays made

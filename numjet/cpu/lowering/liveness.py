@@ -27,13 +27,14 @@ class Frame:
     frames around it.
     """
 
-    __slots__ = ("_live", "_makers", "_spills", "barrier", "environment", "eqn", "evaluations", "jaxpr", "last_use", "operands",
-                 "passes", "pinned", "position", "uses")
+    __slots__ = ("_live", "_makers", "_names", "_spills", "barrier", "environment", "eqn", "evaluations", "jaxpr", "last_use",
+                 "operands", "passes", "pinned", "position", "uses")
 
     def __init__(self, jaxpr: Jaxpr, needed: list[bool], barrier: bool):
         self.jaxpr, self.barrier = jaxpr, barrier
         self._makers: dict[Var, JaxprEqn] | None = None
         self.environment: dict[Var, LoweredArray] = {}
+        self._names: dict[int, Var] = {}           # by array: its variable
         self._live: dict[Var, LoweredArray] = {}   # arrays that are read later, except those that were found in registers
         self._spills = 0                           # at the time of that
         self.last_use: dict[Var, int] = {}
@@ -59,13 +60,22 @@ class Frame:
     def bind(self, v: Var, a: LoweredArray) -> None:
         """Makes an array the value of a variable."""
         self.environment[v] = a
+        self._names[id(a)] = v
         if v in self.last_use:
             self._live[v] = a
 
     def drop(self, v: Var) -> LoweredArray | None:
         """Forgets a variable; returns its value."""
         self._live.pop(v, None)
-        return self.environment.pop(v, None)
+        found = self.environment.pop(v, None)
+        if found is not None and self._names.get(id(found)) is v:
+            del self._names[id(found)]
+        return found
+
+    def is_read_later(self, a: LoweredArray) -> bool:
+        """Whether equations after the current one read an array by its variable."""
+        v = self._names.get(id(a))
+        return v is not None and self.last_use.get(v, -1) > self.position
 
     def dead_after(self, eqn: JaxprEqn) -> list[Var]:
         """The variables that the current equation reads last."""

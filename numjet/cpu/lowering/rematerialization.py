@@ -53,6 +53,9 @@ def _joined(one: frozenset[int] | None, other: frozenset[int] | None) -> frozens
 def recomputed(a: LoweredArray, times: int) -> bool:
     """Whether a deferred array that `times` reductions read is computed by each of them."""
     limit = RECOMPUTED_FAR if a.aval.nbytes >= FAR else RECOMPUTED
-    if not times or (times - 1) * a.work() > limit:
-        return False
+    return times > 0 and (times - 1) * a.work() <= limit and is_spread(a)
+
+
+def is_spread(a: LoweredArray) -> bool:
+    """Whether a deferred array is computed from much less memory than it would take."""
     return SPREAD * sum(p.aval.nbytes for p in a.reachable() if p.storage is not None) <= a.aval.nbytes

@@ -124,10 +124,13 @@ class JaxprWalk:
         outs = self._apply(op, args, eqn.params, [v.aval for v in eqn.outvars])
         ir.finish_registers(opened)
         frame.operands = ()
+        before = set(map(id, args))
         for v, out in zip(eqn.outvars, outs, strict=True):
             if out.shape != v.aval.shape or out.dtype != v.aval.dtype:
                 raise AssertionError(f"cpu rule of {op.name} gave {out.aval}, expected {v.aval}")
             frame.bind(v, out)
+            if out.block is None and id(out) not in before:
+                out.block = ir.block
         if ir.recorder is not None:
             ir.recorder.results(eqn, outs)
         self.stores.store_results(outs)

@@ -51,7 +51,9 @@ class DeferredArrays:
     def set_reads(self, x: LoweredArray, reads: Sequence[LoweredArray] = ()) -> None:
         """Names the arrays that a deferred array may read: those, or else all operands of the current equation."""
         content: Any = x.content
+        content.count_readers(-1)
         content.parents = tuple(reads or self.liveness.operands)
+        content.count_readers(1)
         content.cost = min(MOST_COST, max(content.cost, sum(a.cost for a in content.parents)))
         content.most_work += sum(a.content.most_work for a in content.parents)
         content.finds += sum(a.content.finds for a in content.parents)

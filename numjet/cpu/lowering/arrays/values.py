@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -91,6 +91,15 @@ class Deferred(Content):
         self.depth = max((p.content.depth for p in parents), default=0) + (not pointwise)
         self.keeps = ()
         self.memo: dict[Any, Any] = {}
+        self.count_readers(1)
+
+    def count_readers(self, change: int) -> None:
+        """Tells the arrays that it reads of one reader more, or less."""
+        for p in self.parents if self.source is None else (*self.parents, self.source):
+            p.readers += change
+
+    def __del__(self) -> None:
+        self.count_readers(-1)
 
 
 def _most_work(parents: Sequence[LoweredArray]) -> float:
@@ -127,12 +136,16 @@ class Storage(Content):
 
 
 class LoweredArray:
-    """An array during lowering: its abstract value, and its content in one of three states, which changes when it is stored."""
+    """An array during lowering: its abstract value, and its content in one of three states, which changes when it is stored.
 
-    __slots__ = ("aval", "content")
+    readers: how many deferred arrays read it. block: that in which an equation made it, if that is known.
+    """
+
+    __slots__ = ("aval", "block", "content", "readers")
 
     def __init__(self, aval: ShapedArray, content: Content):
-        self.aval, self.content = aval, content
+        self.aval, self.content, self.readers = aval, content, 0
+        self.block: list[Stmt] | None = None
 
     shape = property(lambda self: self.aval.shape)
     dtype = property(lambda self: self.aval.dtype)
@@ -170,9 +183,16 @@ class LoweredArray:
         """This array and all from which it is computed."""
         return reachable((self,))
 
-    def work(self) -> float:
-        """The cost per element where each deferred array is evaluated once, however many read it."""
-        total, found = 0.0, {id(self)}
+    @property
+    def sources(self) -> tuple[LoweredArray, ...]:
+        """The arrays that it reads while it is deferred."""
+        content = self.content
+        return content.parents if content.source is None else (*content.parents, content.source)
+
+    def work(self, stored: Collection[int] = ()) -> float:
+        """The cost per element where each deferred array is evaluated once, however many read it. stored: arrays, by id, that
+        cost nothing."""
+        total, found = 0.0, {id(self), *stored}
         stack: list[LoweredArray] = [self]
         for a in stack:   # which grows meanwhile: written out, as it is asked of every long chain
             content = a.content
