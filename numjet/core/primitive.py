@@ -90,6 +90,7 @@ class Primitive:
     varying: Any = None
     places: Any = None
     moves: bool = False
+    alone: Any = None
     take_consts: Any = None
     whole: Any = None
 

@@ -115,10 +115,13 @@ class StageTracer(Tracer):
     def given(self) -> Any:
         return hooks.literal_array(self._var) if isinstance(self._var, Literal) else self._trace._values.get(self._var)
 
+    def _type_repr(self) -> str:
+        return f"JitTracer({type_text(self.aval)})"
+
     def __repr__(self) -> str:
         trace = self._trace
         known = trace.shards.text(trace, self._var) if trace.shards is not None and trace.valid else None
-        return f"JitTracer({type_text(self.aval)})" if known is None else known
+        return self._type_repr() if known is None else known
 
     def origin_text(self) -> str:
         return self._trace.explain(self._var)

@@ -237,15 +237,18 @@ class Tracer:
         """The values that it consists of, with their lanes (see core.lanes), given those of this one."""
         return ()
 
-    def __repr__(self) -> str:
+    def _type_repr(self) -> str:
+        """Its kind and its type, as messages name it."""
         return f"{type(self).__name__}({type_text(self.aval)})"
+
+    def __repr__(self) -> str:
+        return self._type_repr()
 
     def __format__(self, spec: str) -> str:
         value = self.concrete() if spec else self
         if value is None:
-            raise TypeError(f"cannot format {type(self).__name__}({type_text(self.aval)}) as {spec!r}: it is traced, and its "
-                            f"value is not known yet. Use jax.debug.print('{{x:{spec}}}', x=x), which prints the value when "
-                            "the program runs.")
+            raise TypeError(f"cannot format {self._type_repr()} as {spec!r}: it is traced, and its value is not known yet. "
+                            f"Use jax.debug.print('{{x:{spec}}}', x=x), which prints the value when the program runs.")
         return str(self) if value is self else format(np.asarray(value)[()], spec)
 
     def __copy__(self) -> Any:
