@@ -174,7 +174,7 @@ class _Equations:
 
     def _rule(self, b: Builder, eqn: JaxprEqn, args: Sequence[Value]) -> list[Value]:
         op, params, rule = eqn.primitive, eqn.params, eqn.primitive.hlo
-        if not op.programs and op.name not in _OF_KEYS and any(text.word_count(a.dtype) for a in args):
+        if any(text.word_count(a.dtype) for a in args) and not _takes_keys(eqn):
             return self._by_words(b, eqn, args)
         if isinstance(rule, Missing):
             where = f" ({eqn.source})" if eqn.source is not None else ""
@@ -191,7 +191,6 @@ class _Equations:
         out = rule(b, *args, **params)
         return list(out) if op.multiple else [out]
 
-
     def _by_words(self, b: Builder, eqn: JaxprEqn, args: Sequence[Value]) -> list[Value]:
         """An operation that moves keys: done to each of their words, which have an axis of their own."""
         of_word = lambda aval: aval.update(dtype=_WORD) if text.word_count(aval.dtype) else aval
@@ -204,8 +203,13 @@ class _Equations:
                 for v, *outs in zip(eqn.outvars, *found, strict=True)]
 
 
-_OF_KEYS = frozenset({"bitcast_convert_type"})  # what takes keys apart, and puts them together
 _WORD = np.dtype(np.uint32)
+
+
+def _takes_keys(eqn: JaxprEqn) -> bool:
+    """Whether an equation takes keys as they are: it holds programs, calls Python, or takes keys apart."""
+    op = eqn.primitive
+    return bool(op.programs or eqn.effects) or "callback" in op.params or op.name == "bitcast_convert_type"
 
 
 def _typed(value: Value, aval: Any) -> Value:

@@ -73,3 +73,19 @@ def test_types_say_how_keys_are_divided(impl):
         assert nj.typeof(keys).sharding.spec == P("x") and data.sharding.spec == P("x", None)
         split = nj.jit(lambda k: nj.sharding.reshard(k, P())[1])(keys)
     same(split, keys_of(impl)[1])
+
+
+@IMPLS
+def test_python_gets_keys_and_not_their_words(impl, capfd):
+    keys, seen = nj.device_put(keys_of(impl), DIVIDED), []
+
+    def data_of(keys):
+        seen.append(keys.dtype)
+        return np.asarray(nj.random.key_data(keys))
+
+    shape = nj.random.key_data(keys).shape
+    same(nj.jit(lambda k: nj.pure_callback(data_of, nj.ShapeDtypeStruct(shape, np.uint32), k))(keys), nj.random.key_data(keys))
+    assert set(seen) == {keys.dtype}
+    nj.jit(lambda k: (nj.debug.print("k: {k}", k=k), k)[1])(keys)
+    nj.effects_barrier()
+    assert capfd.readouterr().out.count("k: ") == 1
