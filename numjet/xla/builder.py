@@ -17,7 +17,7 @@ from numjet.core.ir import ClosedJaxpr
 from numjet.core.sharding.partition_spec import PartitionSpec
 from numjet.core.stage import trace_to_closed
 from numjet.foundation import dtypes, xla_metadata
-from numjet.xla import partitioners, text
+from numjet.xla import buffers, partitioners, text
 from numjet.xla.scalars import Scalars
 from numjet.xla.shardy import Partitions, Shards
 
@@ -259,10 +259,8 @@ class Builder:
             aval = ShapedArray(array.shape, dtype)
             return self.op("stablehlo.constant", [], aval, attrs={"value": f"{text.dense(array)} : {text.tensor(aval)}"})
         if dtypes.is_extended(dtype):
-            count = text.word_count(dtype)
-            words = np.ascontiguousarray(array).view(np.uint32 if count else np.uint64)
-            words = words.reshape((*array.shape, count) if count else array.shape)
-            return Value(self._constant(words).name, ShapedArray(array.shape, dtype))
+            aval = ShapedArray(array.shape, dtype)
+            return Value(self._constant(buffers.to_stored(array, aval)).name, aval)
         if dtype == _BOOL:
             return self.compare("ne", self.constant(array.astype(np.uint8)), self.full(array.shape, 0, np.uint8))
         if dtypes.kind(dtype) in "iu":

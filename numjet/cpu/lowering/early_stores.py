@@ -90,7 +90,7 @@ class EarlyStores:
     def _store_shared_parts(self, frame: Frame, eqn: JaxprEqn, a: LoweredArray) -> None:
         """Stores the parts of an operand, whose elements this equation computes, that others read, too. Else what each step of
         a program adds to, as a cotangent, would be added up again from the start in every step."""
-        least = SHARED_FAR if a.aval.nbytes >= FAR else SHARED
+        least = _least_shared(a)
         if a.cost < least or a.size <= self.ir.small:
             return
         chosen: dict[int, LoweredArray] = {}
@@ -105,7 +105,7 @@ class EarlyStores:
         """The parts of an array that later equations or arrays which are no parts of it read. What was made before a loop or
         branch began is not stored in it; large arrays that are computed from little memory are computed again."""
         parts = list(a.reachable())
-        inside = Counter(id(p) for x in parts for p in x.sources)
+        inside = Counter(id(p) for x in parts for p in x.content.sources)
         found = [p for p in parts if p is not a and p.cost >= least and p.pointwise and p.shape == a.shape
                  and p.block is self.ir.block and p.content.source is None
                  and (p.readers > inside[id(p)] or frame.is_read_later(p))]
@@ -117,7 +117,7 @@ class EarlyStores:
         if a.content.source is not None or a.size <= self.ir.small:
             self.materialization.materialize(a, why)
             return
-        least = SHARED_FAR if a.aval.nbytes >= FAR else SHARED
+        least = _least_shared(a)
         parts = {id(p) for p in a.reachable() if p is not a and p.pointwise and p.shape == a.shape and p.cost >= least}
         live = {id(x): x for v, x in frame.environment.items() if x is not a and frame.last_use.get(v, -1) > frame.position}
         found = [x for i, x in live.items() if i in parts]
@@ -178,7 +178,12 @@ def _is_evaluated_again(frame: Frame, eqn: JaxprEqn, atom: Atom, a: LoweredArray
 
 def _is_moved_again(a: LoweredArray, times: float) -> bool:
     """Whether computing an array again for all that move it, mostly by way of other arrays, takes more than to store it."""
-    return (times - 1) * a.cost > (SHARED_FAR if a.aval.nbytes >= FAR else SHARED)
+    return (times - 1) * a.cost > _least_shared(a)
+
+
+def _least_shared(a: LoweredArray) -> float:
+    """The operations per element from which an array is stored, and not computed again."""
+    return SHARED_FAR if a.aval.nbytes >= FAR else SHARED
 
 
 def _rows_of_product(eqn: JaxprEqn, atom: Atom) -> int:

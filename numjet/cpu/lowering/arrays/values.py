@@ -53,6 +53,11 @@ class Content:
     depth = 0
     keeps: tuple[Buffer, ...] = ()
 
+    @property
+    def sources(self) -> tuple[LoweredArray, ...]:
+        """All arrays that it reads."""
+        return self.parents if self.source is None else (*self.parents, self.source)
+
 
 class Deferred(Content):
     """A function from an index to a scalar, written out wherever an element is read.
@@ -87,7 +92,7 @@ class Deferred(Content):
         self.finds = min(MOST_COST, finds + sum(p.content.finds for p in parents))
         self.own_cost = own_cost
         self.cost = min(MOST_COST, own_cost + sum(p.content.cost for p in parents))
-        self.most_work = self.own_cost + _most_work(parents if source is None else (*parents, source))
+        self.most_work = self.own_cost + _most_work(self.sources)
         self.depth = max((p.content.depth for p in parents), default=0) + (not pointwise)
         self.keeps = ()
         self.memo: dict[Any, Any] = {}
@@ -95,7 +100,7 @@ class Deferred(Content):
 
     def count_readers(self, change: int) -> None:
         """Tells the arrays that it reads of one reader more, or less."""
-        for p in self.parents if self.source is None else (*self.parents, self.source):
+        for p in self.sources:
             p.readers += change
 
     def __del__(self) -> None:
@@ -182,12 +187,6 @@ class LoweredArray:
     def reachable(self) -> Iterator[LoweredArray]:
         """This array and all from which it is computed."""
         return reachable((self,))
-
-    @property
-    def sources(self) -> tuple[LoweredArray, ...]:
-        """The arrays that it reads while it is deferred."""
-        content = self.content
-        return content.parents if content.source is None else (*content.parents, content.source)
 
     def work(self, stored: Collection[int] = ()) -> float:
         """The cost per element where each deferred array is evaluated once, however many read it. stored: arrays, by id, that
