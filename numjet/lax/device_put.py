@@ -55,7 +55,7 @@ def _with_batch(sharding: Any, d: int | None) -> Any:
     """The sharding of batches of values that have one."""
     if d is None or not isinstance(sharding, NamedSharding):
         return sharding
-    parts = [*sharding.spec, *[None] * (d - len(sharding.spec))]
+    parts = sharding.entries(max(d, len(sharding.spec)))
     parts.insert(d, None)
     return sharding.update(spec=PartitionSpec(*parts))
 

@@ -187,7 +187,7 @@ def _batch(size: int, args: Sequence[Any], dims: Sequence[int | None], *, shardi
     if set(along) & set(axes_of(sharding.spec)):
         raise ValueError(f"vmap spmd_axis_name {along} cannot appear in with_sharding_constraint spec, but got spec "
                          f"{sharding.spec}: an axis divides the batch or a dimension of its elements, not both")
-    parts = [*sharding.spec, *[None] * (d - len(sharding.spec))]
+    parts = sharding.entries(max(d, len(sharding.spec)))
     parts.insert(d, along or UNCONSTRAINED)
     return sharding_constraint_p.bind(x, sharding=sharding.update(spec=PartitionSpec(*parts))), d
 
@@ -201,7 +201,7 @@ def _hlo(b: Any, x: Any, *, sharding: NamedSharding) -> Any:
         return x
     there = x.aval.placement
     if there is not None:  # the specification is of Auto axes
-        given = [*sharding.spec, *[None] * (x.ndim - len(sharding.spec))]
+        given = sharding.entries(x.ndim)
         sharding = sharding.update(spec=PartitionSpec(*[o if p is UNCONSTRAINED else (*parts_of(o), *parts_of(p))
                                                         for o, p in zip(there.parts, given, strict=True)]))
     return b.op("sdy.sharding_constraint", [x], x.aval, attrs={"sharding": b.partitions.attribute(sharding, x.ndim)})

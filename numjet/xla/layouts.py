@@ -38,7 +38,7 @@ def tile_numbers(sharding: NamedSharding, ndim: int, numbers: np.ndarray) -> np.
     """The numbers of the devices that have each tile, along two more axes: those of summands of it, and of copies. numbers:
     those of the mesh's devices."""
     mesh = sharding.mesh
-    groups = [list(parts_of(part)) for part in sharding.spec] + [[]] * (ndim - len(sharding.spec))
+    groups = [list(parts_of(part)) for part in sharding.entries(ndim)]
     used = {axis for group in groups for axis in group}
     summands = [axis for axis in mesh.axis_names if axis in sharding.spec.unreduced]
     rest = [axis for axis in mesh.axis_names if axis not in used and axis not in summands]

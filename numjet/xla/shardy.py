@@ -56,7 +56,7 @@ class Partitions:
 
     def sharding(self, mesh: Mesh | AbstractMesh, spec: PartitionSpec, ndim: int, is_open: bool = False) -> str:
         """A sharding as an attribute's parameters: <@mesh, [{"x"}, {}]>. is_open: dimensions may be divided further."""
-        parts = [*spec, *[None] * (ndim - len(spec))]
+        parts = [*spec, *[None] * (ndim - len(spec))][:ndim]
         more = ["?"] if is_open else []
         dims = ", ".join("{?}" if p is UNCONSTRAINED else f"{{{', '.join([*map(axis_text, parts_of(p)), *more])}}}"
                          for p in parts)

@@ -100,7 +100,7 @@ def check_parts(what: str, sharding: Any, shape: Sequence[int]) -> None:
     if not isinstance(sharding, NamedSharding):
         return
     try:
-        sharding.shard_shape(shape)
+        sharding.check_compatible_aval(shape)
     except IndivisibleError as error:
         counts = sharding._parts(len(shape))
         d = next(d for d, (size, count) in enumerate(zip(shape, counts, strict=True)) if size % count)

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import product
 from math import prod
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -195,19 +195,32 @@ class NamedSharding(Sharding):
         place = np.argwhere(self.mesh.devices == device)[0]
         return not any(place[self.mesh.axis_names.index(axis)] for axis in self.spec.unreduced)
 
+    def entries(self, ndim: int) -> list[Any]:
+        """What each of `ndim` dimensions is divided along. Entries of the specification beyond them are empty."""
+        given = list(self.spec)[:ndim]
+        return given + [None] * (ndim - len(given))
+
     def _parts(self, ndim: int) -> list[int]:
         """Into how many parts each dimension is divided."""
-        given = [prod(self.mesh.shape[axis] for axis in parts_of(part)) for part in self.spec]
-        return given + [1] * (ndim - len(given))
+        return [prod(self.mesh.shape[axis] for axis in parts_of(part)) for part in self.entries(ndim)]
+
+    def check_compatible_aval(self, aval_shape: Sequence[int]) -> None:
+        """As of every sharding; specifications that are longer than the shape are refused, too."""
+        if len(aval_shape) < len(self.spec):
+            self._refuse_rank(len(aval_shape))
+        self.shard_shape(aval_shape)
+
+    def _refuse_rank(self, ndim: int) -> NoReturn:
+        scalars = " For scalars the PartitionSpec should be P()." if ndim == 0 else ""
+        raise ValueError(f"Sharding {self} is only valid for values of rank at least {len(self.spec)}, but was applied "
+                         f"to a value of rank {ndim}.{scalars}")
 
     def shard_shape(self, global_shape: Sequence[int]) -> tuple[int, ...]:
-        """The shape of each device's part. ValueError for arrays of fewer dimensions than the specification has, and for
+        """The shape of each device's part. ValueError for arrays of fewer dimensions than the specification divides, and for
         dimensions that cannot be divided evenly."""
         ndim = len(global_shape)
-        if ndim < len(self.spec):
-            scalars = " For scalars the PartitionSpec should be P()." if ndim == 0 else ""
-            raise ValueError(f"Sharding {self} is only valid for values of rank at least {len(self.spec)}, but was applied "
-                             f"to a value of rank {ndim}.{scalars}")
+        if any(map(parts_of, list(self.spec)[ndim:])):
+            self._refuse_rank(ndim)
         parts = self._parts(ndim)
         for d, (size, count) in enumerate(zip(global_shape, parts, strict=True)):
             if size % count:
@@ -239,8 +252,8 @@ class NamedSharding(Sharding):
     def _layout(self, ndim: int) -> Any:
         if self.num_devices == 1 and isinstance(self.mesh, Mesh):
             return tuple(self.device_set)
-        divided = [tuple(a for a in parts_of(p) if self.mesh.shape[a] > 1) for p in self.spec]
-        return self.mesh._devices_key(), tuple(divided + [()] * (ndim - len(divided))), self.spec.unreduced
+        divided = [tuple(a for a in parts_of(p) if self.mesh.shape[a] > 1) for p in self.entries(ndim)]
+        return self.mesh._devices_key(), tuple(divided), self.spec.unreduced
 
     def update(self, **changes: Any) -> NamedSharding:
         """A copy with another mesh, spec or memory_kind."""

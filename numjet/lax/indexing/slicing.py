@@ -111,8 +111,7 @@ def _wholly_taken(x: ShapedArray, sharding: Any, *, start_indices: tuple[int, ..
     if spec is None or spec.unreduced:
         return None
     taken = [stop - start == n for n, start, stop in zip(x.shape, start_indices, limit_indices, strict=True)]
-    parts = [*spec, *[None] * (x.ndim - len(spec))]
-    kept = [p if whole else None for p, whole in zip(parts, taken, strict=True)]
+    kept = [p if whole else None for p, whole in zip(sharding.entries(x.ndim), taken, strict=True)]
     return sharding.update(spec=spec.update(partitions=tuple(kept)))
 
 

@@ -60,8 +60,13 @@ def _divided(op: str, x: Any, sharding: Any) -> Any:
     if getattr(sharding, "num_devices", 1) == 1:
         raise NotImplementedError(f"{op}: expected a sharding over several devices, got {sharding!r}; place the result with "
                                   "device_put.")
-    sharding.check_compatible_aval(aval_of(x).shape)
-    return call("sharding_constraint", x, sharding=sharding)
+    ndim = len(aval_of(x).shape)
+    if len(getattr(sharding, "spec", ())) <= ndim:
+        sharding.check_compatible_aval(aval_of(x).shape)
+        return call("sharding_constraint", x, sharding=sharding)
+    sharding.shard_shape(aval_of(x).shape)  # empty entries beyond the rank are taken, and kept in the array's sharding
+    made = _divided(op, x, sharding.update(spec=sharding.spec.update(partitions=tuple(sharding.entries(ndim)))))
+    return _native.rewrap(made, device=sharding) if type(made) is _native.Array else made
 
 
 def varying_like(made: Any, aval: ShapedArray) -> Any:

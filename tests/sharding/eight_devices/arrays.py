@@ -192,6 +192,18 @@ def test_errors_name_what_does_not_fit():
         nj.jit(lambda x, y: x + y)(nj.device_put(WHOLE, over("x")), nj.device_put(WHOLE, NamedSharding(half, P("x"))))
 
 
+def test_full_keeps_a_specification_with_empty_entries_beyond_the_rank():
+    wanted = over("x", None)
+    x = nj.lax.full((4,), 1.0, sharding=wanted)
+    assert x.sharding == wanted and wanted.shard_shape((4,)) == x.addressable_shards[0].data.shape == (1,)
+    for out in (x + 1, nj.jit(lambda x: x + 1)(x)):
+        assert out.sharding.is_equivalent_to(over("x"), 1) and (out == 2).all()
+    for made in (lambda: nj.lax.full((4,), 1.0, sharding=over(None, "x")), lambda: nj.device_put(np.ones(4), wanted),
+                 lambda: nj.jit(lambda x: x, out_shardings=wanted)(np.ones(4))):
+        with pytest.raises(ValueError, match="only valid for values of rank at least 2"):
+            made()
+
+
 def test_stages_know_the_shardings():
     x = nj.ShapeDtypeStruct((8, 8), np.float32, sharding=over("x"))
     lowered = nj.jit(lambda x, y: (x * 2, y)).lower(x, WHOLE)
