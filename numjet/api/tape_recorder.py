@@ -10,6 +10,8 @@ import numpy as np
 
 from numjet import _native
 from numjet.api.jit import Call, Jitted, jit
+from numjet.api.slot_arrays import SlotArray, converts, loop_number
+from numjet.api.tape_steps import Steps, Unsuited, contiguous
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import Jaxpr, JaxprEqn, Literal
 from numjet.core.op import Missing, Op
@@ -17,7 +19,6 @@ from numjet.core.trace import EVAL, current_trace
 from numjet.foundation import dtypes
 from numjet.foundation.config import config
 from numjet.foundation.tree import tree_flatten
-from numjet.lax.operands import LoopPlan
 from numjet.runtime import dispatch
 from numjet.runtime.device import CPU, elsewhere
 from numjet.runtime.eager_compile import LARGE
@@ -26,19 +27,14 @@ from numjet.runtime.settings import fast_paths_allowed
 from numjet.transforms.dce import dce_jaxpr
 from numjet.transforms.inline import write_out_calls
 
-_MOST_STEPS = 256
+_MOST_EQUATIONS = 256
 _CONSTANT_BYTES = 1 << 13   # of results that depend on no argument: they are kept
 _EXACT = frozenset(map(np.dtype, ("bool", "int32", "int64", "float32", "float64", "complex64", "complex128")))
 _MULTIPLIED = frozenset(("float32", "float64", "int32", "int64", "complex64", "complex128"))
-_CONVERTED = frozenset(np.dtype(t) for t in "?bBhHiIlLqQfd")
 _OPTIONS = {"static_argnums": (), "static_argnames": (), "donate_argnums": None, "donate_argnames": None, "keep_unused": True,
             "inline": False, "backend": None, "device": None, "shardings": None}
 
 _native.set_error_state(STATE, IGNORED)
-
-
-class _Unsuited(Exception):
-    """A call that has no tape."""
 
 
 class Recorder:
@@ -65,17 +61,17 @@ class Recorder:
             return result, None
 
     def _program(self, call: _Recorded) -> Callable[..., Any]:
-        """The function as one program. Raises _Unsuited."""
+        """The function as one program. Raises Unsuited."""
         jaxpr, _ = call.program()
         _check_numbers(call.leaves, jaxpr)
         if not _gives_same_bits_fused(jaxpr):
-            raise _Unsuited
+            raise Unsuited
         program = self.programs.get(call.static)
         if program is None:
             program = self.programs[call.static] = jit(self.fun, static_argnums=call.static, static_argnames=self.names)
         out, tree = tree_flatten(program(*call.args, **call.kwargs))
         if tree != call.out_tree:
-            raise _Unsuited
+            raise Unsuited
         _require_same(out, call.results)
         return program
 
@@ -84,7 +80,7 @@ class Recorder:
         treedef = None if call.single else call.out_tree
         if not call.leaves:
             if sum(x.nbytes for x in results) > _CONSTANT_BYTES:
-                raise _Unsuited
+                raise Unsuited
             kept = tuple(_native.rewrap(x) for x in results)
             return _native.Tape((), kept, (), tuple(range(len(kept))), tuple(x.aval for x in kept), (), treedef, CPU)
         jaxpr, consts = call.program()
@@ -99,7 +95,7 @@ class Recorder:
 
 
 class _Recorded:
-    """A call that was made: its leaves and static arguments, and the leaves and structure of what it gave. Raises _Unsuited if
+    """A call that was made: its leaves and static arguments, and the leaves and structure of what it gave. Raises Unsuited if
     there are others than arrays."""
 
     def __init__(self, recorder: Recorder, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any):
@@ -111,7 +107,7 @@ class _Recorded:
         self.leaves, self.avals = self.call.leaves, self.call.avals
         self.results, self.out_tree = tree_flatten(result)
         if self.call.refs or not all(map(recorder.is_known, self.leaves)) or not all(map(_is_plain, self.results)):
-            raise _Unsuited
+            raise Unsuited
         self.single = self.out_tree.num_leaves == 1 and result is self.results[0]
 
     def is_large(self) -> bool:
@@ -119,17 +115,17 @@ class _Recorded:
         return any(a.size >= LARGE for a in (*self.avals, *(x.aval for x in self.results)))
 
     def program(self) -> tuple[Jaxpr, Sequence[Any]]:
-        """The function's program, all calls written out, and its constants. Raises _Unsuited."""
+        """The function's program, all calls written out, and its constants. Raises Unsuited."""
         traced = self.state._trace_now(self.call, ())
         if traced.trimming is not None or traced.refs.touched or traced.out_tree != self.out_tree:
-            raise _Unsuited
+            raise Unsuited
         jaxpr, consts = write_out_calls(traced.jaxpr, traced.consts)
         return dce_jaxpr(jaxpr, keep_inputs=True)[0], consts
 
 
 def _gives_same_bits_fused(jaxpr: Jaxpr) -> bool:
     """Whether several operations give, as one program, what they give one by one."""
-    return 2 <= len(jaxpr.eqns) <= _MOST_STEPS and bool(jaxpr.invars) and all(map(_rounds_alike, jaxpr.eqns))
+    return 2 <= len(jaxpr.eqns) <= _MOST_EQUATIONS and bool(jaxpr.invars) and all(map(_rounds_alike, jaxpr.eqns))
 
 
 def _rounds_alike(eqn: JaxprEqn) -> bool:
@@ -154,48 +150,38 @@ def _check_numbers(leaves: Sequence[Any], jaxpr: Jaxpr) -> None:
     if any(type(leaf) in (bool, int, float) for leaf in leaves):
         avals = (*jaxpr.in_avals, *[v.aval for eqn in jaxpr.eqns for v in eqn.outvars])
         if not all(a.dtype in _EXACT for a in avals):
-            raise _Unsuited
+            raise Unsuited
 
 
 def _require_same(found: Sequence[Any], expected: Sequence[Any]) -> None:
-    """Raises _Unsuited unless results are what the function gave, to the bit."""
+    """Raises Unsuited unless results are what the function gave, to the bit."""
     for x, y in zip(found, expected, strict=True):
-        if x.aval != y.aval or x._value.tobytes() != y._value.tobytes():
-            raise _Unsuited
+        if x.aval != y.aval or not _same(x._value, y._value):
+            raise Unsuited
+
+
+def _same(x: np.ndarray, y: np.ndarray) -> bool:
+    """Whether two arrays have the same bits, dtypes and shapes."""
+    return x.dtype == y.dtype and x.shape == y.shape and x.tobytes() == y.tobytes()
 
 
 class _Writer:
     """Writes the steps of a program, which it evaluates while it does."""
 
     def __init__(self, jaxpr: Jaxpr, consts: Sequence[Any], leaves: Sequence[Any], avals: Sequence[ShapedArray]):
-        self.jaxpr, self.leaves, self.avals = jaxpr, leaves, avals
-        self.constants: list[Any] = []
-        self.steps: list[tuple[Any, ...]] = []
-        self.numbers: dict[Any, int] = {}
-        self.loops: dict[int, LoopPlan] = {}   # by the identity of an equation
-        self.values: list[np.ndarray] = []   # by number; constants are numbered behind the inputs
-        self.pending: list[tuple[Any, Any]] = list(zip(jaxpr.constvars, consts, strict=True))
-        for var, leaf, aval in zip(jaxpr.invars, leaves, avals, strict=True):
-            self.add(var, _contiguous(dispatch.as_array(leaf, aval)._value))
-
-    def add(self, var: Any, value: np.ndarray) -> None:
-        self.numbers[var] = len(self.values)
-        self.values.append(value)
+        self.jaxpr, self.consts, self.leaves, self.avals = jaxpr, consts, leaves, avals
+        self.steps = Steps()
+        self.numbers: dict[Any, int] = {var: self.steps.input(contiguous(dispatch.as_array(leaf, aval)._value))
+                                        for var, leaf, aval in zip(jaxpr.invars, leaves, avals, strict=True)}
 
     def tape(self, treedef: Any, results: Sequence[Any]) -> Any:
-        """The tape of a call that gave `results`. Raises _Unsuited."""
+        """The tape of a call that gave `results`. Raises Unsuited."""
         jaxpr = self.jaxpr
         everything = (*jaxpr.in_avals, *[v.aval for eqn in jaxpr.eqns for v in eqn.outvars])
-        if len(jaxpr.eqns) > _MOST_STEPS or not all(_is_small(a) for a in everything):
-            raise _Unsuited
-        literals = {id(a): a for eqn in jaxpr.eqns for a in eqn.invars if isinstance(a, Literal)}
-        literals |= {id(a): a for a in jaxpr.outvars if isinstance(a, Literal)}
-        for key, literal in (*self.pending, *literals.items(), *self.plans()):
-            array = dispatch.as_array(literal)
-            if not _is_small(array.aval):
-                raise _Unsuited
-            self.constants.append(_native.rewrap(array))
-            self.add(key, _contiguous(array._value))
+        if len(jaxpr.eqns) > _MOST_EQUATIONS or not all(_is_small(a) for a in everything):
+            raise Unsuited
+        for var, value in zip(jaxpr.constvars, self.consts, strict=True):
+            self.numbers[var] = self.constant(value)
         before = STATE.get()
         try:
             STATE.set(IGNORED)
@@ -203,88 +189,73 @@ class _Writer:
                 self.equation(eqn)
         finally:
             STATE.set(before)
-        outs = tuple(self.number(a) for a in jaxpr.outvars)
-        return _native.Tape(tuple(self.avals), tuple(self.constants), tuple(self.steps), outs, tuple(jaxpr.out_avals),
-                            self.handed_back(outs, results), treedef, CPU)
+        outs = tuple(map(self.number, jaxpr.outvars))
+        return self.steps.tape(self.avals, outs, jaxpr.out_avals, self.handed_back(outs, results), treedef)
 
     def handed_back(self, outs: Sequence[int], results: Sequence[Any]) -> tuple[int, ...]:
-        """The positions of results that are an argument itself: deleting one deletes the other. Raises _Unsuited."""
+        """The positions of results that are an argument itself: deleting one deletes the other. Raises Unsuited."""
         found = tuple(k for k, x in enumerate(results) if any(x is leaf for leaf in self.leaves))
         if any(outs[k] >= len(self.leaves) or self.leaves[outs[k]] is not results[k] for k in found):
-            raise _Unsuited
+            raise Unsuited
         return found
 
-    def plans(self) -> list[tuple[Any, Literal]]:
-        """Reads how operations consist of ufuncs. The constants in these plans, by plan and operand."""
-        found: list[tuple[Any, Literal]] = []
-        for eqn in self.jaxpr.eqns:
-            plan = _loops(eqn)
-            if plan is not None:
-                self.loops[id(eqn)] = plan
-                found += [((id(eqn), k, m), Literal(x, ShapedArray((), x.dtype)))
-                          for k, (_, *operands) in enumerate(plan) for m, x in enumerate(operands) if type(x) is not int]
-        return found
-
-    def composed(self, eqn: JaxprEqn, ins: tuple[int, ...]) -> bool:
-        """Writes an operation that consists of ufuncs. False: it does not, for these dtypes and shapes."""
-        plan = self.loops.get(id(eqn))
-        if plan is None:
-            return False
-        steps: list[tuple[Any, ...]] = []
-        numbers, values = list(ins), list(self.values)
-        for k, (ufunc, *operands) in enumerate(plan):
-            at = tuple(numbers[x] if type(x) is int else self.numbers[id(eqn), k, m] for m, x in enumerate(operands))
-            out = np.asarray(ufunc(*[values[n] for n in at]))
-            step = _step_of_ufunc(ufunc, [values[n] for n in at], out)
-            if step is None:
-                return False
-            aval = eqn.outvars[0].aval if k + 1 == len(plan) else ShapedArray(out.shape, out.dtype)
-            steps.append((step[0], at if ufunc is not np.where else (at[0], at[2], at[1]), (aval,), step[1]))
-            numbers.append(len(values))
-            values.append(out)
-        if (values[-1].dtype, values[-1].shape) != (eqn.outvars[0].aval.dtype, eqn.outvars[0].aval.shape):
-            return False
-        self.steps += steps
-        self.values = values
-        self.numbers[eqn.outvars[0]] = numbers[-1]
-        return True
+    def constant(self, value: Any) -> int:
+        array = dispatch.as_array(value)
+        if not _is_small(array.aval):
+            raise Unsuited
+        return self.steps.constant(array._value)
 
     def number(self, atom: Any) -> int:
-        return self.numbers[id(atom) if isinstance(atom, Literal) else atom]
+        return self.constant(atom) if isinstance(atom, Literal) else self.numbers[atom]
 
     def equation(self, eqn: JaxprEqn) -> None:
         op = eqn.primitive
         if type(op) is not Op or op.compiled or op.programs or op.effects is not None or op.collective is not None:
-            raise _Unsuited
+            raise Unsuited
         if op.mesh is not None or isinstance(op.eager, Missing):
-            raise _Unsuited
-        ins = tuple(self.number(a) for a in eqn.invars)
-        if self.composed(eqn, ins):
-            return
-        values = [self.values[k] for k in ins]
+            raise Unsuited
+        ins = tuple(map(self.number, eqn.invars))
+        values = [self.steps.values[k] for k in ins]
         found = op.eager(*values, **eqn.params)
         outs = [np.asarray(x) for x in (found if op.multiple else [found])]
         avals = tuple(v.aval for v in eqn.outvars)
         if [(x.dtype, x.shape) for x in outs] != [(a.dtype, a.shape) for a in avals]:
-            raise _Unsuited
-        self.steps.append(self.step(op, eqn.params, ins, values, outs, avals))
-        for var, out in zip(eqn.outvars, outs, strict=True):
-            self.add(var, _contiguous(out))
+            raise Unsuited
+        numbers = self.composed(op, eqn.params, ins, outs) or self.single(op, eqn.params, ins, values, outs, avals)
+        self.numbers.update(zip(eqn.outvars, numbers, strict=True))
+
+    def composed(self, op: Op, params: dict[str, Any], ins: tuple[int, ...], outs: list[np.ndarray]) -> tuple[int, ...] | None:
+        """Writes an operation whose eager slot consists of ufuncs, selections and conversions; None: it does not."""
+        if op.multiple or not all(self.steps.values[k].shape in (outs[0].shape, ()) for k in ins):
+            return None
+        mark = self.steps.mark()
+        try:
+            found = op.eager(*[self.steps.constants[k]._value if k in self.steps.constants else SlotArray(self.steps, k)
+                               for k in ins], **params)
+        except Exception:  # it asks more of an array than these have: it is called as a whole
+            found = None
+        if isinstance(found, SlotArray) and _same(found.value, outs[0]):
+            return (found.number,)
+        self.steps.back(mark)
+        return None
+
+    def single(self, op: Op, params: dict[str, Any], ins: tuple[int, ...], values: list[np.ndarray], outs: list[np.ndarray],
+               avals: tuple[ShapedArray, ...]) -> tuple[int, ...]:
+        """Writes an operation as one step."""
+        kind, ins, avals, more = self.step(op, params, ins, values, outs, avals)
+        return self.steps.append(kind, ins, avals, more, outs)
 
     def step(self, op: Op, params: dict[str, Any], ins: tuple[int, ...], values: list[np.ndarray], outs: list[np.ndarray],
              avals: tuple[ShapedArray, ...]) -> tuple[Any, ...]:
         if len(outs) == 1 and not op.multiple:
             out = outs[0]
-            loop = _inner_loop(op, params, values, out)
-            if loop is not None:
-                return "loop", ins, avals, loop
             reduction = _reduction(op, params, values[0], out) if op.reduces is not None else None
             if reduction is not None:
                 return "reduce", ins, avals, reduction
             product = _product(op, params, values, out) if op.name == "dot_general" else None
             if product is not None:
                 return "product", ins, avals, product
-            if op.name == "convert_element_type" and {values[0].dtype, out.dtype} <= _CONVERTED:
+            if op.name == "convert_element_type" and converts(values[0].dtype, out.dtype):
                 return "convert", ins, avals, None
             if op.name == "bitcast_convert_type" and values[0].dtype.itemsize == out.dtype.itemsize:
                 return "share", ins, avals, None
@@ -306,47 +277,9 @@ class _Writer:
         return "call", ins, avals, (op.eager, params, op.multiple)
 
 
-def _contiguous(value: np.ndarray) -> np.ndarray:
-    return value if value.flags.c_contiguous else np.ascontiguousarray(value)
-
-
 def _is_small(aval: Any) -> bool:
     return (type(aval) is ShapedArray and aval.size < LARGE and aval.dtype.kind in "biufcV" and aval.dtype.fields is None
             and (dtypes.is_numpys(aval.dtype) or aval.dtype.name == "bfloat16"))
-
-
-def _inner_loop(op: Op, params: dict[str, Any], values: list[np.ndarray], out: np.ndarray) -> tuple[np.ufunc, int] | None:
-    """The ufunc that evaluates the operation, and the number of its inner loop for these dtypes."""
-    ufunc = op.eager if isinstance(op.eager, np.ufunc) else getattr(op.eager, "ufunc", None)
-    if isinstance(ufunc, dict):
-        ufunc = ufunc.get(values[0].dtype.kind)
-    if ufunc is None or params or not all(v.shape == out.shape or not v.ndim for v in values):
-        return None
-    number = _loop_number(ufunc, [*values, out])
-    return None if number is None else (ufunc, number)
-
-
-def _loop_number(ufunc: np.ufunc, operands: Sequence[np.ndarray]) -> int | None:
-    """The number of a ufunc's inner loop for operands of these dtypes, the result last; None: it has none."""
-    *ins, out = (x.dtype.char for x in operands)
-    types = f"{''.join(ins)}->{out}"
-    return ufunc.types.index(types) if types in ufunc.types else None
-
-
-def _loops(eqn: JaxprEqn) -> LoopPlan | None:
-    """The ufuncs of which an operation consists, where its eager slot says so."""
-    plan = getattr(eqn.primitive.eager, "loops", None) if type(eqn.primitive) is Op else None
-    return None if plan is None else plan(*[a.aval.dtype for a in eqn.invars], **eqn.params)
-
-
-def _step_of_ufunc(ufunc: Any, values: list[np.ndarray], out: np.ndarray) -> tuple[str, Any] | None:
-    """The kind of step that runs a ufunc of a plan, and what that step needs; None without one."""
-    if not all(v.shape == out.shape or not v.ndim for v in values):
-        return None
-    if ufunc is np.where:
-        return "select", None
-    number = _loop_number(ufunc, [*values, out])
-    return None if number is None else ("loop", (ufunc, number))
 
 
 def _reduction(op: Op, params: dict[str, Any], value: np.ndarray, out: np.ndarray) -> tuple[Any, ...] | None:
@@ -358,7 +291,7 @@ def _reduction(op: Op, params: dict[str, Any], value: np.ndarray, out: np.ndarra
     if found is None or not axes or axes != list(range(axes[0], axes[0] + len(axes))) or out.dtype != value.dtype:
         return None
     ufunc, initial = found
-    number = _loop_number(ufunc, [value, value, value])
+    number = loop_number(ufunc, [value.dtype] * 3)
     if number is None:
         return None
     first = None if initial is None else np.asarray(initial).astype(value.dtype).tobytes()

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -88,26 +88,7 @@ def where(mask: Any, on_true: Any, on_false: Any) -> Any:
 
 def same_dtype(fn: Callable[..., Any]) -> Callable[..., Any]:
     """A NumPy function whose result takes the dtype of the first operand (NumPy widens the 4-bit integers)."""
-    def eager(x: np.ndarray, *rest: np.ndarray, **params: Any) -> np.ndarray:
-        return np.asarray(fn(x, *rest, **params)).astype(x.dtype, copy=False)
-    if isinstance(fn, np.ufunc):
-        eager.ufunc = fn  # type: ignore[attr-defined]
-    return eager
-
-
-LoopPlan = Sequence[tuple[Any, ...]]   # see with_loops
-
-
-def with_loops(plan: Callable[..., LoopPlan | None]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Marks a NumPy function as a sequence of ufuncs, which native code may run one by one (`api/eager_plans.py`).
-
-    plan(*dtypes, **params) gives (ufunc, operand, ...) for each, the last one for the result; None: it is not so for these
-    dtypes. An operand is the number of a value, the arguments' first, or a NumPy scalar; np.where stands for a selection.
-    """
-    def mark(eager: Callable[..., Any]) -> Callable[..., Any]:
-        eager.loops = plan  # type: ignore[attr-defined]
-        return eager
-    return mark
+    return lambda x, *rest, **params: fn(x, *rest, **params).astype(x.dtype, copy=False)
 
 
 ReductionPlan = Callable[[np.dtype], "tuple[np.ufunc, Any] | None"]   # see with_reduction
@@ -123,11 +104,6 @@ def with_reduction(plan: ReductionPlan) -> Callable[[Callable[..., Any]], Callab
         eager.reduction = plan  # type: ignore[attr-defined]
         return eager
     return mark
-
-
-def one_loop(ufunc: np.ufunc) -> Callable[..., LoopPlan | None]:
-    """The plan of a function that is one ufunc of real operands."""
-    return lambda *dtypes, **params: [(ufunc, *range(len(dtypes)))] if dtypes[0].kind != "c" else None
 
 
 def by_kind(real: Callable[..., Any], complex: Callable[..., Any]) -> Callable[..., Any]:

@@ -27,7 +27,6 @@ from numjet.lax.operands import (
     INTS,
     NUMBERS,
     UNARY_SHAPES,
-    LoopPlan,
     apply,
     at_least_float32,
     binary,
@@ -35,7 +34,6 @@ from numjet.lax.operands import (
     real_dtype,
     same_dtype,
     where,
-    with_loops,
 )
 from numjet.lax.rewrites import Producer, neutral, twice
 from numjet.lax.tangent import sum_transpose
@@ -165,16 +163,12 @@ def _div_eager(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return _int_div(x, y) if x.dtype.kind in "iu" else _widened(_int_div, x, y)
 
 
-_div_eager.ufunc = {"f": np.divide, "c": np.divide}  # type: ignore[attr-defined]
-
 
 def _rem_eager(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     if kind_of(x.dtype) == "f":
         return np.fmod(x, y)
     return _int_rem(x, y) if x.dtype.kind in "iu" else _widened(_int_rem, x, y)
 
-
-_rem_eager.ufunc = {"f": np.fmod}  # type: ignore[attr-defined]
 
 
 def _quotients(x: Interval, y: Interval) -> Interval:
@@ -280,10 +274,8 @@ def _abs_jvp(t: Any, out: Any, x: Any) -> Any:
 
 
 def _abs_eager(x: np.ndarray) -> np.ndarray:
-    return np.asarray(np.abs(x)).astype(real_dtype(x.dtype), copy=False)
+    return np.abs(x).astype(real_dtype(x.dtype), copy=False)
 
-
-_abs_eager.ufunc = dict.fromkeys("ifc", np.absolute)  # type: ignore[attr-defined]
 
 
 abs_p: Op = elementwise(
@@ -304,13 +296,8 @@ def abs(x: Any) -> Any:
     return abs_p(x)
 
 
-def _sign_loops(dtype: np.dtype) -> LoopPlan | None:
-    return [(np.sign, 0), (np.copysign, 1, 0)] if dtype.kind == "f" else None
-
-
-@with_loops(_sign_loops)
 def _sign_eager(x: np.ndarray) -> np.ndarray:
-    sign = np.asarray(np.sign(x)).astype(x.dtype, copy=False)
+    sign = np.sign(x).astype(x.dtype, copy=False)
     return np.copysign(sign, x) if kind_of(x.dtype) == "f" else sign
 
 
@@ -365,14 +352,6 @@ class RoundingMethod(enum.IntEnum):
     TO_NEAREST_EVEN = 1
 
 
-def _round_loops(dtype: np.dtype, *, rounding_method: RoundingMethod) -> LoopPlan | None:
-    if rounding_method == RoundingMethod.TO_NEAREST_EVEN:
-        return [(np.rint, 0)]
-    return [(np.trunc, 0), (np.subtract, 0, 1), (np.absolute, 2), (np.greater_equal, 3, dtype.type(0.5)),
-            (np.copysign, dtype.type(1), 0), (np.add, 1, 5), (np.where, 4, 6, 1)]
-
-
-@with_loops(_round_loops)
 def _round_eager(x: np.ndarray, *, rounding_method: RoundingMethod) -> np.ndarray:
     if rounding_method == RoundingMethod.TO_NEAREST_EVEN:
         return np.rint(x)
@@ -437,26 +416,11 @@ def _power_by_squaring(one: Any, x: Any, n: int, times: Any) -> Any:
     return one if result is None else result
 
 
-def _integer_pow_loops(dtype: np.dtype, *, y: int) -> LoopPlan | None:
-    if dtype.kind != "f" or dtype.itemsize < 4:
-        return None
-    steps: list[tuple[Any, ...]] = []
-
-    def times(a: int, b: int) -> int:
-        steps.append((np.multiply, a, b))
-        return len(steps)
-    power = _power_by_squaring(dtype.type(1), 0, abs(y), times)
-    if y < 0:
-        steps.append((np.divide, dtype.type(1), power))
-    return steps or None
-
-
-@with_loops(_integer_pow_loops)
 def _integer_pow_eager(x: np.ndarray, *, y: int) -> np.ndarray:
     wide = x.astype(at_least_float32(x.dtype), copy=False)
     one = np.ones_like(wide)
     power = _power_by_squaring(one, wide, -y if y < 0 else y, np.multiply)
-    return np.asarray(one / power if y < 0 else power).astype(x.dtype, copy=False)
+    return (one / power if y < 0 else power).astype(x.dtype, copy=False)
 
 
 def _integer_pow_cpu(b: Any, x: Any, *, y: int) -> Any:
@@ -527,7 +491,7 @@ def _pow_eager(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Integer exponents are rounded to the dtype of x."""
     if x.dtype.kind == "c":
         return _complex_pow_eager(x.astype(np.complex128), y.astype(np.complex128)).astype(x.dtype)
-    out = np.asarray(np.power(x, y.astype(x.dtype, copy=False)))
+    out = np.power(x, y.astype(x.dtype, copy=False))
     if y.size == 1 and y.item() == 0.5:  # NumPy takes the square root, of which -inf and -0 are NaN and -0
         return np.where(np.isinf(x), np.abs(x), out + np.zeros((), x.dtype))
     return out

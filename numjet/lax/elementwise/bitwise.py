@@ -112,7 +112,6 @@ def _unsigned(x: np.ndarray) -> np.ndarray:
 
 def _shift(x: np.ndarray, y: np.ndarray, fn: Any, beyond: Any) -> np.ndarray:
     """fn(x, y) where 0 <= y < width of x, `beyond` elsewhere; negative distances count as large."""
-    x, y = np.asarray(x), np.asarray(y)
     wide_x, wide_y = _wide(x), _wide(y)
     width = dtypes.itemsize_bits(x.dtype)
     inside = _unsigned(wide_y) < width
@@ -192,7 +191,7 @@ def shift_right_arithmetic(x: Any, y: Any) -> Any:
 def _bits_of(x: np.ndarray) -> np.ndarray:
     """The bits as an unsigned integer, without those that 2- and 4-bit integers do not have."""
     mask = (1 << dtypes.itemsize_bits(x.dtype)) - 1
-    bits = _unsigned(_wide(np.asarray(x)))
+    bits = _unsigned(_wide(x))
     return bits & bits.dtype.type(mask)
 
 

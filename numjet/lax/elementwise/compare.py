@@ -74,7 +74,6 @@ def _comparison(name: str, fn: Any, accepts: str = "biuf", samples: tuple[Any, .
             same = (dtypes.key_words(x) == dtypes.key_words(y)).all(-1)
             return same if name == "eq" else ~same
         return fn(x, y)
-    eager.ufunc = fn  # type: ignore[attr-defined]
 
     return elementwise(name, nargs=2, accepts=accepts, result=_BOOL, eager=eager, jvp=ZERO,
                        cpu=lambda b, x, y: b.compare(name, x, y), hlo=SCALARS,
@@ -290,7 +289,7 @@ def _known_clamp(eqn: JaxprEqn, producer: Producer) -> Atom | None:
 
 clamp_p: Op = elementwise(
     "clamp", nargs=3, accepts="biuf",
-    eager=lambda low, x, high: np.asarray(np.minimum(np.maximum(x, low), high)).astype(x.dtype, copy=False),
+    eager=lambda low, x, high: np.minimum(np.maximum(x, low), high).astype(x.dtype, copy=False),
     jvp=(lambda t, out, low, x, high: _masked(t, gt_p.bind(low, x)), _clamp_jvp_x,
          lambda t, out, low, x, high: _masked(t, lt_p.bind(high, x))),
     cpu=lambda b, low, x, high: min_p.cpu(b, max_p.cpu(b, x, low), high), hlo="stablehlo.clamp", traits=EXACT | CHEAP,

@@ -18,5 +18,5 @@ def by_scipy(function: str | Callable[..., Any]) -> Any:
         dtype = xs[0].dtype
         wide = [x.astype(np.float64) if x.dtype.itemsize < 8 else x for x in xs]
         fn = getattr(scipy_special, function) if isinstance(function, str) else function
-        return np.asarray(fn(*wide)).astype(dtype, copy=False)
+        return fn(*wide).astype(dtype, copy=False)
     return eager

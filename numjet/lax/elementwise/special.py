@@ -38,7 +38,7 @@ def _looped_function(name: str, nargs: int, eager: Any, rule: Any, jvp: Any, low
 def _psi(x: np.ndarray) -> np.ndarray:
     """SciPy's, below 0 by the reflection formula (DLMF 5.5.4), as SciPy's loses all digits near the poles; NaN at these."""
     with np.errstate(all="ignore"):
-        to_pole = x - np.round(x)
+        to_pole = x - np.rint(x)
         reflected = scipy_special.psi(1 - x) - np.pi / np.tan(np.pi * to_pole)
     return np.where(x > 0, scipy_special.psi(x), np.where(to_pole == 0, np.nan, reflected))
 

@@ -13,7 +13,7 @@ from numjet.foundation import dtypes, lazy_import
 from numjet.lax.elementwise.accuracy import check_accuracy
 from numjet.lax.elementwise.arithmetic import abs_p, add_p, div_p, mul_p, neg_p, rsqrt_p, square_p, sub_p
 from numjet.lax.elementwise.compare import gt_p, max_p, min_p, select_n_p
-from numjet.lax.operands import BINARY_SHAPES, COMPLEXES, FLOATS, UNARY_SHAPES, binary, by_kind, one_loop, where, with_loops
+from numjet.lax.operands import BINARY_SHAPES, COMPLEXES, FLOATS, UNARY_SHAPES, binary, by_kind, where
 from numjet.lax.templates import INEXACT, call, elementwise
 
 cx = lazy_import.Functions("numjet.lax.elementwise.complex_rules")
@@ -70,12 +70,12 @@ def log(x: Any, *, accuracy: Any = None) -> Any:
     return log_p(x)
 
 
-@with_loops(one_loop(np.expm1))
 def _expm1_eager(x: np.ndarray) -> np.ndarray:
     """NumPy's multiplies the infinite e^x by sin 0, which is 0."""
+    if x.dtype.kind != "c":
+        return np.expm1(x)
     out = np.asarray(np.expm1(x))
-    if x.dtype.kind == "c":
-        out.imag = np.where(x.imag == 0, x.imag, out.imag)
+    out.imag = np.where(x.imag == 0, x.imag, out.imag)
     return out
 
 
@@ -92,7 +92,6 @@ def expm1(x: Any, *, accuracy: Any = None) -> Any:
     return expm1_p(x)
 
 
-@with_loops(one_loop(np.log1p))
 def _log1p_eager(x: np.ndarray) -> np.ndarray:
     """NumPy's for complex numbers loses the modulus near 0; the parts are computed in the next longer float here."""
     if x.dtype.kind != "c":
@@ -125,8 +124,8 @@ def _logistic_eager(x: np.ndarray) -> np.ndarray:
     if x.dtype.kind == "c":
         left = x.real < 0
         w = np.exp(np.where(left, x, -x))  # does not overflow
-        return np.asarray(np.where(left, w, one) / (one + w)).astype(x.dtype, copy=False)
-    return np.asarray(one / (one + np.exp(-x))).astype(x.dtype, copy=False)
+        return (np.where(left, w, one) / (one + w)).astype(x.dtype, copy=False)
+    return (one / (one + np.exp(-x))).astype(x.dtype, copy=False)
 
 
 logistic_p: Op = _function("logistic", _logistic_eager,
@@ -232,11 +231,10 @@ def atan(x: Any) -> Any:
     return atan_p(x)
 
 
-@with_loops(one_loop(np.arctan2))
 def _atan2_eager(x: Any, y: Any) -> np.ndarray:
     if x.dtype.kind != "c":
         return np.arctan2(x, y)
-    return np.asarray(-1j * np.log((y + 1j * x) / np.sqrt(x * x + y * y))).astype(x.dtype)
+    return (-1j * np.log((y + 1j * x) / np.sqrt(x * x + y * y))).astype(x.dtype)
 
 
 def _over_square_length(t: Any, x: Any, y: Any, z: Any) -> Any:

@@ -1,0 +1,81 @@
+"""Eager slots made of ufuncs become steps of tapes; those that look at values do not."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import numjet.numpy as jnp
+from numjet import lax
+from numjet.api.slot_arrays import SlotArray
+from numjet.api.tape_recorder import Recorder
+from numjet.api.tape_steps import Steps, Unsuited
+
+SPECIAL = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, -2.5, 0.5, 3.0], np.float32)
+INTS = np.array([0, -1, 2**31 - 1, -2**31, 7, -3, 1, 200], np.int32)
+
+
+def array(x: Any) -> Any:
+    return jnp.asarray(x)
+
+
+def kinds(fun: Any, *xs: Any) -> tuple[str, ...]:
+    """The steps of a tape, which gives the function's bits for other values, too."""
+    _, tape = Recorder(fun, (), (), False)(xs, {})
+    assert tape is not None
+    for other in (xs, [array(np.roll(np.asarray(x), 3, -1)) for x in xs]):
+        assert np.asarray(tape.run(tuple(other))).tobytes() == np.asarray(fun(*other)).tobytes()
+    return tape.kinds()
+
+
+@pytest.mark.parametrize("name", ["div", "rem", "shift_left", "shift_right_logical", "shift_right_arithmetic"])
+def test_integers_of_all_bounds_need_no_python(name):
+    for x, y in ((INTS, np.roll(INTS, 1)), (INTS.view(np.uint32), np.roll(INTS, 3).view(np.uint32))):
+        assert "call" not in kinds(getattr(lax, name), array(x), array(y))
+
+
+@pytest.mark.parametrize("name", ["erf", "erf_inv", "lgamma", "digamma", "logistic", "sign", "round", "expm1", "log1p",
+                                  "bessel_i0e", "bessel_i1e", "clz", "population_count"])
+def test_functions_of_one_operand_need_no_python(name):
+    x = INTS if name in ("clz", "population_count") else SPECIAL
+    assert "call" not in kinds(getattr(lax, name), array(x))
+
+
+def test_parts_of_complex_numbers_are_copied():
+    z = array(SPECIAL + 1j * np.arange(8, dtype=np.float32)).reshape(2, 4)
+    assert kinds(lax.real, z) == kinds(lax.imag, z) == ("part",)
+
+
+def test_equal_steps_are_one_and_unneeded_ones_are_left_out():
+    steps = Steps()
+    x = SlotArray(steps, steps.input(SPECIAL))
+    with np.errstate(all="ignore"):
+        y = np.where(x > 0, np.exp(x) + np.exp(x), 1.5)
+        np.sin(x)
+    assert isinstance(y, SlotArray) and y.dtype == np.float32
+    aval = array(SPECIAL).aval
+    tape = steps.tape([aval], [y.number], [aval], (), None)
+    assert tape.kinds() == ("loop", "loop", "loop", "select")
+    np.testing.assert_array_equal(tape.run((array(SPECIAL),)), np.where(SPECIAL > 0, 2 * np.exp(SPECIAL), np.float32(1.5)))
+
+
+@pytest.mark.parametrize("slot", [
+    lambda x: x if (x > 0) else -x, lambda x: np.asarray(x) + 1, lambda x: np.sum(x), np.add.reduce, lambda x: x ** 2, float,
+    lambda x: x.astype(np.int32), lambda x: np.add(x, 1, dtype=np.float64), lambda x: np.where(x, x, np.ones((2, 8))), np.modf,
+    list, lambda x: x.view(np.float64)])
+def test_what_looks_at_values_or_has_no_step_is_refused(slot):
+    steps = Steps()
+    with pytest.raises((Unsuited, TypeError, AttributeError)), np.errstate(all="ignore"):
+        slot(SlotArray(steps, steps.input(SPECIAL)))
+
+
+def test_slots_of_very_many_steps_are_called():
+    steps = Steps()
+    x = SlotArray(steps, steps.input(SPECIAL))
+    with pytest.raises(Unsuited), np.errstate(all="ignore"):
+        for _ in range(300):
+            x = np.sin(x)
+    mark = steps.mark()
+    steps.back(mark)
+    assert len(steps.steps) == 256
