@@ -48,4 +48,13 @@ bool has_vnni() {
 #endif
 }
 
+bool has_bf16() {
+#ifdef NJ_SIMD_X86
+  static const bool found = has_vnni() && __builtin_cpu_supports("avx512bf16");
+  return found;
+#else
+  return false;
+#endif
+}
+
 }  // namespace nj

@@ -14,6 +14,9 @@ bool limit_simd(Simd widest);
 // Whether it also has AVX512-VNNI, sums of products of small integers.
 bool has_vnni();
 
+// Whether it also has AVX512-BF16, sums of products of bfloat16.
+bool has_bf16();
+
 }  // namespace nj
 
 // NJ_EACH_SIMD: the declaration of something that every set has of its own. NJ_CHOSEN_SIMD: that of the set in use.

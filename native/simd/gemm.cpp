@@ -27,7 +27,7 @@ template <class T> constexpr bool kMasksOnly = false;
 #endif
 
 template <class V, int R, int C, int rows> constexpr void fill(Kernel& kernel) {
-  constexpr bool masked = R < rows && kMasksOnly<typename V::Element>;
+  constexpr bool masked = R < rows && kMasksOnly<typename V::Result>;
   kernel.micro[R][C][0] = micro<V, R, C, masked>;
   kernel.micro[R][C][1] = micro<V, R, C, true>;
   if constexpr (C > 1) fill<V, R, C - 1, rows>(kernel);
@@ -47,14 +47,14 @@ template <class T, int R> constexpr void fill_complex(Kernel& kernel) {
 // `From`: elements where they lie.
 template <class V, int rows, class From> constexpr Kernel kernel_of(gemm::Pack pack_a, gemm::Pack pack_b, bool direct,
                                                                     int group) {
-  using T = typename V::Element;
+  using T = typename V::Result;
   Kernel kernel{rows,
                 lanes_of<T>,
                 2,
                 group,
                 sizeof(From),
+                sizeof(typename V::Element),
                 sizeof(T),
-                sizeof(typename V::Result),
                 direct,
                 pack_a,
                 pack_b,
@@ -74,8 +74,10 @@ template <class From, class T> constexpr Kernel plain() {
   return kernel;
 }
 
-template <class V, class From> constexpr Kernel pairs() {
-  return kernel_of<V, kGroupRows, From>(pack_groups<From, int16_t, 2, 0>, pack_groups<From, int16_t, 2, 0>, false, 2);
+// Numbers of 16 bits need no conversion.
+template <class V, class From, int rows = kGroupRows> constexpr Kernel pairs() {
+  if constexpr (sizeof(From) == 2) return kernel_of<V, rows, From>(pack_pairs, pack_pairs, false, 2);
+  else return kernel_of<V, rows, From>(pack_groups<From, int16_t, 2, 0>, pack_groups<From, int16_t, 2, 0>, false, 2);
 }
 
 template <class T> constexpr Kernel complex() {
@@ -127,10 +129,10 @@ const gemm::Kernels gemm_kernels = {{{},
                                      complex<double>()}};
 
 #if defined(__AVX512F__)
-extern const gemm::VnniKernels gemm_vnni_kernels;
-const gemm::VnniKernels gemm_vnni_kernels = {
+extern const gemm::MoreKernels gemm_more_kernels;
+const gemm::MoreKernels gemm_more_kernels = {
     kernel_of<Quads, kGroupRows, int8_t>(pack_groups<int8_t, uint8_t, 4, -128>, pack_groups<int8_t, int8_t, 4, 0>, false, 4),
-    pairs<FusedPairs, uint8_t>(), pairs<FusedPairs, int16_t>()};
+    pairs<FusedPairs, uint8_t>(), pairs<FusedPairs, int16_t>(), pairs<BfloatPairs, Bfloat16, kRows>()};
 #endif
 
 }  // namespace nj::NJ_SIMD

@@ -1,7 +1,7 @@
 // The micro-kernels: a tile of C in registers. See gemm.h and gemm_lanes.h.
 //
-// How a step of a product is computed, V, has: Element (packed, of A and B), Result (of C), Register, multiply_add(a, b, c),
-// and `bias`: what A's elements are too large by, 0 for most.
+// How a step of a product is computed, V, has: Element (packed, of A and B), Result (of C, as wide), multiply_add(a, b, c), and
+// `bias`: what A's elements are too large by, 0 for most.
 #pragma once
 #include "kernels/gemm/gemm.h"
 #include "simd/gemm_lanes.h"
@@ -36,6 +36,17 @@ struct Quads : Plain<uint32_t> {
     return c;
   }
 };
+// A step is two products of bfloat16, each added and rounded by itself, by an instruction of AVX512-BF16. It takes subnormal
+// numbers as zeros, and sums that are subnormal become zeros.
+struct BfloatPairs {
+  using Element = uint32_t;
+  using Result = float;
+  static constexpr float bias = 0;
+  NJ_INLINE static Vector<float> multiply_add(Vector<uint32_t> a, Vector<uint32_t> b, Vector<float> c) {
+    asm("vdpbf16ps %2, %1, %0" : "+v"(c) : "v"(a), "v"(b));
+    return c;
+  }
+};
 #elif defined(__AVX2__)
 struct Pairs : Plain<uint32_t> {
   NJ_INLINE static Vector<uint32_t> multiply_add(Vector<uint32_t> a, Vector<uint32_t> b, Vector<uint32_t> c) {
@@ -49,21 +60,26 @@ template <class V, int R, int C, bool Edge, bool packed>
 NJ_INLINE void tile(int64_t steps, const typename V::Element* a, int64_t a_row, const char* b_bytes, int64_t b_step,
                     char* c_bytes, int64_t c_row, int64_t columns, bool add) {
   using T = typename V::Element;
+  using S = typename V::Result;
   constexpr int lanes = lanes_of<T>;
   Mask<T> last{};
-  if constexpr (Edge) last = first_lanes<T>(columns - (C - 1) * lanes);
-  Vector<T> acc[R][C], extra[C];
+  Mask<S> last_sums{};
+  if constexpr (Edge) {
+    last = first_lanes<T>(columns - (C - 1) * lanes);
+    last_sums = first_lanes<S>(columns - (C - 1) * lanes);
+  }
+  Vector<S> acc[R][C], extra[C];
 #pragma GCC unroll 16
   for (int i = 0; i < R; ++i) {
     // C is read and written at the end; its rows are often far apart.
 #pragma GCC unroll 2
     for (int j = 0; j < C; ++j) {
-      acc[i][j] = Vector<T>{};
+      acc[i][j] = Vector<S>{};
       __builtin_prefetch(c_bytes + i * c_row + j * NJ_VECTOR_BYTES, 1);
     }
   }
 #pragma GCC unroll 2
-  for (int j = 0; j < C; ++j) extra[j] = Vector<T>{};
+  for (int j = 0; j < C; ++j) extra[j] = Vector<S>{};
   for (int64_t p = 0; p < steps; ++p, a += packed ? R : 1, b_bytes += b_step) {
     auto* b = reinterpret_cast<const T*>(b_bytes);
     Vector<T> row[C];
@@ -82,12 +98,12 @@ NJ_INLINE void tile(int64_t steps, const typename V::Element* a, int64_t a_row, 
   }
 #pragma GCC unroll 16
   for (int i = 0; i < R; ++i) {
-    auto* c = reinterpret_cast<T*>(c_bytes + i * c_row);
+    auto* c = reinterpret_cast<S*>(c_bytes + i * c_row);
 #pragma GCC unroll 2
     for (int j = 0; j < C; ++j) {
-      T* to = c + j * lanes;
+      S* to = c + j * lanes;
       if constexpr (V::bias != 0) acc[i][j] -= extra[j];
-      if (Edge && j == C - 1) store(to, add ? load(to, last) + acc[i][j] : acc[i][j], last);
+      if (Edge && j == C - 1) store(to, add ? load(to, last_sums) + acc[i][j] : acc[i][j], last_sums);
       else store(to, add ? load(to) + acc[i][j] : acc[i][j]);
     }
   }

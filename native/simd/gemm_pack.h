@@ -30,9 +30,9 @@ void pack_lines(const From* from, int64_t sp, int64_t count, int64_t height, int
   }
 }
 
-// Steps lie side by side: squares are turned round in registers.
+// Steps lie side by side, lines `line` bytes apart: squares are turned round in registers.
 template <class From, class T>
-void pack_turned(const From* from, int64_t si, int64_t count, int64_t height, int64_t k, T* out) {
+void pack_turned(const char* from, int64_t line, int64_t count, int64_t height, int64_t k, T* out) {
   constexpr int side = lanes_of<T>;
   for (int64_t p = 0; p < k; p += side) {
     const int64_t wide = fewer(side, k - p);
@@ -40,10 +40,10 @@ void pack_turned(const From* from, int64_t si, int64_t count, int64_t height, in
       Vector<T> square[side];
 #pragma GCC unroll 16
       for (int64_t r = 0; r < side; ++r) {
-        const From* line = from + (i + r) * si + p;
-        __builtin_prefetch(line + height * si);  // of what is packed next
+        auto* steps = reinterpret_cast<const From*>(from + (i + r) * line) + p;
+        __builtin_prefetch(reinterpret_cast<const char*>(steps) + height * line);  // of what is packed next
         if (i + r >= count) square[r] = Vector<T>{};
-        else square[r] = wide == side ? Reader<From, T>::load(line) : read<From, T>(line, wide);
+        else square[r] = wide == side ? Reader<From, T>::load(steps) : read<From, T>(steps, wide);
       }
       transpose<T>(square);
       const auto put = [&](int64_t q) __attribute__((always_inline)) {  // of several parts the ones behind are written already
@@ -73,7 +73,7 @@ void pack(const char* from_bytes, int64_t si, int64_t sp, int64_t count, int64_t
   auto* from = reinterpret_cast<const From*>(from_bytes);
   auto* out = reinterpret_cast<T*>(out_bytes);
   if (si == 1) pack_lines(from, sp, count, height, k, out);
-  else if (sp == 1) pack_turned(from, si, count, height, k, out);
+  else if (sp == 1) pack_turned<From, T>(from_bytes, si * static_cast<int64_t>(sizeof(From)), count, height, k, out);
   else pack_any(from, si, sp, count, height, k, out);
 }
 
@@ -118,6 +118,36 @@ void pack_groups(const char* from_bytes, int64_t si, int64_t sp, int64_t count, 
           out[group * i + g] = i < count && g < there ? static_cast<To>(line[i * si + g * sp] ^ flip) : To{};
     }
   }
+}
+
+// Neighbours of 16 bits lie side by side: of `pairs` lines and the next ones.
+inline void pack_line_pairs(const uint16_t* from, int64_t sp, int64_t count, int64_t height, int64_t pairs, uint32_t* out) {
+  constexpr int lanes = lanes_of<uint32_t>;
+  using Read = Reader<uint16_t, uint32_t>;
+  for (int64_t p = 0; p < pairs; ++p, from += 2 * sp, out += height) {
+    for (int64_t i = 0; i < height; i += lanes) {
+      const uint16_t *low = from + i, *high = low + sp;
+      const bool more = count == height && p + 1 < pairs && sp + count - i >= lanes;  // a whole vector ends in the next line
+      if (i + lanes <= count || more) {
+        store_part(out + i, Read::load(low) | Read::load(high) << 16, height - i, (pairs - p) * height - i);
+      } else {
+        const int64_t rest = fewer(lanes, count > i ? count - i : 0);
+        const Vector<uint32_t> both = read<uint16_t, uint32_t>(low, rest) | read<uint16_t, uint32_t>(high, rest) << 16;
+        store_part(out + i, both, height - i, (pairs - p) * height - i);
+      }
+    }
+  }
+}
+
+// Two neighbours of 16 bits along k side by side; a zero after the last one.
+inline void pack_pairs(const char* from, int64_t si, int64_t sp, int64_t count, int64_t height, int64_t k, char* out) {
+  const int64_t pairs = k / 2;
+  auto* to = reinterpret_cast<uint32_t*>(out);
+  if (sp == 1) pack_turned<uint32_t, uint32_t>(from, 2 * si, count, height, pairs, to);
+  else if (si == 1) pack_line_pairs(reinterpret_cast<const uint16_t*>(from), sp, count, height, pairs, to);
+  else return pack_groups<uint16_t, uint16_t, 2, 0>(from, si, sp, count, height, k, out);
+  if (k % 2)
+    pack_groups<uint16_t, uint16_t, 2, 0>(from + 4 * pairs * sp, si, sp, count, height, 1, out + 4 * pairs * height);
 }
 
 }  // namespace nj::NJ_SIMD

@@ -14,7 +14,7 @@
 namespace nj {
 NJ_EACH_SIMD(extern const gemm::Kernels gemm_kernels)
 #ifdef NJ_SIMD_X86
-namespace avx512 { extern const gemm::VnniKernels gemm_vnni_kernels; }
+namespace avx512 { extern const gemm::MoreKernels gemm_more_kernels; }
 #endif
 }  // namespace nj
 
@@ -478,13 +478,13 @@ bool multiply_in_parts(const Product& x, const Kernel& kernel, int64_t parts) {
   return true;
 }
 
-constexpr int kHighest = 3;
+constexpr int kHighest = 4, kLastUngrouped = 2;  // of floats
 std::atomic<int> most_level{kHighest};
 
-// 3: AVX-512 with VNNI, 2: AVX-512, 1: AVX2 and FMA, 0: anything.
+// 4: AVX-512 with VNNI and BF16, 3: with VNNI, 2: AVX-512, 1: AVX2 and FMA, 0: anything.
 int cpu_level() {
 #ifdef NJ_SIMD_X86
-  static const int level = simd_choice() < Simd::avx512 ? static_cast<int>(simd_choice()) : has_vnni() ? 3 : 2;
+  static const int level = simd_choice() < Simd::avx512 ? static_cast<int>(simd_choice()) : has_bf16() ? 4 : has_vnni() ? 3 : 2;
   return level;
 #else
   return 0;
@@ -496,19 +496,26 @@ void clear(const Product& x, int64_t bytes) {
   for (int64_t i = 0; i < x.m; ++i) std::memset(x.c + i * x.c_row * bytes, 0, x.n * bytes);
 }
 
-}  // namespace
-
-const Kernel& kernel_of(DtypeCode code) {
+// Of a level, or of the highest one that may be used if that is lower.
+const Kernel& kernel_at(int most, DtypeCode code) {
 #ifdef NJ_SIMD_X86
-  const int level = std::min(most_level.load(std::memory_order_relaxed), cpu_level());
-  if (level == 3 && code == code_int8) return avx512::gemm_vnni_kernels.int8;
-  if (level == 3 && code == code_uint8) return avx512::gemm_vnni_kernels.uint8;
-  if (level == 3 && code == code_int16) return avx512::gemm_vnni_kernels.int16;
+  const int level = std::min({most, most_level.load(std::memory_order_relaxed), cpu_level()});
+  if (level >= 3 && code == code_int8) return avx512::gemm_more_kernels.int8;
+  if (level >= 3 && code == code_uint8) return avx512::gemm_more_kernels.uint8;
+  if (level >= 3 && code == code_int16) return avx512::gemm_more_kernels.int16;
+  if (level >= 4 && code == code_bfloat16) return avx512::gemm_more_kernels.bfloat16;
   if (level >= 2) return avx512::gemm_kernels.of[code];
   if (level == 1) return avx2::gemm_kernels.of[code];
+#else
+  static_cast<void>(most);
 #endif
   return portable::gemm_kernels.of[code];
 }
+
+}  // namespace
+
+const Kernel& kernel_of(DtypeCode code) { return kernel_at(kHighest, code); }
+const Kernel& ungrouped_kernel_of(DtypeCode code) { return kernel_at(kLastUngrouped, code); }
 
 void multiply(const Product& x) {
   if (x.m <= 0 || x.n <= 0) return;
@@ -626,8 +633,8 @@ extern "C" int64_t nj_gemm_epilogue_bytes(int64_t threads, int64_t code, int64_t
 }
 NJ_KERNEL(nj_gemm_epilogue_bytes);
 
-// Uses instructions up to a level only: 0 those of every CPU, 1 AVX2 and FMA, 2 AVX-512, 3 that with VNNI. Returns the level
-// in use: this CPU may have less. For tests, while nothing else runs.
+// Uses instructions up to a level only: 0 those of every CPU, 1 AVX2 and FMA, 2 AVX-512, 3 that with VNNI, 4 and with BF16.
+// Returns the level in use: this CPU may have less. For tests, while nothing else runs.
 extern "C" int64_t nj_gemm_level(int64_t level) {
   nj::gemm::most_level.store(static_cast<int>(level));
   return std::min<int64_t>(level, nj::gemm::cpu_level());

@@ -82,12 +82,15 @@ struct Kernel {
   int64_t steps(int64_t k) const { return (k + group - 1) / group; }
 };
 
-// By code; none of bools. The other one: int8, uint8 and int16 on CPUs with AVX512-VNNI.
+// By code; none of bools. The others: integers on CPUs with AVX512-VNNI, bfloat16 on those with AVX512-BF16, too.
 struct Kernels { Kernel of[kCommonCodes]; };
-struct VnniKernels { Kernel int8, uint8, int16; };
+struct MoreKernels { Kernel int8, uint8, int16, bfloat16; };
 
 // The kernel for this CPU.
 const Kernel& kernel_of(DtypeCode code);
+
+// One whose steps are of one neighbour along k each, for floats and complex numbers: packed rows may be read from any step on.
+const Kernel& ungrouped_kernel_of(DtypeCode code);
 
 // Shared among threads where that pays; the same, bit by bit, for any number of threads.
 void multiply(const Product& product);

@@ -36,7 +36,7 @@ struct Line {
 // How a convolution is cut. An item is a segment of a line of the weights; each part has some, and sums of its own.
 class Cut {
  public:
-  explicit Cut(const Convolution& of) : x(of), kernel(kernel_of(of.code)) {
+  explicit Cut(const Convolution& of) : x(of), kernel(ungrouped_kernel_of(of.code)) {
     segments = ceil_div(x.window[2], kSegment);
     segment = ceil_div(x.window[2], segments);
     items = x.channels * x.window[0] * segments * x.window[1];
