@@ -312,6 +312,7 @@ def modf(x: Any, /, out: None = None) -> tuple[Any, Any]:
 
 # -------------------------------------------------------------------------------------------- divisors
 
+@jit_when_eager()
 def gcd(x1: Any, x2: Any) -> Any:
     """The greatest common divisor, >= 0, of integers, by Euclid's algorithm. ValueError for others.
 
@@ -330,6 +331,7 @@ def gcd(x1: Any, x2: Any) -> Any:
     return while_loop(lambda pair: any_of(pair[1]), step, (x, y))[0]
 
 
+@jit_when_eager()
 def lcm(x1: Any, x2: Any) -> Any:
     """The least common multiple, >= 0, of integers; 0 with 0. ValueError for others.
 

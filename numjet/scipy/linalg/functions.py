@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from numjet.api.jit_when_eager import jit_when_eager
 from numjet.control.branches.cond import cond
 from numjet.control.loops.scan import scan
 from numjet.control.loops.while_loop import fori_loop
@@ -36,6 +37,7 @@ _SINGLE = (3.925724783138660, _PADE_7)
 _DOUBLE = (5.371920351148152, _PADE_13)
 
 
+@jit_when_eager("upper_triangular", "max_squarings")
 def expm(A: Any, *, upper_triangular: bool = False, max_squarings: int = 16) -> Any:
     """The matrix exponential of A[..., n, n], by a Pade approximant with scaling and squaring.
 
@@ -83,6 +85,7 @@ def _pade(a: Any, b: tuple[float, ...], upper_triangular: bool) -> Any:
     return lu_factors.solve(even - odd, even + odd)
 
 
+@jit_when_eager("method", "compute_expm")
 def expm_frechet(A: Any, E: Any, *, method: str | None = None, compute_expm: bool = True) -> Any:
     """The matrix exponential of A and its derivative in the direction E; without compute_expm only that.
 
@@ -97,6 +100,7 @@ def expm_frechet(A: Any, E: Any, *, method: str | None = None, compute_expm: boo
     return (value, change) if compute_expm else change
 
 
+@jit_when_eager("blocksize")
 def sqrtm(A: Any, blocksize: int = 1) -> Any:
     """The principal square root of a square matrix, complex: Bjorck and Hammarling 1983, by the Schur form. No derivative.
 

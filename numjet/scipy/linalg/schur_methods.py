@@ -41,6 +41,7 @@ def _square(name: str, *arrays: Any) -> None:
 
 # -------------------------------------------------------------------------------------------- complex Schur form
 
+@jit_when_eager("check_finite")
 def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Any, Any]:
     """The complex Schur form of a matrix from its real one, by rotations that remove the elements below the diagonal.
 
@@ -110,6 +111,7 @@ def funm(A: Any, func: Callable[[Any], Any], disp: bool = True) -> Any:
     return out if disp else (out, _error(t, out, smallest))
 
 
+@jit_when_eager()
 def _parlett(t: Any, image: Any) -> tuple[Any, Any]:
     """The image of a triangle whose diagonal is known, and the smallest divisor."""
     n = t.shape[-1]

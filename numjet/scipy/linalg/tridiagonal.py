@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 import numjet.numpy as jnp
+from numjet.api.jit_when_eager import jit_when_eager
 from numjet.control.custom.custom_jvp import custom_jvp
 from numjet.control.loops.scan import scan
 from numjet.control.loops.while_loop import fori_loop
@@ -14,6 +15,7 @@ from numjet.lax import linalg as lax_linalg
 from numjet.numpy.core.promotion import array_arg
 
 
+@jit_when_eager("eigvals_only", "select", "select_range", "tol", "key")
 def eigh_tridiagonal(d: Any, e: Any, *, eigvals_only: bool = False, select: str = "a",
                      select_range: tuple[float, float] | None = None, tol: float | None = None, key: Any = None) -> Any:
     """Eigenvalues (ascending) of Hermitian tridiagonal matrices with diagonals d[..., n] and e[..., n - 1], and eigenvectors.

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 import numjet.numpy as jnp
+from numjet.api.jit_when_eager import jit_when_eager
 from numjet.control.loops.scan import scan
 from numjet.core.trace import Tracer
 from numjet.lax.contraction.precision import Precision
@@ -47,6 +48,7 @@ def _second_order(name: str, sos: Any) -> Any:
 
 # -------------------------------------------------------------------------------------------- the recurrence
 
+@jit_when_eager()
 def _filtered(b: Any, a: Any, x: Any, state: Any) -> tuple[Any, Any]:
     """Direct form II, transposed: x [samples, ...], state [order, ...] -> (results, last state)."""
     if b.size == 1:
@@ -114,6 +116,20 @@ def lfilter_zi(b: Any, a: Any) -> Any:
     return jnp.linalg.solve(jnp.eye(n, dtype=a.dtype) - companion.T, b[1:] - a[1:] * b[0])
 
 
+@jit_when_eager()
+def _filtered_by_sections(sections: Any, x: Any, state: Any) -> tuple[Any, Any]:
+    def step(state: Any, x: Any) -> tuple[Any, Any]:
+        rows = []
+        for k in range(sections.shape[0]):
+            b0, b1, b2, _, a1, a2 = sections[k]
+            y = b0 * x + state[0, k]
+            rows.append(jnp.stack([b1 * x - a1 * y + state[1, k], b2 * x - a2 * y]))
+            x = y
+        return (jnp.stack(rows, 1) if rows else state), x
+    last, y = scan(step, state, x)
+    return y, last
+
+
 def sosfilt(sos: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
     """A cascade of filters of second order along an axis.
 
@@ -133,17 +149,8 @@ def sosfilt(sos: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
     shape = (sos.shape[0], *x.shape[:at], 2, *x.shape[at + 1:])
     state = (jnp.zeros((2, sos.shape[0], *moved.shape[1:]), dtype) if zi is None
              else _state("sosfilt", zi, shape, at + 1, dtype))
-
-    def step(state: Any, x: Any) -> tuple[Any, Any]:
-        rows = []
-        for k in range(sections.shape[0]):
-            b0, b1, b2, _, a1, a2 = sections[k]
-            y = b0 * x + state[0, k]
-            rows.append(jnp.stack([b1 * x - a1 * y + state[1, k], b2 * x - a2 * y]))
-            x = y
-        return (jnp.stack(rows, 1) if rows else state), x
-    last, ys = scan(step, state, moved)
-    out = jnp.moveaxis(ys, 0, at)
+    y, last = _filtered_by_sections(sections, moved, state)
+    out = jnp.moveaxis(y, 0, at)
     return out if zi is None else (out, jnp.moveaxis(last, 0, at + 1))
 
 

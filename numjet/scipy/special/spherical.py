@@ -9,11 +9,13 @@ import numpy as np
 
 import numjet.numpy as jnp
 from numjet import lax
+from numjet.api.jit_when_eager import jit_when_eager
 from numjet.control.loops.while_loop import fori_loop
 from numjet.foundation import dtypes
 from numjet.numpy.core.promotion import array_arg, promote_args_inexact
 
 
+@jit_when_eager("n_max")
 def _normalized_legendre(n: Any, m: Any, cos: Any, sin: Any, n_max: int) -> Any:
     """The associated Legendre functions of degree n and order m >= 0, as in spherical harmonics: from (m, m) up."""
     dtype = cos.dtype

@@ -6,6 +6,7 @@ from typing import Any
 
 import numjet.numpy as jnp
 from numjet import random
+from numjet.api.jit_when_eager import jit_when_eager
 from numjet.control.loops.while_loop import fori_loop
 from numjet.foundation import dtypes
 from numjet.scipy.special.factorial_terms import log_poisson_term
@@ -68,6 +69,7 @@ def _asymptotic_entropy(mu: Any) -> Any:
     return 0.5 * (LOG_2PI + 1 + jnp.log(mu)) + series
 
 
+@jit_when_eager()
 def entropy(mu: Any, loc: Any = 0) -> Any:
     """The entropy in nats, which does not depend on loc; 0 for mu = 0, NaN for negative mu.
 
