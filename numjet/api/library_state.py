@@ -74,7 +74,7 @@ def is_plain(function: Any) -> bool:
                for name in getattr(function, "__dict__", ()))
 
 
-_ATTRIBUTES = frozenset(("runs_programs", "loops", "ufunc", "moves_nothing"))
+_ATTRIBUTES = frozenset(("runs_programs", "moves_nothing"))
 
 
 # -- functions in modules and classes

@@ -106,7 +106,9 @@ class _Recorded:
         self.call: Call = self.state.take_apart(args, kwargs)
         self.leaves, self.avals = self.call.leaves, self.call.avals
         self.results, self.out_tree = tree_flatten(result)
-        if self.call.refs or not all(map(recorder.is_known, self.leaves)) or not all(map(_is_plain, self.results)):
+        if self.call.refs or any(map(_is_function, (*args, *kwargs.values()))):
+            raise Unsuited
+        if not all(map(recorder.is_known, self.leaves)) or not all(map(_is_plain, self.results)):
             raise Unsuited
         self.single = self.out_tree.num_leaves == 1 and result is self.results[0]
 
@@ -137,6 +139,11 @@ def _rounds_alike(eqn: JaxprEqn) -> bool:
         return op.function != "pow"
     whole = all(v.aval.dtype.kind in "biu" for v in (*eqn.invars, *eqn.outvars))
     return op.samples.ulps == 0 or (op.reduces is not None and whole)
+
+
+def _is_function(x: Any) -> bool:
+    """Whether an argument is a user's function, which may give something else next time."""
+    return callable(x) and not isinstance(x, type) and not hasattr(x, "dtype")
 
 
 def _is_plain(x: Any) -> bool:
@@ -221,8 +228,14 @@ class _Writer:
         avals = tuple(v.aval for v in eqn.outvars)
         if [(x.dtype, x.shape) for x in outs] != [(a.dtype, a.shape) for a in avals]:
             raise Unsuited
-        numbers = self.composed(op, eqn.params, ins, outs) or self.single(op, eqn.params, ins, values, outs, avals)
+        numbers = (self.folded(ins, outs) or self.composed(op, eqn.params, ins, outs)
+                   or self.single(op, eqn.params, ins, values, outs, avals))
         self.numbers.update(zip(eqn.outvars, numbers, strict=True))
+
+    def folded(self, ins: tuple[int, ...], outs: list[np.ndarray]) -> tuple[int, ...] | None:
+        """Keeps the results of an operation on known values; None: they are not known, or much memory."""
+        known = all(k in self.steps.constants for k in ins) and sum(x.nbytes for x in outs) <= _CONSTANT_BYTES
+        return tuple(map(self.steps.constant, outs)) if known else None
 
     def composed(self, op: Op, params: dict[str, Any], ins: tuple[int, ...], outs: list[np.ndarray]) -> tuple[int, ...] | None:
         """Writes an operation whose eager slot consists of ufuncs, selections and conversions; None: it does not."""

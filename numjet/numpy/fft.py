@@ -19,6 +19,7 @@ from numjet.lax.fourier import FftType, fft as _transform
 from numjet.lax.operands import scalar
 from numjet.lax.shape.rearrange import transpose
 from numjet.lax.templates import call
+from numjet.numpy.core import taped as _taped
 from numjet.numpy.core.arrays import array
 from numjet.numpy.core.promotion import array_arg
 from numjet.numpy.shaping.repeating import roll
@@ -322,3 +323,6 @@ def ifftshift(x: Any, axes: int | Sequence[int] | None = None) -> Any:
     [0, 1, 2, 3, 4]
     """
     return _shifted("ifftshift", x, axes, -1)
+
+
+_taped.library(vars())

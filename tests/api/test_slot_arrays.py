@@ -12,6 +12,7 @@ from numjet.api.slot_arrays import SlotArray
 from numjet.api.tape_recorder import Recorder
 from numjet.api.tape_steps import Steps, Unsuited
 
+pytestmark = pytest.mark.usefixtures("one_platform")
 SPECIAL = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, -2.5, 0.5, 3.0], np.float32)
 INTS = np.array([0, -1, 2**31 - 1, -2**31, 7, -3, 1, 200], np.int32)
 
@@ -68,6 +69,10 @@ def test_what_looks_at_values_or_has_no_step_is_refused(slot):
     steps = Steps()
     with pytest.raises((Unsuited, TypeError, AttributeError)), np.errstate(all="ignore"):
         slot(SlotArray(steps, steps.input(SPECIAL)))
+
+
+def test_what_is_known_is_computed_once():
+    assert kinds(lambda x: x + lax.iota(np.float32, 8) * 2, array(SPECIAL)) == ("loop",)
 
 
 def test_slots_of_very_many_steps_are_called():

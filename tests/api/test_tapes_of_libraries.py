@@ -1,6 +1,7 @@
 """Tapes of library functions give what the functions give for other values than those that they were recorded with."""
 from __future__ import annotations
 
+import functools
 import inspect
 import re
 import warnings
@@ -11,20 +12,21 @@ import pytest
 
 import numjet as nj
 import numjet.numpy as jnp
-from benchmarks.function_calls import NUMPY, SPECIAL, Arrays, arrays
+from benchmarks.function_calls import LINALG, NUMPY, SIGNAL, SPECIAL, STATS, Arrays, arrays
 from numjet import _native
 from numjet.api import eager_plans
 from numjet.numpy.core import taped
-from numjet.scipy import special
+from numjet.scipy import linalg, signal, special, stats
 from numjet.transforms.inline import write_out_calls
 
+MODULES = {"np": jnp, "special": special, "linalg": linalg, "stats": stats, "signal": signal}
 EAGER = _native.EagerFunction
 NAMED = set(" ".join([*taped._OF_NUMBERS.values(), *taped._OF_ARRAYS.values()]).split())
 
 
 def _has_tapes(text: str) -> bool:
-    names = re.findall(r"(np|special)\.(\w+)", text)
-    functions = [getattr(special, n) if m == "special" else getattr(jnp, n, None) for m, n in names]
+    names = re.findall(r"(np|special|linalg|stats|signal)\.([a-z]\w*(?:\.[a-z]\w*)?)", text)
+    functions = [functools.reduce(lambda x, part: getattr(x, part, None), n.split("."), MODULES[m]) for m, n in names]
     return bool(names) and all(n in NAMED or type(f) is EAGER for (_, n), f in zip(names, functions, strict=True))
 
 
@@ -51,8 +53,8 @@ def _outcome(call: Any, operands: list[Any]) -> Any:
         return None, (type(error), str(error))
 
 
-TEXTS = [text for text in (*NUMPY, *SPECIAL) if _has_tapes(text)]
-assert len(TEXTS) > 150
+TEXTS = [text for text in (*NUMPY, *SPECIAL, *LINALG, *STATS, *SIGNAL) if _has_tapes(text)]
+assert len(TEXTS) > 250
 
 
 @pytest.mark.parametrize("part", range(4))
@@ -62,7 +64,7 @@ def test_other_values(part):
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         for text in TEXTS[part::4]:
-            call = eval(f"lambda {', '.join(Arrays._fields)}: {text}", {"np": jnp, "special": special})
+            call = eval(f"lambda {', '.join(Arrays._fields)}: {text}", dict(MODULES))
             eager_plans.clear_tapes()
             expected = _outcome(call, second)
             eager_plans.clear_tapes()
@@ -83,6 +85,34 @@ def test_functions_that_run_without_python(one_platform):
         for _ in range(2):
             fun(*args)
         assert fun._tape_count() == 1, fun
+
+
+def test_distributions_matrices_and_transforms_run_without_operations(one_platform):
+    x, q = jnp.linspace(0.1, 0.9, 8), jnp.eye(4)
+    calls = {stats.norm.logpdf: (x, 2.0, 3.0), stats.beta.pdf: (x, x, 2.0), stats.poisson.pmf: (jnp.arange(8), x),
+             linalg.toeplitz: (x,), linalg.block_diag: (q, x), linalg.cholesky: (q,), linalg.hilbert: (4,),
+             jnp.fft.fft: (x,), jnp.fft.irfft: (x, 10), jnp.fft.fftfreq: (8,), signal.stft: (x, 1.0, "hann", 8),
+             jnp.insert: (x, 3, 1.0)}
+    for fun, args in calls.items():
+        fun._clear_cache()
+        for _ in range(2):
+            fun(*args)
+        assert fun._tape_count() == 1, fun
+
+
+def test_functions_of_functions_have_no_tapes():
+    """A function may give something else next time."""
+    factor = [1.0]
+    image = lambda v: factor[0] * v
+    first = [linalg.funm(jnp.eye(3), image)[0, 0].real.item() for _ in range(3)]
+    factor[0] = 2.0
+    assert first == [1.0] * 3 and linalg.funm(jnp.eye(3), image)[0, 0].real.item() == 2.0
+    remove = lambda v: factor[0] * v
+    x = jnp.arange(8.0)
+    for _ in range(3):
+        before = signal.welch(x, nperseg=8, detrend=remove)[1]
+    factor[0] = 4.0
+    np.testing.assert_allclose(signal.welch(x, nperseg=8, detrend=remove)[1], 4 * before, rtol=1e-5)
 
 
 def test_functions_keep_their_face():

@@ -14,18 +14,19 @@ from numjet.foundation import lazy_import, locks
 # Functions of arrays, in which a number works as an array of rank 0 does.
 _OF_NUMBERS = {
     "x y": "add subtract multiply maximum minimum equal not_equal less less_equal greater greater_equal logical_and logical_or "
-           "logical_xor bitwise_and bitwise_or bitwise_xor",
+           "logical_xor bitwise_and bitwise_or bitwise_xor left_shift bitwise_left_shift",
     "x1 x2": "divide true_divide floor_divide mod remainder fmod arctan2 atan2 hypot logaddexp logaddexp2 copysign divmod fmax "
-             "fmin heaviside",
+             "fmin heaviside ldexp right_shift bitwise_right_shift",
+    "arr values": "insert",
     "condition x y": "where", "arr min max": "clip"}
 # Functions of arrays; numbers are left to the function.
 _OF_ARRAYS = {
-    "": "zeros ones full empty arange linspace eye identity",
+    "": "zeros ones full empty arange linspace eye identity tri blackman hamming hanning bartlett kaiser",
     "A": "tile",
-    "a": "sum prod max min amax amin mean var std any all argmax argmin count_nonzero ptp cumsum cumprod reshape ravel "
-         "transpose swapaxes moveaxis rollaxis expand_dims squeeze roll trace zeros_like ones_like full_like asarray copy sort "
-         "argsort sort_complex partition argpartition diff round around permute_dims repeat resize average nancumsum "
-         "nancumprod nanmax nanmin nanargmax nanargmin nanprod nansum packbits unpackbits",
+    "a where": "sum prod max min amax amin mean var std any all nanmax nanmin nanprod nansum",
+    "a": "argmax argmin count_nonzero ptp cumsum cumprod reshape ravel transpose swapaxes moveaxis rollaxis expand_dims "
+         "squeeze roll trace zeros_like ones_like full_like asarray copy sort argsort sort_complex partition argpartition "
+         "diff round around permute_dims repeat resize average nancumsum nancumprod nanargmax nanargmin packbits unpackbits",
     "a b": "dot matmul vdot inner outer tensordot cross",
     "a indices": "take",
     "a mask values": "putmask",
@@ -35,6 +36,8 @@ _OF_ARRAYS = {
     "arr mask vals": "place",
     "arr values": "append",
     "array": "broadcast_to pad",
+    "arys": "atleast_1d atleast_2d atleast_3d",
+    "keys": "lexsort",
     "arrays": "stack concatenate concat",
     "ary": "split array_split hsplit vsplit dsplit ediff1d",
     "condlist choicelist default": "select",
@@ -53,12 +56,14 @@ _OF_ARRAYS = {
          "isfinite isposinf isneginf iscomplex isreal logical_not invert bitwise_not bitwise_invert bitwise_count signbit "
          "deg2rad rad2deg degrees radians conj conjugate astype matrix_transpose nan_to_num sinc spacing frexp modf i0 vander "
          "cumulative_sum cumulative_prod unstack",
-    "x y": "float_power nextafter left_shift bitwise_left_shift",
+    "x y": "float_power nextafter",
     "x1": "power pow",
-    "x1 x2": "vecdot matvec vecmat ldexp right_shift bitwise_right_shift",
+    "x1 x2": "vecdot matvec vecmat",
     "z": "angle"}
 _PROPERTIES = frozenset(("T", "mT", "real", "imag"))
 _METHODS = frozenset(("reshape", "transpose", "T", "astype", "clip", "copy", "flatten"))
+_ARRAYS = ("Any", "Sequence[Any]")   # annotations of parameters that are arrays, or hold them
+_OPTIONS = frozenset("axis axes dtype out device precision preferred_element_type lwork ord p random_state size".split())
 _EXPONENTS = ("pow", "rpow")   # whose other operand decides by its value how powers are computed
 _NATIVE = frozenset(("neg", "getitem", "setitem", "iter", "contains", "divmod", "rdivmod"))
 
@@ -77,17 +82,29 @@ def exported(name: str, value: Any) -> Any:
     return value if found is None else _with_tapes(value, *found)
 
 
-def elementwise(namespace: dict[str, Any]) -> None:
-    """Puts tapes in front of a library's functions of arrays: all parameters without default, if none is said to be a number.
-
-    Functions that no parameter is an array of are left as they are.
+def library(namespace: dict[str, Any], numbers: bool = False) -> None:
+    """Puts tapes in front of a library's functions of arrays: of the parameters annotated as Any, those without a default, or
+    with None if they do not have the name of an option. numbers: whether a number works as an array of rank 0 does there, so
+    that parameters with a number as default are arrays, too.
     """
     for name, function in list(namespace.items()):
-        if name[0] == "_" or not inspect.isfunction(function):
-            continue
-        needed = [p for p in inspect.signature(function).parameters.values() if p.default is p.empty]
-        if needed and all(p.annotation == "Any" and p.kind is p.POSITIONAL_OR_KEYWORD for p in needed):
-            namespace[name] = _with_tapes(function, tuple(p.name for p in needed), True)
+        if name[0] != "_" and inspect.isfunction(function):
+            namespace[name] = _with_tapes(function, _arrays_of(function, numbers), numbers)
+
+
+def _arrays_of(function: FunctionType, numbers: bool) -> tuple[str, ...]:
+    """The names of the parameters that are arrays, and of those that collect further ones."""
+    def is_array(p: inspect.Parameter) -> bool:
+        if p.annotation not in _ARRAYS or p.kind is p.VAR_KEYWORD:
+            return False
+        by_default = p.default is None or (numbers and type(p.default) in (int, float))
+        return p.default is p.empty or (by_default and p.name not in _OPTIONS)
+
+    found = [p.name for p in inspect.signature(function).parameters.values() if is_array(p)]
+    code = inspect.unwrap(function).__code__
+    if found and code.co_flags & inspect.CO_VARARGS:
+        found.append(code.co_varnames[code.co_argcount + code.co_kwonlyargcount])
+    return tuple(dict.fromkeys(found))
 
 
 def _with_tapes(old: Any, arrays: tuple[str, ...], numbers: bool) -> Any:

@@ -16,6 +16,7 @@ from numjet.lax.axes import as_axis
 from numjet.lax.elementwise import arithmetic, bitwise, compare, convert
 from numjet.lax.shape import create, rearrange
 from numjet.numpy.contraction import dot, products
+from numjet.numpy.core import taped as _taped
 from numjet.numpy.core.promotion import (
     array_arg, as_dtype, check_arraylike, literal, promote_args, promote_args_inexact, strong_array, to_array,
 )
@@ -312,3 +313,6 @@ def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2, precision: Any = None, pref
                             out_sharding=out_sharding)
 
 
+
+
+_taped.library(vars())

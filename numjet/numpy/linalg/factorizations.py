@@ -369,18 +369,25 @@ def lstsq(a: Any, b: Any, rcond: float | None = None, *, numpy_resid: bool = Fal
     right = rearrange.expand_dims(b, (1,)) if vector else b
     if rcond is None or rcond < 0:
         rcond = _epsilon(a) * (max(m, n) if rcond is None else 1)
-    u, s, vt = svd(a, full_matrices=False)
-    mask = (s > 0) & (s >= s[0] * rcond) if s.size else s > 0
-    rank = reductions.sum(mask, dtype=np.int32)
-    inverse = where(mask, 1 / where(mask, s, 1), 0)
-    x = matmul(mx.mH(vt), mx.scale_rows(inverse, matmul(mx.mH(u), right)))
-    difference = right - matmul(a, x)
-    residuals = reductions.sum(mx.real(call("mul", difference, mx.conj(difference))), axis=0)
+    x, residuals, rank, s = _least_squares(a, right, rcond)
     if numpy_resid and (m <= n or int(rank) < n):
         residuals = getitem(residuals, slice(0, 0))
     return (getitem(x, (..., 0)) if vector else x), residuals, rank, s
 
 
+@jit_when_eager("rcond")
+def _least_squares(a: Any, b: Any, rcond: float) -> tuple[Any, Any, Any, Any]:
+    """The solution by singular values, the sum of squares that is left, rank and singular values."""
+    u, s, vt = svd(a, full_matrices=False)
+    mask = (s > 0) & (s >= s[0] * rcond) if s.size else s > 0
+    rank = reductions.sum(mask, dtype=np.int32)
+    inverse = where(mask, 1 / where(mask, s, 1), 0)
+    x = matmul(mx.mH(vt), mx.scale_rows(inverse, matmul(mx.mH(u), b)))
+    difference = b - matmul(a, x)
+    return x, reductions.sum(mx.real(call("mul", difference, mx.conj(difference))), axis=0), rank, s
+
+
+@jit_when_eager("hermitian")
 def pinv(a: Any, rtol: Any = None, hermitian: bool = False, *, rcond: Any = None) -> Any:
     """The pseudo-inverse. rtol: singular values up to rtol times the largest count as zero (default: 10 max(m, n) epsilon).
 
@@ -543,6 +550,7 @@ def _det_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]
 
 # -------------------------------------------------------------------------------------------- rank, condition, norms
 
+@jit_when_eager("hermitian")
 def matrix_rank(M: Any, rtol: Any = None, *, hermitian: bool = False, tol: Any = None) -> Any:
     """The number of singular values above rtol times the largest (default: max(m, n) epsilon), or above tol; of vectors int32,
     as in JAX. ValueError for both.

@@ -5,6 +5,7 @@ ignored, as in jax.scipy.linalg: arrays are never overwritten and values not che
 Imports `control`, `lax` and `numpy`. Add a function to the file of its kind, and its name here.
 """
 
+from numjet.numpy.core import taped as _taped
 from numjet.scipy.linalg.decompositions import (
     eigh as eigh, hessenberg as hessenberg, qr as qr, schur as schur, svd as svd,
 )
@@ -27,3 +28,5 @@ from numjet.scipy.linalg.tables import (
     hadamard as hadamard, helmert as helmert, invhilbert as invhilbert, invpascal as invpascal, pascal as pascal,
 )
 from numjet.scipy.linalg.tridiagonal import eigh_tridiagonal as eigh_tridiagonal
+
+_taped.library(vars())

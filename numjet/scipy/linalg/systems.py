@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from numjet.api.jit_when_eager import jit_when_eager
 from numjet.control.custom.solve import custom_linear_solve
 from numjet.lax import linalg as lax_linalg
 from numjet.lax.elementwise.bits import stop_gradient
@@ -131,6 +132,7 @@ def lu(a: Any, permute_l: bool = False, overwrite_a: bool = False, check_finite:
 
 # -------------------------------------------------------------------------------------------- systems
 
+@jit_when_eager("lower", "overwrite_a", "overwrite_b", "debug", "check_finite", "assume_a")
 def solve(a: Any, b: Any, lower: bool = False, overwrite_a: bool = False, overwrite_b: bool = False, debug: bool = False,
           check_finite: bool = True, assume_a: str = "gen") -> Any:
     """The x with a x = b, for b[n] or [..., n, m].

@@ -2,6 +2,7 @@
 Imports `numpy` and `lax`. Add a function to the file of its kind, and its name here.
 """
 
+from numjet.numpy.core import taped as _taped
 from numjet.scipy.signal.convolution import (
     convolve as convolve, convolve2d as convolve2d, correlate as correlate, correlate2d as correlate2d,
     fftconvolve as fftconvolve,
@@ -26,3 +27,5 @@ from numjet.scipy.signal.short_time import istft as istft, spectrogram as spectr
 from numjet.scipy.signal.spectra import coherence as coherence, csd as csd, periodogram as periodogram, welch as welch
 from numjet.scipy.signal import windows as windows
 from numjet.scipy.signal.trends import detrend as detrend
+
+_taped.library(vars())

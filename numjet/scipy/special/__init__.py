@@ -96,4 +96,4 @@ from numjet.scipy.special.zeros import (
 )
 from numjet.scipy.special.elementary import nearest as round  # noqa: F401
 
-_taped.elementwise(vars())
+_taped.library(vars(), numbers=True)
