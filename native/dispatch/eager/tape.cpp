@@ -1,12 +1,14 @@
 // The steps of a tape. A loop or a reduction is an inner loop of a NumPy ufunc, run on whole contiguous arrays as the ufunc
 // would; other steps share or copy parts of an operand's memory, select between two operands, or call a function of NumPy
-// arrays. So a tape gives the bits that evaluating its operations one by one gives.
+// arrays. So a tape gives the bits that evaluating its operations one by one gives. Values that only steps without Python read
+// lie in scratch memory of the run, which later values take over.
 #include "dispatch/eager/tape.h"
 
 #include <algorithm>
 #include <cstring>
 #include <limits>
 #include <string>
+#include <unordered_map>
 
 #include "array/from_python.h"
 #include "dispatch/eager/conversion.h"
@@ -14,6 +16,7 @@
 #include "array/ufunc_api.h"
 #include "pytree/pytree.h"
 #include "runtime/python/guard.h"
+#include "runtime/memory/blocks.h"
 #include "runtime/memory/small_vector.h"
 #include "runtime/python/sequence.h"
 
@@ -41,7 +44,9 @@ struct Step {
   void* data = nullptr;
   // Product: of an (m, k) and a (k, n) matrix, whose strides are in elements.
   int64_t code = 0, m = 0, n = 0, k = 0, left[2] = {}, right[2] = {};
+  npy_intp place = -1;  // of the result in the run's scratch memory; negative: it is an array
   size_t blocks = 1;  // Join: how many runs of bytes of each operand alternate in the result
+  std::vector<size_t> lengths;  // Join: of these runs
   // Reduce: the loop joins the rows of each part, and begins with a value of these bytes, or with the first row.
   npy_intp parts = 1, rows = 1, length = 1;
   std::string initial;
@@ -68,6 +73,7 @@ struct TapePlan {
   std::vector<Step> steps;
   std::vector<Result> results;
   bool calls = false;  // whether a step calls Python
+  size_t scratch = 0;  // bytes
 };
 
 PyTypeObject* tape_type = nullptr;
@@ -102,7 +108,42 @@ class QuietErrors {
 };
 
 constexpr size_t kInlineValues = 16;
-using Values = SmallVector<ArrayRef, kInlineValues>;
+constexpr size_t kInlineScratch = 2048;
+
+// The values of a run, by number: arrays, or scratch memory.
+class Values {
+ public:
+  explicit Values(size_t scratch) : block_(scratch > kInlineScratch ? scratch : 0), failed(block_.failed) {}
+  void push_array(ArrayRef array) {
+    arrays_.push_back(std::move(array));
+    places_.push_back(nullptr);
+  }
+  void push_place(char* place) {
+    arrays_.push_back(ArrayRef());
+    places_.push_back(place);
+  }
+  char* scratch() { return block_.data() ? block_.data() : inline_; }
+  ArrayRef& array(uint32_t number) { return arrays_[number]; }
+  char* data(uint32_t number) const { return places_[number] ? places_[number] : arrays_[number]->buffer->data; }
+  // Null, or an operand that was deleted.
+  Array* deleted(const std::vector<uint32_t>& numbers) const {
+    for (uint32_t number : numbers) {
+      if (!places_[number] && !arrays_[number]->buffer) return arrays_[number];
+    }
+    return nullptr;
+  }
+  // What keeps the memory of a value while other threads run.
+  BufferRef hold(uint32_t number) const { return places_[number] ? BufferRef() : arrays_[number]->buffer; }
+
+ private:
+  SmallVector<ArrayRef, kInlineValues> arrays_;
+  SmallVector<char*, kInlineValues> places_;
+  alignas(64) char inline_[kInlineScratch];
+  Scratch block_;
+
+ public:
+  const bool failed;
+};
 
 // Beyond 32 bits an int is rounded once by the function, twice here.
 bool fits(PyObject* leaf) {
@@ -119,27 +160,24 @@ int collect(const Tape* tape, PyObject* const* leaves, Values& values) {
     if (is_array(leaves[k])) {
       auto* array = reinterpret_cast<Array*>(leaves[k]);
       if (array->remote || !array_ready(array)) return 0;
-      values.push_back(ArrayRef::share(array));
+      values.push_array(ArrayRef::share(array));
       continue;
     }
     if (!fits(leaves[k])) return 0;
     ArrayRef made = array_from_leaf(leaves[k], plan.ins[k], tape->device);
     if (!made) return PyErr_Clear(), 0;  // the function says what is wrong
-    values.push_back(std::move(made));
+    values.push_array(std::move(made));
   }
-  for (const ArrayRef& constant : plan.constants) values.push_back(constant);
+  for (const ArrayRef& constant : plan.constants) values.push_array(constant);
   return 1;
 }
 
-ArrayRef run_loop(const Step& step, const Values& values, PyObject* device) {
-  ArrayRef out = array_empty(step.outs[0], device, false);
-  if (!out) return out;
+void run_loop(const Step& step, const Values& values, char* out) {
   char* data[kMostOperands + 1];
-  for (size_t k = 0; k < step.ins.size(); ++k) data[k] = values[step.ins[k]]->buffer->data;
-  data[step.ins.size()] = out->buffer->data;
+  for (size_t k = 0; k < step.ins.size(); ++k) data[k] = values.data(step.ins[k]);
+  data[step.ins.size()] = out;
   npy_intp count = step.outs[0]->size;
   if (count) step.loop(data, &count, step.strides, step.data);
-  return out;
 }
 
 template <class T>
@@ -166,14 +204,11 @@ Selection selection(npy_intp itemsize) {
   }
 }
 
-ArrayRef run_select(const Step& step, const Values& values, PyObject* device) {
+void run_select(const Step& step, const Values& values, char* out) {
   const AvalInfo* info = step.outs[0];
-  ArrayRef out = array_empty(step.outs[0], device, false);
-  if (!out) return out;
   const char* data[3];
-  for (size_t k = 0; k < 3; ++k) data[k] = values[step.ins[k]]->buffer->data;
-  selection(info->itemsize)(out->buffer->data, data[0], data[1], data[2], step.strides, info->size);
-  return out;
+  for (size_t k = 0; k < 3; ++k) data[k] = values.data(step.ins[k]);
+  selection(info->itemsize)(out, data[0], data[1], data[2], step.strides, info->size);
 }
 
 // Copies elements of any strides, the last axis by a loop of its own.
@@ -210,38 +245,26 @@ PartCopy part_copy(npy_intp itemsize) {
   }
 }
 
-ArrayRef run_part(const Step& step, const Values& values, PyObject* device) {
-  AvalInfo* info = step.outs[0];
-  ArrayRef out = array_empty(info, device, false);
-  if (!out || !info->size) return out;
-  const char* from = values[step.ins[0]]->buffer->data + step.offset;
-  part_copy(info->itemsize)(out->buffer->data, from, info->dims, step.part_strides);
-  return out;
+void run_part(const Step& step, const Values& values, char* out) {
+  const AvalInfo* info = step.outs[0];
+  if (info->size) part_copy(info->itemsize)(out, values.data(step.ins[0]) + step.offset, info->dims, step.part_strides);
 }
 
-ArrayRef run_join(const Step& step, const Values& values, PyObject* device) {
-  ArrayRef out = array_empty(step.outs[0], device, false);
-  if (!out) return out;
-  char* to = out->buffer->data;
+void run_join(const Step& step, const Values& values, char* out) {
   for (size_t block = 0; block < step.blocks; ++block) {
-    for (uint32_t number : step.ins) {
-      const Array* in = values[number];
-      const size_t bytes = in->info->nbytes / step.blocks;
-      if (bytes) std::memcpy(to, in->buffer->data + block * bytes, bytes);
-      to += bytes;
+    for (size_t k = 0; k < step.ins.size(); ++k) {
+      const size_t bytes = step.lengths[k];
+      if (bytes) std::memcpy(out, values.data(step.ins[k]) + block * bytes, bytes);
+      out += bytes;
     }
   }
-  return out;
 }
 
 // Calls the inner loop as the ufunc's `reduce` does for contiguous arrays: along rows of one element by one call with a result
 // that stands still, else row by row.
-ArrayRef run_reduce(const Step& step, const Values& values, PyObject* device) {
-  ArrayRef out = array_empty(step.outs[0], device, false);
-  if (!out) return out;
+void run_reduce(const Step& step, const Values& values, char* result) {
   const npy_intp item = step.outs[0]->itemsize, row = step.length * item;
-  char* in = values[step.ins[0]]->buffer->data;
-  char* result = out->buffer->data;
+  char* in = values.data(step.ins[0]);
   for (npy_intp part = 0; part < step.parts; ++part, in += step.rows * row, result += row) {
     const npy_intp begin = step.initial.empty() ? 1 : 0;
     if (begin) std::memcpy(result, in, size_t(row));
@@ -260,22 +283,17 @@ ArrayRef run_reduce(const Step& step, const Values& values, PyObject* device) {
       step.loop(data, &count, strides, step.data);
     }
   }
-  return out;
 }
 
-ArrayRef run_convert(const Step& step, const Values& values, PyObject* device) {
-  ArrayRef out = array_empty(step.outs[0], device, false);
-  if (out) step.conversion(values[step.ins[0]]->buffer->data, out->buffer->data, step.outs[0]->size);
-  return out;
+void run_convert(const Step& step, const Values& values, char* out) {
+  step.conversion(values.data(step.ins[0]), out, step.outs[0]->size);
 }
 
-ArrayRef run_product(const Step& s, const Values& values, PyObject* device) {
-  ArrayRef out = array_empty(s.outs[0], device, false);
-  if (!out) return out;
-  // Held: while other threads run, the arrays may be deleted.
-  const BufferRef x = values[s.ins[0]]->buffer, y = values[s.ins[1]]->buffer;
+void run_product(const Step& s, Values& values, char* out) {
+  const BufferRef x_held = values.hold(s.ins[0]), y_held = values.hold(s.ins[1]);
+  const char *x = values.data(s.ins[0]), *y = values.data(s.ins[1]);
   const auto multiply = [&] {
-    nj_gemm(s.code, 1, s.m, s.n, s.k, x->data, 0, s.left[0], s.left[1], y->data, 0, s.right[0], s.right[1], out->buffer->data, 0);
+    nj_gemm(s.code, 1, s.m, s.n, s.k, x, 0, s.left[0], s.left[1], y, 0, s.right[0], s.right[1], out, 0);
   };
   if (s.m * s.n * s.k < kLongProduct) {
     multiply();
@@ -284,7 +302,6 @@ ArrayRef run_product(const Step& s, const Values& values, PyObject* device) {
     multiply();
     Py_END_ALLOW_THREADS
   }
-  return out;
 }
 
 ArrayRef wrap(PyObject* result, AvalInfo* info, PyObject* device) {
@@ -296,7 +313,7 @@ int run_call(const Step& step, Values& values, PyObject* device) {
   SmallVector<PyRef, 8> owned;
   SmallVector<PyObject*, 8> args;
   for (uint32_t number : step.ins) {
-    PyRef view(array_view(values[number]));
+    PyRef view(array_view(values.array(number)));
     if (!view) return -1;
     args.push_back(view);
     owned.push_back(std::move(view));
@@ -307,7 +324,7 @@ int run_call(const Step& step, Values& values, PyObject* device) {
   if (!step.multiple) {
     ArrayRef out = wrap(result, step.outs[0], device);
     if (!out) return -1;
-    values.push_back(std::move(out));
+    values.push_array(std::move(out));
     return 0;
   }
   PyRef items(PySequence_Tuple(result));
@@ -319,35 +336,43 @@ int run_call(const Step& step, Values& values, PyObject* device) {
   for (size_t k = 0; k < step.outs.size(); ++k) {
     ArrayRef out = wrap(PyTuple_GET_ITEM(items.get(), Py_ssize_t(k)), step.outs[k], device);
     if (!out) return -1;
-    values.push_back(std::move(out));
+    values.push_array(std::move(out));
   }
+  return 0;
+}
+
+int run_share(const Step& step, Values& values, PyObject* device) {
+  if (step.place >= 0) return values.push_place(values.data(step.ins[0])), 0;
+  ArrayRef out = array_share(values.array(step.ins[0]), step.outs[0], device, false);
+  if (!out) return -1;
+  values.push_array(std::move(out));
   return 0;
 }
 
 int run_step(const Step& step, Values& values, PyObject* device) {
   if (step.kind == StepKind::Call) return run_call(step, values, device);
+  if (step.kind == StepKind::Share) return run_share(step, values, device);
+  ArrayRef array = step.place < 0 ? array_empty(step.outs[0], device, false) : ArrayRef();
+  if (step.place < 0 && !array) return -1;
   // Python code of other steps, or of finalizers, may have deleted an array.
-  for (uint32_t number : step.ins) {
-    if (!values[number]->buffer) return raise_deleted(values[number]);
-  }
-  ArrayRef out;
+  if (Array* deleted = values.deleted(step.ins)) return raise_deleted(deleted);
+  char* out = array ? array->buffer->data : values.scratch() + step.place;
   switch (step.kind) {
-    case StepKind::Loop: out = run_loop(step, values, device); break;
-    case StepKind::Select: out = run_select(step, values, device); break;
-    case StepKind::Part: out = run_part(step, values, device); break;
-    case StepKind::Join: out = run_join(step, values, device); break;
-    case StepKind::Product: out = run_product(step, values, device); break;
-    case StepKind::Convert: out = run_convert(step, values, device); break;
-    case StepKind::Reduce: out = run_reduce(step, values, device); break;
-    default: out = array_share(values[step.ins[0]], step.outs[0], device, false);
+    case StepKind::Loop: run_loop(step, values, out); break;
+    case StepKind::Select: run_select(step, values, out); break;
+    case StepKind::Part: run_part(step, values, out); break;
+    case StepKind::Join: run_join(step, values, out); break;
+    case StepKind::Product: run_product(step, values, out); break;
+    case StepKind::Convert: run_convert(step, values, out); break;
+    default: run_reduce(step, values, out);
   }
-  if (!out) return -1;
-  values.push_back(std::move(out));
+  if (array) values.push_array(std::move(array));
+  else values.push_place(out);
   return 0;
 }
 
 PyRef result_of(const Result& result, Values& values, PyObject* device) {
-  ArrayRef& value = values[result.value];
+  ArrayRef& value = values.array(result.value);
   if (!result.info) return as(value);
   return as(array_share(value, result.info, device, false));  // a handle of its own
 }
@@ -358,7 +383,8 @@ PyObject* run_tape(Tape* tape, PyObject* const* leaves, size_t count) {
   const Handle<Tape> alive = Handle<Tape>::share(tape);
   const TapePlan& plan = *tape->plan;
   if (count != plan.ins.size()) return nullptr;
-  Values values;
+  Values values(plan.scratch);
+  if (values.failed) return raise_no_memory(plan.scratch), nullptr;
   if (collect(tape, leaves, values) == 0) return nullptr;
   {
     QuietErrors quiet(plan.calls);
@@ -517,6 +543,7 @@ bool read_join(Step& step, PyObject* more, const Infos& infos) {
   bool good = step.blocks > 0;
   for (uint32_t number : step.ins) {
     total += infos[number]->nbytes;
+    step.lengths.push_back(infos[number]->nbytes / step.blocks);
     good = good && infos[number]->nbytes % step.blocks == 0 && infos[number]->dtype == step.outs[0]->dtype;
   }
   if (good && total == step.outs[0]->nbytes) return true;
@@ -634,6 +661,89 @@ bool read_results(PyObject* numbers, PyObject* avals, PyObject* handed, TapePlan
   return true;
 }
 
+// Memory that values take over from each other: pieces that are free, by their place and size.
+class Places {
+ public:
+  npy_intp take(size_t bytes) {
+    const size_t wanted = std::max<size_t>((bytes + kAlignment - 1) / kAlignment, 1) * kAlignment;
+    for (auto piece = free_.begin(); piece != free_.end(); ++piece) {
+      if (piece->second < wanted) continue;
+      const npy_intp place = piece->first;
+      piece->first += npy_intp(wanted), piece->second -= wanted;
+      if (!piece->second) free_.erase(piece);
+      taken_[place] = wanted;
+      return place;
+    }
+    const npy_intp place = npy_intp(total);
+    total += wanted;
+    taken_[place] = wanted;
+    return place;
+  }
+  void give_back(npy_intp place) {
+    free_.push_back({place, taken_[place]});
+    taken_.erase(place);
+  }
+  size_t total = 0;
+
+ private:
+  static constexpr size_t kAlignment = 64;
+  std::vector<std::pair<npy_intp, size_t>> free_;
+  std::unordered_map<npy_intp, size_t> taken_;
+};
+
+// Which values are arrays: inputs, constants, results, operands and results of calls, and what shares their memory.
+std::vector<bool> find_arrays(const TapePlan& plan, size_t values) {
+  std::vector<bool> arrays(values, false);
+  const size_t first = plan.ins.size() + plan.constants.size();
+  std::fill(arrays.begin(), arrays.begin() + npy_intp(first), true);
+  for (const Result& result : plan.results) arrays[result.value] = true;
+  size_t number = values;
+  for (auto step = plan.steps.rbegin(); step != plan.steps.rend(); ++step) {
+    number -= step->outs.size();
+    const bool call = step->kind == StepKind::Call;
+    if (call) std::fill(arrays.begin() + npy_intp(number), arrays.begin() + npy_intp(number + step->outs.size()), true);
+    if (call || (step->kind == StepKind::Share && arrays[number])) {
+      for (uint32_t in : step->ins) arrays[in] = true;
+    }
+  }
+  for (const Step& step : plan.steps) {
+    if (step.kind == StepKind::Share && arrays[step.ins[0]]) arrays[number] = true;
+    number += step.outs.size();
+  }
+  return arrays;
+}
+
+// Gives all other values places in scratch memory.
+void place_values(TapePlan& plan, const Infos& infos) {
+  const std::vector<bool> arrays = find_arrays(plan, infos.size());
+  std::vector<uint32_t> owner(infos.size());  // whose memory a value is in
+  std::vector<size_t> last(infos.size(), 0);  // the step that reads it last
+  size_t number = plan.ins.size() + plan.constants.size();
+  for (size_t k = 0; k < plan.steps.size(); ++k) {
+    const Step& step = plan.steps[k];
+    for (uint32_t in : step.ins) last[owner[in]] = k;
+    for (size_t out = 0; out < step.outs.size(); ++out, ++number) {
+      owner[number] = step.kind == StepKind::Share && !arrays[number] ? owner[step.ins[0]] : uint32_t(number);
+      last[owner[number]] = k;
+    }
+  }
+  Places places;
+  std::vector<std::vector<npy_intp>> ending(plan.steps.size());
+  number = plan.ins.size() + plan.constants.size();
+  for (size_t k = 0; k < plan.steps.size(); ++k) {
+    Step& step = plan.steps[k];
+    if (!arrays[number] && step.kind == StepKind::Share) {
+      step.place = 0;
+    } else if (!arrays[number]) {
+      step.place = places.take(infos[number]->nbytes);
+      ending[last[number]].push_back(step.place);
+    }
+    for (npy_intp place : ending[k]) places.give_back(place);
+    number += step.outs.size();
+  }
+  plan.scratch = places.total;
+}
+
 PyObject* new_tape(PyTypeObject* type, PyObject* args, PyObject*) {
   PyObject *avals, *constants, *steps, *numbers, *outs, *handed, *treedef, *device;
   if (!PyArg_ParseTuple(args, "O!O!O!O!O!O!OO:Tape", &PyTuple_Type, &avals, &PyTuple_Type, &constants, &PyTuple_Type, &steps,
@@ -656,6 +766,7 @@ PyObject* new_tape(PyTypeObject* type, PyObject* args, PyObject*) {
     if (!read_step(PyTuple_GET_ITEM(steps, k), plan, infos)) return nullptr;
   }
   if (!read_results(numbers, outs, handed, plan, infos)) return nullptr;
+  place_values(plan, infos);
   const size_t leaves = tape->treedef ? size_t(pytree_num_leaves(tape->treedef)) : 1;
   if (leaves != plan.results.size()) {
     return PyErr_Format(PyExc_ValueError, "Tape: %zu results for a structure of %zu leaves", plan.results.size(), leaves);
