@@ -173,3 +173,24 @@ def test_a_vector_for_each_matrix(a_shape, b_shape):
         with pytest.warns(FutureWarning, match="batched 1D solves"):
             x = fun(b)
         np.testing.assert_allclose(x, np.linalg.solve(matrices, b[..., None])[..., 0], rtol=2e-3)
+
+
+def test_lists_are_matrices():
+    a, b = [[2.0, 1.0], [1.0, 3.0]], [1.0, 2.0]
+    same(sl.cholesky(a, lower=True), np.linalg.cholesky(a), 1e-5)
+    same(sl.solve_triangular(a, b, lower=True), sp.solve_triangular(a, b, lower=True), 1e-5)
+    same(sl.lu_solve(sl.lu_factor(a), b), np.linalg.solve(a, b), 1e-5)
+    same(sl.cho_solve(sl.cho_factor(a), b), np.linalg.solve(a, b), 1e-5)
+    same(sl.solve_sylvester(a, a, a), sp.solve_sylvester(a, a, a), 1e-5)
+    same(sl.expm_frechet(a, a)[1], sp.expm_frechet(a, a)[1], 1e-2)
+    same(sl.funm(a, np.exp), sp.expm(a), 1e-3)
+    same(sl.svd(a, compute_uv=False), np.linalg.svd(a, compute_uv=False), 1e-5)
+    same(sl.eigh(a, eigvals_only=True), np.linalg.eigvalsh(a), 1e-5)
+    for function in (sl.qr, sl.lu, sl.polar, sl.schur, sl.hessenberg):
+        assert function(a)[0].dtype == np.float32
+
+
+@pytest.mark.parametrize("a", [2.0, np.ones(3, np.float32)])
+def test_polar_factors_are_of_matrices(a):
+    with pytest.raises(ValueError, match="expected matrices"):
+        sl.polar(a)

@@ -63,7 +63,7 @@ def _check_subset(name: str, subset: Any, size: int) -> None:
 
 def _eigh_abstract(x: ShapedArray, **params: Any) -> list[ShapedArray]:
     matrix.check_matrix("eigh", x, square=True)
-    return [x, ShapedArray(x.shape[:-1], real_dtype(x.dtype))]
+    return [x, x.update(shape=x.shape[:-1], dtype=real_dtype(x.dtype))]
 
 
 def _eigh_eager(x: np.ndarray, *, lower: bool, **params: Any) -> list[np.ndarray]:
@@ -143,7 +143,7 @@ def _svd_abstract(x: ShapedArray, *, full_matrices: bool, compute_uv: bool, **pa
     matrix.check_matrix("svd", x)
     m, n = x.shape[-2:]
     k, batch = smallest(m, n), x.shape[:-2]
-    s = ShapedArray((*batch, k), real_dtype(x.dtype))
+    s = x.update(shape=(*batch, k), dtype=real_dtype(x.dtype))
     if not compute_uv:
         return [s]
     u, vt = ((m, m), (n, n)) if full_matrices else ((m, k), (k, n))
@@ -241,7 +241,12 @@ def svd(x: Any, *, full_matrices: bool = True, compute_uv: bool = True, subset_b
     >>> svd(np.array([[3., 0.], [0., 4.]], np.float32), compute_uv=False).tolist()
     [4.0, 3.0]
     """
-    _check_subset("svd", subset_by_index, min(aval_of(x).shape[-2:], default=0))
+    if subset_by_index is not None:
+        matrix.check_matrix("svd", aval_of(x))
+        size = min(aval_of(x).shape[-2:])
+        if full_matrices and tuple(subset_by_index) != (0, size):
+            raise ValueError(f"svd: full_matrices and subset_by_index={subset_by_index} cannot both be set")
+        _check_subset("svd", subset_by_index, size)
     outs = svd_p.bind(x, full_matrices=bool(full_matrices), compute_uv=bool(compute_uv), subset_by_index=None,
                       algorithm=None)
     return (outs[1], outs[0], outs[2]) if compute_uv else outs[0]
@@ -254,7 +259,7 @@ def _eig_abstract(x: ShapedArray, *, compute_left_eigenvectors: bool, compute_ri
     matrix.check_matrix("eig", x, square=True)
     dtype = complex_dtype(x.dtype)
     count = compute_left_eigenvectors + compute_right_eigenvectors
-    return [ShapedArray(x.shape[:-1], dtype), *[ShapedArray(x.shape, dtype)] * count]
+    return [x.update(shape=x.shape[:-1], dtype=dtype), *[x.update(dtype=dtype)] * count]
 
 
 def _eig_eager(x: np.ndarray, *, compute_left_eigenvectors: bool, compute_right_eigenvectors: bool,

@@ -35,7 +35,7 @@ def _abstract(x: ShapedArray) -> list[ShapedArray]:
     matrix.check_matrix("lu", x)
     m, n = x.shape[-2:]
     batch = x.shape[:-2]
-    return [x, ShapedArray((*batch, smallest(m, n)), _INDEX), ShapedArray((*batch, m), _INDEX)]
+    return [x, x.update(shape=(*batch, smallest(m, n)), dtype=_INDEX), x.update(shape=(*batch, m), dtype=_INDEX)]
 
 
 def _eager(x: np.ndarray) -> list[np.ndarray]:

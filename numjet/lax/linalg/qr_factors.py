@@ -73,7 +73,7 @@ def householder_product(a: Any, taus: Any) -> Any:
 
 def _packed_abstract(x: ShapedArray) -> list[ShapedArray]:
     matrix.check_matrix("geqrf", x)
-    return [x.update(weak_type=False), ShapedArray((*x.shape[:-2], min(x.shape[-2:])), x.dtype)]
+    return [x, x.update(shape=(*x.shape[:-2], min(x.shape[-2:])))]
 
 
 def _packed_eager(x: np.ndarray) -> list[np.ndarray]:
@@ -102,7 +102,7 @@ def _abstract(x: ShapedArray, *, pivoting: bool, full_matrices: bool, use_magma:
     m, n = x.shape[-2:]
     k = m if full_matrices else smallest(m, n)
     outs = [x.update(shape=(*x.shape[:-2], m, k)), x.update(shape=(*x.shape[:-2], k, n))]
-    return [*outs, ShapedArray((*x.shape[:-2], n), _INDEX)] if pivoting else outs
+    return [*outs, x.update(shape=(*x.shape[:-2], n), dtype=_INDEX)] if pivoting else outs
 
 
 def _eager(x: np.ndarray, *, pivoting: bool, full_matrices: bool, use_magma: Any) -> list[np.ndarray]:

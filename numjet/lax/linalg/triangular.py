@@ -108,11 +108,11 @@ def cholesky(x: Any, *, symmetrize_input: bool = True) -> Any:
 
 def _solve_abstract(a: ShapedArray, b: ShapedArray, *, left_side: bool, lower: bool, transpose_a: bool,
                     conjugate_a: bool, unit_diagonal: bool) -> ShapedArray:
-    matrix.check_matrix("triangular_solve", a, 0, square=True)
-    matrix.check_matrix("triangular_solve", b, 1)
     if a.dtype != b.dtype:
         raise TypeError("triangular_solve requires arguments to have equal dtypes, got "
                         f"{a.dtype.name}, {b.dtype.name}.")
+    matrix.check_matrix("triangular_solve", a, 0, square=True)
+    matrix.check_matrix("triangular_solve", b, 1)
     if a.ndim != b.ndim:
         raise TypeError("All inputs to triangular_solve must have the same number of batch dimensions, but got "
                         f"[{a.ndim - 2}, {b.ndim - 2}] batch dimensions for the inputs.")

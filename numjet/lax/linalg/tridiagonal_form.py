@@ -22,7 +22,8 @@ def _abstract(x: ShapedArray, *, lower: bool) -> list[ShapedArray]:
     if n == 0:
         raise ValueError(f"tridiagonal requires the last two dimensions of a to be greater than zero, got shape {x.shape}")
     real = real_dtype(x.dtype)
-    return [x, ShapedArray((*batch, n), real), ShapedArray((*batch, n - 1), real), x.update(shape=(*batch, n - 1))]
+    diagonal, beside = (x.update(shape=(*batch, size), dtype=real) for size in (n, n - 1))
+    return [x, diagonal, beside, x.update(shape=(*batch, n - 1))]
 
 
 def _eager(x: np.ndarray, *, lower: bool) -> list[np.ndarray]:

@@ -26,7 +26,7 @@ from numjet.numpy.linalg.factorizations import (
     eigvalsh as eigvalsh, inv as inv, lstsq as lstsq, matrix_rank as matrix_rank, pinv as pinv, qr as qr, slogdet as slogdet,
     solve as solve, svd as svd, svdvals as svdvals, tensorinv as tensorinv, tensorsolve as tensorsolve,
 )
-from numjet.numpy.reduction.reductions import axes_of, max as largest, min as smallest, sum as total
+from numjet.numpy.reduction.reductions import any as any_of, axes_of, max as largest, min as smallest, sum as total
 from numjet.numpy.shaping.manipulation import matrix_transpose as matrix_transpose
 from numjet.numpy.ufuncs.arithmetic import absolute, power, sqrt
 
@@ -124,16 +124,22 @@ def cond(x: Any, p: Any = None) -> Any:
     x, = promote_args_inexact("linalg.cond", x)
     if x.ndim < 2:
         raise ValueError(f"jnp.linalg.cond: input array must be at least 2D; got arr.shape={x.shape}")
+    if 0 in x.shape[-2:]:
+        raise ValueError(f"jnp.linalg.cond: input array must not be empty; got arr.shape={x.shape}")
     if p in (None, 2, -2):
         s = svdvals(x)
         high, low = largest(s, axis=-1), smallest(s, axis=-1)
-        return arithmetic.div(low, high) if p == -2 else arithmetic.div(high, low)
+        return _infinite_if_broken(arithmetic.div(low, high), x) if p == -2 else arithmetic.div(high, low)
     if x.shape[-1] != x.shape[-2]:
         raise ValueError(f"jnp.linalg.cond: for p={p}, array must be square; got arr.shape={x.shape}")
-    out = arithmetic.mul(norm(x, p, (-2, -1)), norm(inv(x), p, (-2, -1)))
-    broken = compare.ne(out, out)
-    given = compare.ne(norm(x, p, (-2, -1)), norm(x, p, (-2, -1)))
-    return compare.select(bitwise.bitwise_and(broken, bitwise.bitwise_not(given)), create.full_like(out, np.inf), out)
+    return _infinite_if_broken(arithmetic.mul(norm(x, p, (-2, -1)), norm(inv(x), p, (-2, -1))), x)
+
+
+def _infinite_if_broken(condition: Any, x: Any) -> Any:
+    """Condition numbers, infinite instead of NaN for matrices x without NaN."""
+    given = any_of(compare.ne(x, x), axis=(-2, -1))
+    broken = bitwise.bitwise_and(compare.ne(condition, condition), bitwise.bitwise_not(given))
+    return compare.select(broken, create.full_like(condition, np.inf), condition)
 
 
 def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:

@@ -17,7 +17,7 @@ from numjet.lax.elementwise import convert, transcendental
 from numjet.lax.linalg import lu_factors, matrix as mx
 from numjet.lax.linalg.qr_factors import geqrf_p
 from numjet.lax.operands import scalar
-from numjet.lax.shape import rearrange
+from numjet.lax.shape import create, rearrange
 from numjet.lax.shape.create import iota_p
 from numjet.lax.tangent import zeros_like_aval
 from numjet.lax.templates import call
@@ -139,8 +139,9 @@ def cholesky(a: Any, *, upper: bool = False, symmetrize_input: bool = True) -> A
 def qr(a: Any, mode: str = "reduced") -> Any:
     """Q and R of a[..., m, n]: orthonormal columns times an upper triangle.
 
-    mode: "reduced" (Q is m x k, k = min(m, n)), "complete" (m x m), "r" (R only), "raw" (LAPACK's packed form, transposed, and
-    its k factors: what lax.linalg.ormqr and householder_product take; it has no derivative). ValueError for other modes.
+    mode: "reduced" or, as NumPy once called it, "full" (Q is m x k, k = min(m, n)), "complete" (m x m), "r" (R only), "raw"
+    (LAPACK's packed form, transposed, and its k factors: what lax.linalg.ormqr and householder_product take; it has no
+    derivative). ValueError for other modes.
 
     >>> import numjet.numpy as jnp
     >>> q, r = qr(jnp.array([[0.0, 2.0], [1.0, 0.0]]))
@@ -153,7 +154,7 @@ def qr(a: Any, mode: str = "reduced") -> Any:
         return QRResult(mx.mT(packed), taus)
     if mode not in ("reduced", "complete", "full", "r"):
         raise ValueError(f"Unsupported QR decomposition mode '{mode}'")
-    q, r = lax_linalg.qr(a, pivoting=False, full_matrices=mode in ("complete", "full"))
+    q, r = lax_linalg.qr(a, pivoting=False, full_matrices=mode == "complete")
     return r if mode == "r" else QRResult(q, r)
 
 
@@ -359,12 +360,12 @@ def lstsq(a: Any, b: Any, rcond: float | None = None, *, numpy_resid: bool = Fal
     [1.0, 1.0]
     """
     a, b = promote_args_inexact("linalg.lstsq", a, b)
+    if a.shape[:1] != b.shape[:1]:
+        raise ValueError("Leading dimensions of input arrays must match")
     if a.ndim != 2:
         raise TypeError(f"{a.ndim}-dimensional array given. Array must be two-dimensional")
     if b.ndim not in (1, 2):
         raise TypeError(f"{b.ndim}-dimensional array given. Array must be one or two-dimensional")
-    if a.shape[0] != b.shape[0]:
-        raise ValueError("Leading dimensions of input arrays must match")
     (m, n), vector = a.shape, b.ndim == 1
     right = rearrange.expand_dims(b, (1,)) if vector else b
     if rcond is None or rcond < 0:
@@ -395,7 +396,7 @@ def pinv(a: Any, rtol: Any = None, hermitian: bool = False, *, rcond: Any = None
     >>> pinv(jnp.array([[2.0, 0.0], [0.0, 0.0]])).tolist()
     [[0.5, 0.0], [0.0, 0.0]]
     """
-    a = inexact("pinv", a)
+    a = strong_array(inexact("pinv", a))
     if a.ndim < 2:
         raise np.linalg.LinAlgError(f"pinv: expected matrices, got an array of shape {a.shape}")
     if rtol is not None and rcond is not None:
@@ -403,7 +404,10 @@ def pinv(a: Any, rtol: Any = None, hermitian: bool = False, *, rcond: Any = None
     rtol = rcond if rtol is None else rtol
     if rtol is None:
         rtol = 10.0 * max(a.shape[-2:]) * _epsilon(a)
-    return _pinv(bool(hermitian), a, to_array(rtol))
+    rtol = to_array(rtol)
+    if rtol.ndim:
+        a = broadcast_to(a, (*rearrange.broadcast_shapes(a.shape[:-2], rtol.shape), *a.shape[-2:]))
+    return _pinv(bool(hermitian), a, rtol)
 
 
 def _cutoff(rtol: Any, s: Any) -> Any:
@@ -503,7 +507,7 @@ def det(a: Any) -> Any:
     a = _square("det", a)
     n = a.shape[-1]
     if n == 0:
-        return call("broadcast_in_dim", scalar(1, a.dtype), shape=a.shape[:-2], broadcast_dimensions=())
+        return create.full(a.shape[:-2], 1, a.dtype)
     at = lambda i, j: getitem(a, (..., i, j))
     if n == 1:
         return at(0, 0)

@@ -19,13 +19,14 @@ from numjet.lax.operands import real_dtype
 from numjet.lax.shape import rearrange
 from numjet.numpy.contraction.dot import matmul
 from numjet.numpy.core.creation import arange
-from numjet.numpy.core.promotion import promote_args_inexact
+from numjet.numpy.core.promotion import promote_args_inexact, strong_array
 from numjet.numpy.indexing.subscript import getitem
 from numjet.numpy.indexing.where import where
 from numjet.numpy.reduction import reductions
 from numjet.numpy.ufuncs.arithmetic import absolute, ceil, sqrt
 from numjet.numpy.ufuncs.logic import maximum
 from numjet.numpy.ufuncs.transcendental import log2
+from numjet.scipy.linalg.arguments import inexact
 from numjet.transforms.jvp import jvp_flat
 
 # Higham 2005, "The scaling and squaring method for the matrix exponential revisited": coefficients of the Pade numerators of
@@ -93,7 +94,7 @@ def expm_frechet(A: Any, E: Any, *, method: str | None = None, compute_expm: boo
     >>> expm_frechet(jnp.zeros((1, 1)), jnp.ones((1, 1)), compute_expm=False).tolist()
     [[1.0]]
     """
-    A, E = promote_args_inexact("scipy.linalg.expm_frechet", A, E)
+    A, E = inexact("expm_frechet", A, E)
     if A.ndim < 2 or A.shape != E.shape:
         raise ValueError(f"expm_frechet expects square matrices of one shape, got {A.shape} and {E.shape}")
     (value,), (change,) = jvp_flat(lambda x: [expm(x)], [A], [E])
@@ -147,7 +148,9 @@ def polar(a: Any, side: str = "right", *, method: str = "qdwh", eps: Any = None,
         raise ValueError(f"The argument `side` must be either 'right' or 'left', got {side!r}.")
     if method not in ("qdwh", "svd"):
         raise ValueError(f"Unknown polar decomposition method {method}.")
-    (a,) = promote_args_inexact("scipy.linalg.polar", a)
+    a = strong_array(*inexact("polar", a))
+    if a.ndim < 2:
+        raise ValueError(f"polar: expected matrices a[..., m, n], got an array of shape {a.shape}")
     u, s, vh = lax_linalg.svd(a, full_matrices=False)
     p = matmul(mx.scale_columns(mx.mH(vh), s), vh) if side == "right" else matmul(mx.scale_columns(u, s), mx.mH(u))
     return matmul(u, vh), p

@@ -13,7 +13,7 @@ from numjet.api.vmap import vmap
 from numjet.control.loops.while_loop import fori_loop
 from numjet.foundation import dtypes
 from numjet.lax import linalg as lax_linalg
-from numjet.numpy.core.promotion import promote_args_inexact
+from numjet.scipy.linalg.arguments import inexact
 from numjet.scipy.linalg.decompositions import schur
 
 
@@ -49,7 +49,7 @@ def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Any, Any]:
     >>> rsf2csf(jnp.eye(2), jnp.eye(2))[0].real.tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
-    T, Z = promote_args_inexact("scipy.linalg.rsf2csf", T, Z)
+    T, Z = inexact("rsf2csf", T, Z)
     _square("rsf2csf", T, Z)
     if T.shape[-1] != Z.shape[-1]:
         raise ValueError(f"rsf2csf: input array shapes must match: Z: {Z.shape} vs. T: {T.shape}")
@@ -97,7 +97,7 @@ def funm(A: Any, func: Callable[[Any], Any], disp: bool = True) -> Any:
     >>> funm(jnp.array([[0.0, 1.0], [0.0, 1.0]]), lambda x: 2 * x).real.round(3).tolist()
     [[0.0, 2.0], [0.0, 2.0]]
     """
-    (A,) = promote_args_inexact("scipy.linalg.funm", A)
+    (A,) = inexact("funm", A)
     if A.ndim != 2:
         raise ValueError(f"funm: expected square array_like input, got shape {A.shape}; use vmap for batches")
     _square("funm", A)
@@ -152,7 +152,7 @@ def solve_sylvester(A: Any, B: Any, C: Any, *, method: str = "schur", tol: float
     >>> solve_sylvester(jnp.eye(2), jnp.eye(2), 4 * jnp.eye(2)).round(3).tolist()
     [[2.0, 0.0], [0.0, 2.0]]
     """
-    A, B, C = promote_args_inexact("scipy.linalg.solve_sylvester", A, B, C)
+    A, B, C = inexact("solve_sylvester", A, B, C)
     _square("solve_sylvester", A, B)
     if C.ndim < 2 or C.shape[-2:] != (A.shape[-1], B.shape[-1]):
         raise ValueError(f"Incompatible shapes for A: {A.shape}, B: {B.shape}, C: {C.shape}; expected C[..., m, n] for "
@@ -205,7 +205,7 @@ def qr_multiply(a: Any, c: Any, mode: str = "right", pivoting: bool = False, con
     """
     if mode not in ("right", "left"):
         raise ValueError(f"mode must be 'right' or 'left', got {mode!r}")
-    a, c = promote_args_inexact("scipy.linalg.qr_multiply", a, c)
+    a, c = inexact("qr_multiply", a, c)
     vector = c.ndim == 1
     if vector:
         c = c[:, None] if mode == "left" else c[None, :]

@@ -236,3 +236,48 @@ def test_ranks_by_both_tolerances():
         np.testing.assert_array_equal(LA.matrix_rank(m, tol=x), np.linalg.matrix_rank(m, tol=x))
         np.testing.assert_array_equal(LA.matrix_rank(m, rtol=x), np.linalg.matrix_rank(m, rtol=x))
     np.testing.assert_array_equal(LA.matrix_rank(m, tol=np.array([0.1, 0.7])), [2, 1])
+
+
+def test_qr_mode_full_is_numpys_name_of_reduced():
+    q, r = LA.qr(np.ones((3, 2), np.float32), mode="full")
+    assert q.shape == (3, 2)
+    assert r.shape == (2, 2)
+
+
+def test_pinv_of_several_tolerances():
+    a = np.array([[1.0, 0.0], [0.0, 0.15]], np.float32)
+    same(LA.pinv(a, rtol=np.array([0.1, 0.2], np.float32)), np.stack([np.linalg.pinv(a), np.diag([1.0, 0.0])]), 1e-5)
+    batch = np.stack([a, a])[:, None]
+    assert LA.pinv(batch, rtol=np.array([0.1, 0.2, 0.3], np.float32)).shape == (2, 3, 2, 2)
+
+
+def test_cond_of_singular_and_of_empty_matrices():
+    assert float(LA.cond(np.zeros((3, 3), np.float32), -2)) == np.inf
+    assert np.isnan(LA.cond(np.full((2, 2), np.nan, np.float32), -2))
+    for p in (None, 1, -2):
+        with pytest.raises(ValueError, match="must not be empty"):
+            LA.cond(np.zeros((0, 0), np.float32), p)
+        assert LA.cond(np.zeros((0, 3, 3), np.float32), p).shape == (0,)
+
+
+def test_results_of_weak_matrices_are_weak():
+    weak = jnp.full((2, 2), 2.0)
+    assert weak.weak_type
+    for outs in [linalg.eigh(weak), linalg.svd(weak), linalg.eig(weak), linalg.lu(weak), linalg.qr(weak, pivoting=True),
+                 linalg.tridiagonal(weak), LA.qr(weak, mode="raw")]:
+        assert all(x.weak_type for x in outs)
+    for out in [LA.det(jnp.zeros((0, 0))), LA.pinv(weak)]:
+        assert not out.weak_type
+
+
+def test_the_first_thing_wrong_is_named():
+    a = np.ones((3, 3), np.float32)
+    with pytest.raises(ValueError, match="Leading dimensions"):
+        LA.lstsq(a[None], a[0])
+    with pytest.raises(TypeError, match="equal dtypes"):
+        linalg.triangular_solve(a, a.astype(np.float16))
+    with pytest.raises(TypeError, match="rank at least 2"):
+        LA.svd(a[0], full_matrices=False, subset_by_index=(0, 1))
+    with pytest.raises(ValueError, match="cannot both be set"):
+        LA.svd(a, subset_by_index=(0, 1))
+    assert LA.svd(a, subset_by_index=(0, 3)).S.shape == (3,)
