@@ -14,13 +14,13 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from numjet.api.tape_steps import Steps, Unsuited
 
-_CONVERTED = frozenset(np.dtype(t) for t in "?bBhHiIlLqQfd")
+_CONVERTED = frozenset(np.dtype(t) for t in "?bBhHiIlLqQfdFD")
 _WEAK = (int, float, complex)
 
 
 def converts(old: np.dtype, new: np.dtype) -> bool:
     """Whether there is a step that converts these dtypes."""
-    return {old, new} <= _CONVERTED
+    return {old, new} <= _CONVERTED and (new.kind == "c" or old.kind != "c")
 
 
 class SlotArray(NDArrayOperatorsMixin):
@@ -83,6 +83,14 @@ class SlotArray(NDArrayOperatorsMixin):
             raise Unsuited
         return self if new == self.dtype else self._made("share", None, self.value.view(new))
 
+    def spread(self, shape: tuple[int, ...]) -> SlotArray:
+        """Of that shape: itself, or a number repeated."""
+        if self.shape == shape:
+            return self
+        if self.ndim:
+            raise Unsuited
+        return self._made("part", (0, (0,) * len(shape)), np.broadcast_to(self.value, shape).copy())
+
     def _made(self, kind: str, more: Any, out: np.ndarray) -> SlotArray:
         return SlotArray(self.steps, self.steps.write(kind, (self.number,), more, out))
 
@@ -114,6 +122,30 @@ class SlotArray(NDArrayOperatorsMixin):
     __rpow__ = __pow__
 
 
+class NewComplex(SlotArray):
+    """A complex array whose parts are set one after the other."""
+
+    __slots__ = ("parts", "size_of_parts", "type")
+
+    def __init__(self, steps: Steps, shape: tuple[int, ...], dtype: np.dtype):
+        self.steps, self.size_of_parts, self.type = steps, shape, dtype
+        self.parts: dict[int, SlotArray] = {}
+
+    def _set(self, which: int, x: Any) -> None:
+        part = np.dtype(f"f{self.type.itemsize // 2}")
+        made = SlotArray(self.steps, _converted(self.steps, x, part)).spread(self.size_of_parts)
+        self.parts[which] = made
+        if len(self.parts) < 2:
+            return
+        re, im = self.parts[0], self.parts[1]
+        both = np.stack([re.value, im.value], -1)
+        number = self.steps.write("join", (re.number, im.number), re.value.size, both)
+        self.number = self.steps.write("share", (number,), None, both.view(self.type).reshape(self.size_of_parts))
+
+    real = property(SlotArray.real.fget, lambda self, x: self._set(0, x))   # type: ignore[attr-defined]
+    imag = property(SlotArray.imag.fget, lambda self, x: self._set(1, x))   # type: ignore[attr-defined]
+
+
 def loop_number(ufunc: np.ufunc, dtypes: Sequence[np.dtype]) -> int | None:
     """The number of a ufunc's inner loop for operands of these dtypes, the result last; None: it has none."""
     *ins, out = (t.char for t in dtypes)
@@ -140,6 +172,12 @@ def _where(steps: Steps, mask: Any, x: Any, y: Any) -> SlotArray:
     return SlotArray(steps, steps.write("select", (which, *chosen[::-1]), None, out))
 
 
+def _new(steps: Steps, like: SlotArray, dtype: Any) -> NewComplex:
+    if np.dtype(dtype).kind != "c" or not like.size:
+        raise Unsuited
+    return NewComplex(steps, like.shape, np.dtype(dtype))
+
+
 _FUNCTIONS: dict[Any, Callable[..., Any]] = {
-    np.where: _where, np.zeros_like: lambda _, x: np.zeros_like(x.value), np.ones_like: lambda _, x: np.ones_like(x.value),
-    np.real: lambda _, x: x.real, np.imag: lambda _, x: x.imag}
+    np.where: _where, np.empty_like: _new, np.zeros_like: lambda _, x: np.zeros_like(x.value),
+    np.ones_like: lambda _, x: np.ones_like(x.value), np.real: lambda _, x: x.real, np.imag: lambda _, x: x.imag}

@@ -27,7 +27,7 @@ from numjet.runtime.settings import fast_paths_allowed
 from numjet.transforms.dce import dce_jaxpr
 from numjet.transforms.inline import write_out_calls
 
-_MOST_EQUATIONS = 256
+_MOST_EQUATIONS = 1024
 _CONSTANT_BYTES = 1 << 13   # of results that depend on no argument: they are kept
 _EXACT = frozenset(map(np.dtype, ("bool", "int32", "int64", "float32", "float64", "complex64", "complex128")))
 _MULTIPLIED = frozenset(("float32", "float64", "int32", "int64", "complex64", "complex128"))
@@ -241,10 +241,11 @@ class _Writer:
         """Writes an operation whose eager slot consists of ufuncs, selections and conversions; None: it does not."""
         if op.multiple or not all(self.steps.values[k].shape in (outs[0].shape, ()) for k in ins):
             return None
+        values = [self.steps.values[k] for k in ins]
         mark = self.steps.mark()
         try:
-            found = op.eager(*[self.steps.constants[k]._value if k in self.steps.constants else SlotArray(self.steps, k)
-                               for k in ins], **params)
+            found = op.eager(*[values[n] if k in self.steps.constants and not values[n].ndim else SlotArray(self.steps, k)
+                               for n, k in enumerate(ins)], **params)
         except Exception:  # it asks more of an array than these have: it is called as a whole
             found = None
         if isinstance(found, SlotArray) and _same(found.value, outs[0]):

@@ -10,7 +10,7 @@ from numjet import _native
 from numjet.core.aval import ShapedArray
 from numjet.runtime.device import CPU
 
-_MOST_STEPS = 256
+_MOST_STEPS = 1024
 
 
 class Unsuited(Exception):

@@ -79,8 +79,16 @@ def test_slots_of_very_many_steps_are_called():
     steps = Steps()
     x = SlotArray(steps, steps.input(SPECIAL))
     with pytest.raises(Unsuited), np.errstate(all="ignore"):
-        for _ in range(300):
+        for _ in range(1100):
             x = np.sin(x)
     mark = steps.mark()
     steps.back(mark)
-    assert len(steps.steps) == 256
+    assert len(steps.steps) == 1024
+
+
+def test_complex_numbers_need_no_python(one_platform):
+    z, x = lax.complex(array(SPECIAL), array(SPECIAL[::-1])), array(SPECIAL)
+    assert kinds(lax.complex, x, x) == ("join", "share")
+    assert kinds(lambda x: lax.complex(x, np.float32(1)), x) == ("part", "join", "share")
+    for fun in (lambda z: lax.pow(z, z), lax.exp, lax.log, lax.expm1, lax.conj, lax.logistic):
+        assert "call" not in kinds(fun, z)

@@ -2,6 +2,7 @@
 #include "dispatch/eager/conversion.h"
 
 #include <cmath>
+#include <complex>
 #include <cstdint>
 #include <limits>
 #include <type_traits>
@@ -9,8 +10,17 @@
 namespace nj {
 namespace {
 
+template <class T> struct IsComplex : std::false_type {};
+template <class T> struct IsComplex<std::complex<T>> : std::true_type {};
+template <class T> constexpr bool kComplex = IsComplex<T>::value;
+
 template <class To, class From> To converted(From x) {
-  if constexpr (std::is_same_v<To, bool>) {
+  if constexpr (kComplex<From>) {
+    using Part = typename To::value_type;
+    return To(Part(x.real()), Part(x.imag()));
+  } else if constexpr (kComplex<To>) {
+    return To(typename To::value_type(x), 0);
+  } else if constexpr (std::is_same_v<To, bool>) {
     return x != From(0);
   } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
     // The bounds are floats: the range of To ends before `end`, a power of two.
@@ -50,6 +60,8 @@ template <class F> Conversion of_type(int type, F f) {
     case NPY_ULONGLONG: return f(npy_ulonglong());
     case NPY_FLOAT: return f(npy_float());
     case NPY_DOUBLE: return f(npy_double());
+    case NPY_CFLOAT: return f(std::complex<npy_float>());
+    case NPY_CDOUBLE: return f(std::complex<npy_double>());
     default: return nullptr;
   }
 }
@@ -58,7 +70,10 @@ template <class F> Conversion of_type(int type, F f) {
 
 Conversion conversion(int from, int to) {
   return of_type(from, [to](auto x) {
-    return of_type(to, [](auto y) -> Conversion { return convert<decltype(x), decltype(y)>; });
+    return of_type(to, [](auto y) -> Conversion {
+      if constexpr (kComplex<decltype(x)> && !kComplex<decltype(y)>) return nullptr;  // it would drop a part
+      else return convert<decltype(x), decltype(y)>;
+    });
   });
 }
 

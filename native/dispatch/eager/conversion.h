@@ -1,4 +1,4 @@
-// Conversions between bools, integers and floats, as `lax.convert_element_type` has them: floats to integers are rounded towards
+// Conversions between bools, integers and floats, and to complex numbers, as `lax.convert_element_type` has them: floats to integers are rounded towards
 // zero and limited to the range, NaN is 0; to bool is `!= 0`; integers wrap.
 #pragma once
 #include "array/numpy_api.h"

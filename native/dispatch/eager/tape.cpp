@@ -8,11 +8,11 @@
 #include <cstring>
 #include <limits>
 #include <string>
-#include <unordered_map>
 
 #include "array/from_python.h"
 #include "dispatch/eager/conversion.h"
 #include "dispatch/eager/eager.h"
+#include "dispatch/eager/tape_plan.h"
 #include "array/ufunc_api.h"
 #include "pytree/pytree.h"
 #include "runtime/python/guard.h"
@@ -30,51 +30,7 @@ namespace {
 
 constexpr int64_t kLongProduct = 1 << 15;  // multiply-adds from which other Python threads may run meanwhile
 
-enum class StepKind : uint8_t { Loop, Share, Part, Join, Select, Product, Convert, Reduce, Call };
-constexpr size_t kMostOperands = 4;
-
-struct Step {
-  StepKind kind = StepKind::Call;
-  bool multiple = false;
-  std::vector<uint32_t> ins;  // numbers of values
-  std::vector<AvalRef> outs;
-  // Loop, Select: bytes from one element of an operand to the next, the result's last.
-  npy_intp strides[kMostOperands + 1] = {};
-  PyUFuncGenericFunction loop = nullptr;
-  void* data = nullptr;
-  // Product: of an (m, k) and a (k, n) matrix, whose strides are in elements.
-  int64_t code = 0, m = 0, n = 0, k = 0, left[2] = {}, right[2] = {};
-  npy_intp place = -1;  // of the result in the run's scratch memory; negative: it is an array
-  size_t blocks = 1;  // Join: how many runs of bytes of each operand alternate in the result
-  std::vector<size_t> lengths;  // Join: of these runs
-  // Reduce: the loop joins the rows of each part, and begins with a value of these bytes, or with the first row.
-  npy_intp parts = 1, rows = 1, length = 1;
-  std::string initial;
-  Conversion conversion = nullptr;
-  // Part: where the elements of the result are in the operand.
-  npy_intp offset = 0;
-  std::vector<npy_intp> part_strides;
-  // Call: function(*arrays, **parameters); Loop, Reduce: the ufunc.
-  PyRef function, names;
-  std::vector<PyRef> parameters;
-};
-
-// What a tape gives: a value, under an aval of its own where it is an input or a constant.
-struct Result {
-  uint32_t value;
-  AvalRef info;
-};
-
 }  // namespace
-
-struct TapePlan {
-  std::vector<AvalRef> ins;
-  std::vector<ArrayRef> constants;
-  std::vector<Step> steps;
-  std::vector<Result> results;
-  bool calls = false;  // whether a step calls Python
-  size_t scratch = 0;  // bytes
-};
 
 PyTypeObject* tape_type = nullptr;
 
@@ -417,9 +373,6 @@ bool read_numbers(PyObject* tuple, size_t values, std::vector<uint32_t>& numbers
   return true;
 }
 
-// What is known of the values while a tape is read.
-using Infos = std::vector<AvalInfo*>;
-
 bool set_strides(Step& step, const Infos& infos, size_t operands) {
   const AvalInfo* out = step.outs[0];
   if (step.ins.size() != operands || operands > kMostOperands) {
@@ -659,89 +612,6 @@ bool read_results(PyObject* numbers, PyObject* avals, PyObject* handed, TapePlan
     plan.results.push_back({found[k], own ? AvalRef() : outs[k]});
   }
   return true;
-}
-
-// Memory that values take over from each other: pieces that are free, by their place and size.
-class Places {
- public:
-  npy_intp take(size_t bytes) {
-    const size_t wanted = std::max<size_t>((bytes + kAlignment - 1) / kAlignment, 1) * kAlignment;
-    for (auto piece = free_.begin(); piece != free_.end(); ++piece) {
-      if (piece->second < wanted) continue;
-      const npy_intp place = piece->first;
-      piece->first += npy_intp(wanted), piece->second -= wanted;
-      if (!piece->second) free_.erase(piece);
-      taken_[place] = wanted;
-      return place;
-    }
-    const npy_intp place = npy_intp(total);
-    total += wanted;
-    taken_[place] = wanted;
-    return place;
-  }
-  void give_back(npy_intp place) {
-    free_.push_back({place, taken_[place]});
-    taken_.erase(place);
-  }
-  size_t total = 0;
-
- private:
-  static constexpr size_t kAlignment = 64;
-  std::vector<std::pair<npy_intp, size_t>> free_;
-  std::unordered_map<npy_intp, size_t> taken_;
-};
-
-// Which values are arrays: inputs, constants, results, operands and results of calls, and what shares their memory.
-std::vector<bool> find_arrays(const TapePlan& plan, size_t values) {
-  std::vector<bool> arrays(values, false);
-  const size_t first = plan.ins.size() + plan.constants.size();
-  std::fill(arrays.begin(), arrays.begin() + npy_intp(first), true);
-  for (const Result& result : plan.results) arrays[result.value] = true;
-  size_t number = values;
-  for (auto step = plan.steps.rbegin(); step != plan.steps.rend(); ++step) {
-    number -= step->outs.size();
-    const bool call = step->kind == StepKind::Call;
-    if (call) std::fill(arrays.begin() + npy_intp(number), arrays.begin() + npy_intp(number + step->outs.size()), true);
-    if (call || (step->kind == StepKind::Share && arrays[number])) {
-      for (uint32_t in : step->ins) arrays[in] = true;
-    }
-  }
-  for (const Step& step : plan.steps) {
-    if (step.kind == StepKind::Share && arrays[step.ins[0]]) arrays[number] = true;
-    number += step.outs.size();
-  }
-  return arrays;
-}
-
-// Gives all other values places in scratch memory.
-void place_values(TapePlan& plan, const Infos& infos) {
-  const std::vector<bool> arrays = find_arrays(plan, infos.size());
-  std::vector<uint32_t> owner(infos.size());  // whose memory a value is in
-  std::vector<size_t> last(infos.size(), 0);  // the step that reads it last
-  size_t number = plan.ins.size() + plan.constants.size();
-  for (size_t k = 0; k < plan.steps.size(); ++k) {
-    const Step& step = plan.steps[k];
-    for (uint32_t in : step.ins) last[owner[in]] = k;
-    for (size_t out = 0; out < step.outs.size(); ++out, ++number) {
-      owner[number] = step.kind == StepKind::Share && !arrays[number] ? owner[step.ins[0]] : uint32_t(number);
-      last[owner[number]] = k;
-    }
-  }
-  Places places;
-  std::vector<std::vector<npy_intp>> ending(plan.steps.size());
-  number = plan.ins.size() + plan.constants.size();
-  for (size_t k = 0; k < plan.steps.size(); ++k) {
-    Step& step = plan.steps[k];
-    if (!arrays[number] && step.kind == StepKind::Share) {
-      step.place = 0;
-    } else if (!arrays[number]) {
-      step.place = places.take(infos[number]->nbytes);
-      ending[last[number]].push_back(step.place);
-    }
-    for (npy_intp place : ending[k]) places.give_back(place);
-    number += step.outs.size();
-  }
-  plan.scratch = places.total;
 }
 
 PyObject* new_tape(PyTypeObject* type, PyObject* args, PyObject*) {

@@ -511,7 +511,7 @@ def _complex_pow_eager(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     re, im = (np.where(half == 0, np.copysign(0.0, f), f * half * other) for f in factors)
     im = np.where(is_real & (size == size), 0.0, im)
     one, vanishes = y == 0, (x == 0) & (p > 0)
-    out = np.empty(np.shape(re), np.complex128)
+    out = np.empty_like(re, np.complex128)
     out.real, out.imag = np.where(one, 1.0, np.where(vanishes, 0.0, re)), np.where(one | vanishes, 0.0, im)
     return out
 

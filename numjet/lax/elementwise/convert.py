@@ -220,7 +220,7 @@ def imag(x: Any) -> Any:
 
 
 def _complex_eager(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    out = np.empty(np.broadcast_shapes(x.shape, y.shape), complex_dtype(x.dtype))
+    out = np.empty_like(x if x.ndim else y, complex_dtype(x.dtype))
     out.real, out.imag = x, y
     return out
 
@@ -262,7 +262,7 @@ def _conj_cpu(b: Any, x: Any, *, input_dtype: np.dtype) -> Any:
 
 conj_p: Op = elementwise(
     "conj", accepts=INEXACT, result=lambda dtype, **_: complex_dtype(dtype), params=("input_dtype",),
-    eager=lambda x, *, input_dtype: np.asarray(np.conjugate(x)).astype(complex_dtype(x.dtype), copy=False),
+    eager=lambda x, *, input_dtype: np.conjugate(x).astype(complex_dtype(x.dtype), copy=False),
     jvp=LINEAR, transpose=_conj_transpose, cpu=_conj_cpu, hlo=SCALARS, linear_in=(0,), traits=EXACT | CHEAP,
     samples=Samples(shapes=UNARY_SHAPES, dtypes=("complex64",), ulps=0,
                     params=({"input_dtype": np.dtype("complex64")},)))

@@ -50,7 +50,7 @@ def _gammaln(x: np.ndarray) -> np.ndarray:
 
 def _erfc(x: np.ndarray) -> np.ndarray:
     """SciPy's; beyond 1, where it loses 250 ulps, erfcx(x) exp(-x**2) with the square in two parts, the first one exact."""
-    tail = np.clip(x, 1, 28)
+    tail = np.minimum(np.maximum(x, 1), 28)
     head = tail.astype(np.float32).astype(np.float64)
     with np.errstate(all="ignore"):
         far = scipy_special.erfcx(tail) * np.exp(-(tail - head) * (tail + head)) * np.exp(-head * head)

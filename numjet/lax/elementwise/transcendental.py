@@ -74,8 +74,9 @@ def _expm1_eager(x: np.ndarray) -> np.ndarray:
     """NumPy's multiplies the infinite e^x by sin 0, which is 0."""
     if x.dtype.kind != "c":
         return np.expm1(x)
-    out = np.asarray(np.expm1(x))
-    out.imag = np.where(x.imag == 0, x.imag, out.imag)
+    usual = np.expm1(x)
+    out = np.empty_like(usual, x.dtype)
+    out.real, out.imag = usual.real, np.where(x.imag == 0, x.imag, usual.imag)
     return out
 
 
@@ -100,7 +101,7 @@ def _log1p_eager(x: np.ndarray) -> np.ndarray:
     re: Any = x.real.astype(wide)
     im: Any = x.imag.astype(wide)
     near = np.log1p(re * (re + 2) + im * im) / 2
-    out = np.empty(x.shape, x.dtype)
+    out = np.empty_like(x, x.dtype)
     out.real = np.where(np.maximum(np.abs(re), np.abs(im)) < 0.5, near, np.log(np.hypot(re + 1, im)))
     out.imag = np.arctan2(im, re + 1)
     return out

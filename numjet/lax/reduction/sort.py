@@ -50,8 +50,9 @@ def _abstract(*xs: ShapedArray, dimension: int, is_stable: bool, num_keys: int) 
 def _eager(*xs: np.ndarray, dimension: int, is_stable: bool, num_keys: int) -> list[np.ndarray]:
     if len(xs) == 1 and xs[0].dtype.kind != "c":
         return [_sorted(xs[0], dimension)]
-    order = np.lexsort([part for x in reversed(xs[:num_keys]) for part in _ordered_parts(x)], axis=dimension)
-    return [np.take_along_axis(x, order, dimension) for x in xs]
+    parts = [part for x in reversed(xs[:num_keys]) for part in _ordered_parts(x)]
+    order = parts[0].argsort(dimension, "stable") if len(parts) == 1 else np.lexsort(parts, axis=dimension)
+    return [x[order] if x.ndim == 1 else np.take_along_axis(x, order, dimension) for x in xs]
 
 
 _FEW = 256  # elements for which it is not worth looking how they may be sorted

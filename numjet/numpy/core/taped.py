@@ -83,12 +83,16 @@ def exported(name: str, value: Any) -> Any:
 
 
 def library(namespace: dict[str, Any], numbers: bool = False) -> None:
-    """Puts tapes in front of a library's functions of arrays: of the parameters annotated as Any, those without a default, or
-    with None if they do not have the name of an option. numbers: whether a number works as an array of rank 0 does there, so
-    that parameters with a number as default are arrays, too.
+    """Puts tapes in front of a library's functions, those in `__all__`, or that its package defines.
+
+    Arrays are the parameters annotated as Any that have no default, or None if they do not have the name of an option. numbers:
+    whether a number works as an array of rank 0 does there, so that parameters with a number as default are arrays, too.
     """
+    package, public = namespace["__name__"], namespace.get("__all__")
     for name, function in list(namespace.items()):
-        if name[0] != "_" and inspect.isfunction(function):
+        if name[0] == "_" or not inspect.isfunction(function):
+            continue
+        if name in public if public else function.__module__.startswith(package):
             namespace[name] = _with_tapes(function, _arrays_of(function, numbers), numbers)
 
 

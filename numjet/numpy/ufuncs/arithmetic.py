@@ -498,7 +498,6 @@ def _by_parts(fn: Any, x: Any) -> Any:
     return convert.complex_p.bind(fn(convert.real_p.bind(x)), fn(convert.imag_p.bind(x)))
 
 
-@jit_when_eager("decimals", "out")
 def round(a: Any, decimals: int = 0, out: None = None) -> Any:
     """a rounded to `decimals` decimals, halves to even, in the dtype of a.
 
@@ -509,13 +508,21 @@ def round(a: Any, decimals: int = 0, out: None = None) -> Any:
     """
     check_out("round", out)
     decimals = as_integer(decimals, "jnp.round: decimals")
-    a = operand("round", a)
-    dtype = a.aval.dtype
-    if dtype in _INTEGER:
-        return _round_whole(a, 10 ** -decimals) if decimals < 0 else to_array_checked("round", a)
+    x = operand("round", a)
+    dtype = x.aval.dtype
     if dtype == _BOOL:
         raise TypeError("round: expected numbers, got dtype bool")
-    return _by_parts(lambda x: _round_to(x, decimals), a)
+    if dtype in _INTEGER and decimals >= 0:
+        return to_array_checked("round", x)
+    return _by_parts(_half_even, x) if decimals == 0 else _rounded(a, decimals)
+
+
+@jit_when_eager("decimals")
+def _rounded(a: Any, decimals: int) -> Any:
+    x = operand("round", a)
+    if x.aval.dtype in _INTEGER:
+        return _round_whole(x, 10 ** -decimals)
+    return _by_parts(lambda part: _round_to(part, decimals), x)
 
 
 def _round_whole(x: Any, step: int) -> Any:
@@ -531,8 +538,6 @@ def _round_whole(x: Any, step: int) -> Any:
 
 
 def _round_to(x: Any, decimals: int) -> Any:
-    if decimals == 0:
-        return _half_even(x)
     wide = as_dtype(x, np.dtype(np.float32), x.aval.weak_type) if x.aval.dtype.itemsize < 4 else x
     largest = float(dtypes.finfo(wide.aval.dtype).max)
     if decimals > math.log10(largest):  # more decimals than any number has

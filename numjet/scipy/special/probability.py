@@ -224,7 +224,7 @@ _PPND16 = (
 
 
 def _quotient(polynomials: tuple[tuple[float, ...], tuple[float, ...]], r: Any) -> Any:
-    above, below = (jnp.polyval(np.asarray(c[::-1], r.dtype), r) for c in polynomials)
+    above, below = (horner(c, r) for c in polynomials)
     return above / below
 
 

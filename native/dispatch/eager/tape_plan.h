@@ -1,0 +1,62 @@
+// What a tape consists of: values by number, those of the inputs, of constants and of the steps in order.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "array/array.h"
+#include "array/ufunc_api.h"
+#include "dispatch/eager/conversion.h"
+
+namespace nj {
+
+enum class StepKind : uint8_t { Loop, Share, Part, Join, Select, Product, Convert, Reduce, Call };
+constexpr size_t kMostOperands = 4;
+
+struct Step {
+  StepKind kind = StepKind::Call;
+  bool multiple = false;
+  std::vector<uint32_t> ins;  // numbers of values
+  std::vector<AvalRef> outs;
+  // Loop, Select: bytes from one element of an operand to the next, the result's last.
+  npy_intp strides[kMostOperands + 1] = {};
+  PyUFuncGenericFunction loop = nullptr;
+  void* data = nullptr;
+  // Product: of an (m, k) and a (k, n) matrix, whose strides are in elements.
+  int64_t code = 0, m = 0, n = 0, k = 0, left[2] = {}, right[2] = {};
+  npy_intp place = -1;  // of the result in the run's scratch memory; negative: it is an array
+  size_t blocks = 1;  // Join: how many runs of bytes of each operand alternate in the result
+  std::vector<size_t> lengths;  // Join: of these runs
+  // Reduce: the loop joins the rows of each part, and begins with a value of these bytes, or with the first row.
+  npy_intp parts = 1, rows = 1, length = 1;
+  std::string initial;
+  Conversion conversion = nullptr;
+  // Part: where the elements of the result are in the operand.
+  npy_intp offset = 0;
+  std::vector<npy_intp> part_strides;
+  // Call: function(*arrays, **parameters); Loop, Reduce: the ufunc.
+  PyRef function, names;
+  std::vector<PyRef> parameters;
+};
+
+// What a tape gives: a value, under an aval of its own where it is an input or a constant.
+struct Result {
+  uint32_t value;
+  AvalRef info;
+};
+
+struct TapePlan {
+  std::vector<AvalRef> ins;
+  std::vector<ArrayRef> constants;
+  std::vector<Step> steps;
+  std::vector<Result> results;
+  bool calls = false;  // whether a step calls Python
+  size_t scratch = 0;  // bytes
+};
+
+// What is known of the values while a tape is read.
+using Infos = std::vector<AvalInfo*>;
+
+// Gives the values that no Python code sees places in scratch memory, which later ones take over.
+void place_values(TapePlan& plan, const Infos& infos);
+
+}  // namespace nj
