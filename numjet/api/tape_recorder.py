@@ -16,6 +16,7 @@ from numjet.core.aval import ShapedArray
 from numjet.core.ir import Jaxpr, JaxprEqn, Literal
 from numjet.core.op import Missing, Op
 from numjet.core.trace import EVAL, current_trace
+from numjet.core.traits import EXACT, PADS
 from numjet.foundation import dtypes
 from numjet.foundation.config import config
 from numjet.foundation.tree import tree_flatten
@@ -28,6 +29,7 @@ from numjet.transforms.dce import dce_jaxpr
 from numjet.transforms.inline import write_out_calls
 
 _MOST_EQUATIONS = 1024
+_FIRST = 1 << 40   # of the numbers that stand for elements: larger than any value that an operation puts among them
 _CONSTANT_BYTES = 1 << 13   # of results that depend on no argument: they are kept
 _EXACT = frozenset(map(np.dtype, ("bool", "int32", "int64", "float32", "float64", "complex64", "complex128")))
 _MULTIPLIED = frozenset(("float32", "float64", "int32", "int64", "complex64", "complex128"))
@@ -259,6 +261,16 @@ class _Writer:
         kind, ins, avals, more = self.step(op, params, ins, values, outs, avals)
         return self.steps.append(kind, ins, avals, more, outs)
 
+    def taken(self, op: Op, params: dict[str, Any], ins: tuple[int, ...], values: list[np.ndarray],
+              out: np.ndarray) -> tuple[int, bytes] | None:
+        """Elements of an operand at known places: the number of the value elsewhere, and the places. None: not so."""
+        if op.elementwise or op.linear_in is None or 0 not in op.linear_in or not EXACT <= op.traits:
+            return None
+        if not values[0].size or not out.size or not all(k in self.steps.constants for k in ins[1:]):
+            return None
+        found = _table_of(op, params, values, out)
+        return None if found is None else (self.steps.constant(found[1]), found[0].astype(np.int64).tobytes())
+
     def step(self, op: Op, params: dict[str, Any], ins: tuple[int, ...], values: list[np.ndarray], outs: list[np.ndarray],
              avals: tuple[ShapedArray, ...]) -> tuple[Any, ...]:
         if len(outs) == 1 and not op.multiple:
@@ -283,12 +295,34 @@ class _Writer:
                 if out.flags.c_contiguous and out.nbytes == values[which].nbytes:
                     return "share", (ins[which],), avals, None
                 return "part", (ins[which],), avals, (offset, out.strides)
+            taken = self.taken(op, params, ins, values, out)
+            if taken is not None:
+                fill, table = taken
+                return "take", (ins[0], fill), avals, table
             if op.name == "concatenate" and out.size and all(v.dtype == out.dtype for v in values):
                 return "join", ins, avals, prod(out.shape[:params["dimension"]])
             if op.name == "select_n" and len(values) == 3 and values[0].dtype == bool and all(
                     v.shape == out.shape or not v.ndim for v in values):
                 return "select", ins, avals, None
         return "call", ins, avals, (op.eager, params, op.multiple)
+
+
+def _table_of(op: Op, params: dict[str, Any], values: list[np.ndarray],
+              out: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+    """Which element of its first operand each element of a result is, -1 for a value from elsewhere, and that value.
+
+    An operation that is linear in the operand and rounds nothing places elements, as it does numbers of elements.
+    """
+    numbers = np.arange(_FIRST, _FIRST + values[0].size).reshape(values[0].shape)
+    rest = [np.asarray(0)] if PADS <= op.traits else values[1:]
+    places = np.asarray(op.eager(numbers, *rest, **params)) - _FIRST
+    if places.dtype != numbers.dtype or places.shape != out.shape:
+        return None
+    table = np.where((places >= 0) & (places < values[0].size), places, -1)
+    outside = out[table < 0]
+    fill = outside[0] if outside.size else np.zeros((), out.dtype)
+    found = np.where(table < 0, fill, values[0].reshape(-1)[table]).astype(out.dtype)
+    return (table, np.asarray(fill)) if _same(found, out) else None
 
 
 def _is_small(aval: Any) -> bool:

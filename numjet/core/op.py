@@ -176,7 +176,7 @@ class Op(Fields, Primitive):
     partial_eval: Any = None
     dce: Any = None
     collective: Any = None             # batch rule for the axis named in params
-    linear_in: Any = None              # for documentation and tests: operand positions the transpose accepts
+    linear_in: Any = None              # operand positions the transpose accepts
     traits: Traits = NONE
     function: str | None = None
     cost: float | None = None

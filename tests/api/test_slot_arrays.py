@@ -92,3 +92,32 @@ def test_complex_numbers_need_no_python(one_platform):
     assert kinds(lambda x: lax.complex(x, np.float32(1)), x) == ("part", "join", "share")
     for fun in (lambda z: lax.pow(z, z), lax.exp, lax.log, lax.expm1, lax.conj, lax.logistic):
         assert "call" not in kinds(fun, z)
+
+
+def test_elements_at_known_places_are_taken():
+    x = array(np.arange(1, 13, dtype=np.float32).reshape(3, 4))
+    index = np.array([[2, 0], [9, 1]])
+    assert kinds(lambda x: x[:, np.array([3, 0])], x) == ("take",)
+    assert kinds(lambda x: jnp.pad(x, ((1, 0), (2, 1)), constant_values=7), x) == ("take",)
+    assert kinds(lambda x: x.at[index].get(mode="fill", fill_value=-3), x) == ("take",)
+    assert "take" not in kinds(lambda x: jnp.sort(x), x)
+
+
+def test_wrong_tables_are_refused():
+    steps = Steps()
+    x = steps.input(SPECIAL)
+    aval = array(SPECIAL).aval
+    ins = x, steps.constant(np.asarray(SPECIAL[0]))
+    for table in ([8] * 8, [0] * 7):
+        number, = steps.append("take", ins, (aval,), np.array(table).tobytes(), [SPECIAL])
+        with pytest.raises(ValueError, match="elements that an operand does not have"):
+            steps.tape([aval], [number], [aval], (), None)
+
+
+def test_reads_at_arrays_check_every_time():
+    x, i = array(np.arange(12.0).reshape(3, 4)), array(np.array([0, 2]))
+    for k in range(5):
+        np.testing.assert_array_equal(x[i, i + k % 2], np.arange(12).reshape(3, 4)[[0, 2], [k % 2, 2 + k % 2]])
+        with pytest.raises(IndexError):
+            x[i + 1, i]
+        np.testing.assert_array_equal(x[-i, i], np.arange(12).reshape(3, 4)[[0, -2], [0, 2]])

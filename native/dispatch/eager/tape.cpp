@@ -206,6 +206,29 @@ void run_part(const Step& step, const Values& values, char* out) {
   if (info->size) part_copy(info->itemsize)(out, values.data(step.ins[0]) + step.offset, info->dims, step.part_strides);
 }
 
+template <class T> void take(char* out, const char* from, const char* other, const std::vector<int64_t>& table) {
+  for (const int64_t number : table) {
+    std::memcpy(out, number < 0 ? other : from + number * int64_t(sizeof(T)), sizeof(T));
+    out += sizeof(T);
+  }
+}
+
+using Taking = void (*)(char*, const char*, const char*, const std::vector<int64_t>&);
+Taking taking(npy_intp itemsize) {
+  switch (itemsize) {
+    case 1: return take<uint8_t>;
+    case 2: return take<uint16_t>;
+    case 4: return take<uint32_t>;
+    case 8: return take<uint64_t>;
+    case 16: return take<Wide>;
+    default: return nullptr;
+  }
+}
+
+void run_take(const Step& step, const Values& values, char* out) {
+  taking(step.outs[0]->itemsize)(out, values.data(step.ins[0]), values.data(step.ins[1]), step.table);
+}
+
 void run_join(const Step& step, const Values& values, char* out) {
   for (size_t block = 0; block < step.blocks; ++block) {
     for (size_t k = 0; k < step.ins.size(); ++k) {
@@ -317,6 +340,7 @@ int run_step(const Step& step, Values& values, PyObject* device) {
     case StepKind::Loop: run_loop(step, values, out); break;
     case StepKind::Select: run_select(step, values, out); break;
     case StepKind::Part: run_part(step, values, out); break;
+    case StepKind::Take: run_take(step, values, out); break;
     case StepKind::Join: run_join(step, values, out); break;
     case StepKind::Product: run_product(step, values, out); break;
     case StepKind::Convert: run_convert(step, values, out); break;
@@ -488,6 +512,20 @@ bool read_part(Step& step, PyObject* more, const Infos& infos) {
   return false;
 }
 
+// take: the numbers of elements, as bytes of int64
+bool read_take(Step& step, PyObject* more, const Infos& infos) {
+  if (!PyBytes_Check(more)) return PyErr_Format(PyExc_TypeError, "Tape: expected bytes, got %R", more), false;
+  step.table.resize(size_t(PyBytes_GET_SIZE(more)) / sizeof(int64_t));
+  std::memcpy(step.table.data(), PyBytes_AS_STRING(more), step.table.size() * sizeof(int64_t));
+  const AvalInfo* out = step.outs[0];
+  bool good = step.ins.size() == 2 && npy_intp(step.table.size()) == out->size && taking(out->itemsize);
+  good = good && infos[step.ins[0]]->dtype == out->dtype && infos[step.ins[1]]->dtype == out->dtype &&
+         infos[step.ins[1]]->size == 1;
+  for (size_t k = 0; good && k < step.table.size(); ++k) good = step.table[k] < infos[step.ins[0]]->size;
+  if (!good) PyErr_SetString(PyExc_ValueError, "Tape: elements that an operand does not have");
+  return good;
+}
+
 // join: how many blocks
 bool read_join(Step& step, PyObject* more, const Infos& infos) {
   step.blocks = PyLong_AsSize_t(more);
@@ -560,6 +598,7 @@ bool read_step(PyObject* item, TapePlan& plan, Infos& infos) {
   else if (name == "select") step.kind = StepKind::Select, good = read_select(step, infos);
   else if (name == "share") step.kind = StepKind::Share, good = read_share(step, infos);
   else if (name == "part") step.kind = StepKind::Part, good = read_part(step, more, infos);
+  else if (name == "take") step.kind = StepKind::Take, good = read_take(step, more, infos);
   else if (name == "join") step.kind = StepKind::Join, good = read_join(step, more, infos);
   else if (name == "product") step.kind = StepKind::Product, good = read_product(step, more, infos);
   else if (name == "reduce") step.kind = StepKind::Reduce, good = read_reduce(step, more, infos);
@@ -677,7 +716,7 @@ PyObject* run(PyObject* self, PyObject* leaves) {
 
 PyObject* kinds(PyObject* self, PyObject*) {
   const std::vector<Step>& steps = as_tape(self)->plan->steps;
-  static const char* const names[] = {"loop", "share", "part", "join", "select", "product", "convert", "reduce", "call"};
+  static const char* const names[] = {"loop", "share", "part", "take", "join", "select", "product", "convert", "reduce", "call"};
   return new_tuple(steps.size(), [&](size_t k) { return PyUnicode_FromString(names[size_t(steps[k].kind)]); });
 }
 

@@ -9,7 +9,7 @@
 
 namespace nj {
 
-enum class StepKind : uint8_t { Loop, Share, Part, Join, Select, Product, Convert, Reduce, Call };
+enum class StepKind : uint8_t { Loop, Share, Part, Take, Join, Select, Product, Convert, Reduce, Call };
 constexpr size_t kMostOperands = 4;
 
 struct Step {
@@ -33,6 +33,8 @@ struct Step {
   // Part: where the elements of the result are in the operand.
   npy_intp offset = 0;
   std::vector<npy_intp> part_strides;
+  // Take: the number of the element of the operand; negative: the second operand.
+  std::vector<int64_t> table;
   // Call: function(*arrays, **parameters); Loop, Reduce: the ufunc.
   PyRef function, names;
   std::vector<PyRef> parameters;

@@ -1,6 +1,7 @@
 """Gather: reads windows of an array at computed positions."""
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -170,12 +171,15 @@ def _fill(dtype: np.dtype, mode: GatherScatterMode, fill_value: Any) -> Any:
         return np.asarray(fill_value).astype(dtype)[()]
 
 
+_windows = functools.lru_cache(1024)(Windows)
+
+
 def _gather_eager(operand: np.ndarray, indices: np.ndarray, *, dimension_numbers: GatherDimensionNumbers,
                   slice_sizes: tuple[int, ...], mode: GatherScatterMode, fill_value: Any, **_: Any) -> np.ndarray:
-    rows = Windows(operand.shape, indices.shape, slice_sizes, dimension_numbers).rows(indices)
+    windows = _windows(operand.shape, indices.shape, slice_sizes, dimension_numbers)
+    rows = windows.rows(indices)
     if rows.valid.size == 0 or 0 in operand.shape:
-        shape = Windows(operand.shape, indices.shape, slice_sizes, dimension_numbers).shape
-        return np.zeros(shape, operand.dtype)
+        return np.zeros(windows.shape, operand.dtype)
     found = rows.view(operand)[tuple(rows.positions)]
     if fills(mode) and not rows.valid.all():
         found[~rows.valid] = _fill(operand.dtype, mode, fill_value)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from numjet.api.eager_plans import taped
 from numjet.core.trace import Array, aval_of, is_array_like
 from numjet.foundation import dtypes
 from numjet.foundation.config import config
@@ -91,7 +92,10 @@ def _getitem(self: Any, idx: Any) -> Any:
     found = fast_index.read(self, idx)
     if found is not None:
         return found
-    return getitem(self, idx if config.index_checks == "off" else bounds.check(self, idx))
+    return _read(self, idx if config.index_checks == "off" else bounds.check(self, idx))
+
+
+_read = taped(getitem, ("x", "idx"))
 
 
 def _refuse_setitem(self: Any, index: Any, value: Any) -> None:

@@ -6,14 +6,16 @@ Where the name `jax` means numjet, "eager" checks nothing: programs for JAX may 
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from numjet.core.trace import EVAL, ArrayBase, Tracer, aval_of, current_trace
+from numjet.core.trace import EVAL, Array, ArrayBase, Tracer, aval_of, current_trace
 from numjet.foundation.config import config
 from numjet.foundation.dimension import is_symbolic
 from numjet.lax.indexing.index_check import check_index, out_of_bounds
+from numjet.lax.operands import UNSIGNED_OF
 from numjet.numpy.indexing.plan import Advanced, Plan, is_mask, plan_index
 
 
@@ -24,6 +26,8 @@ def check(x: Any, idx: Any) -> Any:
         return idx
     entries = idx if type(idx) is tuple else (idx,)
     if all(isinstance(e, slice) or e is None or e is Ellipsis or is_mask(e) for e in entries):
+        return idx
+    if type(x) is Array and _surely_inside(x.shape, entries):
         return idx
     plan = plan_index(aval_of(x).shape, idx)
     traced = {}
@@ -41,6 +45,15 @@ def check(x: Any, idx: Any) -> Any:
         e = traced.get(id(entry))
         return entry if e is None else check_index(entry, plan.shape[e.axis], _axis(e, plan), True)
     return tuple(map(behind, idx)) if type(idx) is tuple else behind(idx)
+
+
+def _surely_inside(shape: tuple[int, ...], entries: Sequence[Any]) -> bool:
+    """Whether all entries are arrays of integers within bounds, counted from the start: as unsigned numbers, negative ones are
+    large."""
+    if len(entries) > len(shape) or not all(type(e) is Array and e.aval.dtype.kind in "iu" for e in entries):
+        return False
+    values = [e._value for e in entries]
+    return all(not v.size or v.view(UNSIGNED_OF[v.dtype.itemsize]).max() < n for v, n in zip(values, shape, strict=False))
 
 
 def _axis(e: Advanced, plan: Plan) -> int:
