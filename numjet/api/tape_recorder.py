@@ -20,6 +20,9 @@ from numjet.core.traits import EXACT, PADS
 from numjet.foundation import dtypes
 from numjet.foundation.config import config
 from numjet.foundation.tree import tree_flatten
+from numjet.lax.indexing.dimension_numbers import fills
+from numjet.lax.indexing.gather import fill_of, gather_p
+from numjet.lax.indexing.gather_elements import element_plan
 from numjet.runtime import dispatch
 from numjet.runtime.device import CPU, elsewhere
 from numjet.runtime.eager_compile import LARGE
@@ -299,12 +302,24 @@ class _Writer:
             if taken is not None:
                 fill, table = taken
                 return "take", (ins[0], fill), avals, table
+            if op is gather_p and values[0].size and out.size and values[1].dtype.char in "ilq" and values[1].shape[-1]:
+                fill, plan = _gather(params, values)
+                return "gather", (*ins, self.steps.constant(fill)), avals, plan
             if op.name == "concatenate" and out.size and all(v.dtype == out.dtype for v in values):
                 return "join", ins, avals, prod(out.shape[:params["dimension"]])
             if op.name == "select_n" and len(values) == 3 and values[0].dtype == bool and all(
                     v.shape == out.shape or not v.ndim for v in values):
                 return "select", ins, avals, None
         return "call", ins, avals, (op.eager, params, op.multiple)
+
+
+def _gather(params: dict[str, Any], values: list[np.ndarray]) -> tuple[np.ndarray, tuple[Any, ...]]:
+    """The value of elements out of bounds, and where the others are."""
+    operand, indices = values
+    plan = element_plan(operand.shape, indices.shape, params["slice_sizes"], params["dimension_numbers"])
+    out_of_bounds = fills(params["mode"])
+    fill = fill_of(operand.dtype, params["mode"], params["fill_value"]) if out_of_bounds else 0
+    return np.asarray(fill).astype(operand.dtype), (*(np.asarray(x, np.int64).tobytes() for x in plan), out_of_bounds)
 
 
 def _table_of(op: Op, params: dict[str, Any], values: list[np.ndarray],

@@ -121,3 +121,32 @@ def test_reads_at_arrays_check_every_time():
         with pytest.raises(IndexError):
             x[i + 1, i]
         np.testing.assert_array_equal(x[-i, i], np.arange(12).reshape(3, 4)[[0, -2], [0, 2]])
+
+
+@pytest.mark.parametrize("mode", ["clip", "fill", "promise_in_bounds", "one_hot"])
+def test_elements_at_computed_places_are_gathered(mode):
+    """Windows, batches, index vectors of several components, negative indices and those out of bounds."""
+    x, i = array(np.arange(24, dtype=np.float32).reshape(2, 3, 4)), array(np.array([[1, 0], [-1, 2], [7, 1]], np.int32))
+    for fun in (lambda x, i: x.at[i[:, 0]].get(mode=mode), lambda x, i: x.at[i[:, 0], :, i[:, 1]].get(mode=mode),
+                lambda x, i: x.at[1, i].get(mode=mode), lambda x, i: x.at[:, i[:, 1], 1:3].get(mode=mode)):
+        assert "gather" in kinds(fun, x, i) and "call" not in kinds(fun, x, i)
+
+
+def test_wrong_gathers_are_refused():
+    steps = Steps()
+    x, i = steps.input(SPECIAL), steps.input(INTS[:, None])
+    avals = [array(SPECIAL).aval, array(INTS[:, None]).aval]
+    fill = steps.constant(np.asarray(SPECIAL[0]))
+    as_bytes = lambda *numbers: np.array(numbers, np.int64).tobytes()
+    good = as_bytes(7), as_bytes(1), as_bytes(*[0] * 8), as_bytes(*range(8)), False
+    wrong = [(as_bytes(8), *good[1:]), (as_bytes(-1), *good[1:]), (good[0], as_bytes(2), *good[2:]),
+             (as_bytes(), as_bytes(), *good[2:]), (*good[:2], as_bytes(*[1] * 8), *good[3:]),
+             (*good[:2], as_bytes(*[-1] * 8), *good[3:]),
+             (*good[:3], as_bytes(*range(1, 9)), False), (*good[:3], as_bytes(*range(7)), False)]
+    for plan in (good, *wrong):
+        number, = steps.append("gather", (x, i, fill), (avals[0],), plan, [SPECIAL])
+        if plan is good:
+            assert steps.tape(avals, [number], avals[:1], (), None).kinds() == ("gather",)
+            continue
+        with pytest.raises(ValueError, match="a gather of elements"):
+            steps.tape(avals, [number], avals[:1], (), None)

@@ -12,6 +12,7 @@
 #include "array/from_python.h"
 #include "dispatch/eager/conversion.h"
 #include "dispatch/eager/eager.h"
+#include "dispatch/eager/moves.h"
 #include "dispatch/eager/tape_plan.h"
 #include "array/ufunc_api.h"
 #include "pytree/pytree.h"
@@ -136,30 +137,6 @@ void run_loop(const Step& step, const Values& values, char* out) {
   if (count) step.loop(data, &count, step.strides, step.data);
 }
 
-template <class T>
-void select(char* out, const char* which, const char* if_false, const char* if_true, const npy_intp* strides, npy_intp count) {
-  for (npy_intp k = 0; k < count; ++k) {
-    const char* from = which[k * strides[0]] ? if_true + k * strides[2] : if_false + k * strides[1];
-    std::memcpy(out + k * npy_intp(sizeof(T)), from, sizeof(T));
-  }
-}
-
-struct Wide {
-  char bytes[16];
-};
-
-using Selection = void (*)(char*, const char*, const char*, const char*, const npy_intp*, npy_intp);
-Selection selection(npy_intp itemsize) {
-  switch (itemsize) {
-    case 1: return select<uint8_t>;
-    case 2: return select<uint16_t>;
-    case 4: return select<uint32_t>;
-    case 8: return select<uint64_t>;
-    case 16: return select<Wide>;
-    default: return nullptr;
-  }
-}
-
 void run_select(const Step& step, const Values& values, char* out) {
   const AvalInfo* info = step.outs[0];
   const char* data[3];
@@ -167,66 +144,37 @@ void run_select(const Step& step, const Values& values, char* out) {
   selection(info->itemsize)(out, data[0], data[1], data[2], step.strides, info->size);
 }
 
-// Copies elements of any strides, the last axis by a loop of its own.
-template <class T>
-void copy_part(char* out, const char* from, const std::vector<npy_intp>& dims, const std::vector<npy_intp>& strides) {
-  const size_t rank = dims.size();
-  const npy_intp length = rank ? dims[rank - 1] : 1, stride = rank ? strides[rank - 1] : 0;
-  SmallVector<npy_intp, 8> at;
-  for (size_t k = 0; k + 1 < rank; ++k) at.push_back(0);
-  for (;;) {
-    for (npy_intp k = 0; k < length; ++k, out += sizeof(T)) std::memcpy(out, from + k * stride, sizeof(T));
-    size_t axis = at.size();
-    while (axis > 0) {
-      --axis;
-      from += strides[axis];
-      if (++at[axis] < dims[axis]) break;
-      from -= strides[axis] * dims[axis];
-      at[axis] = 0;
-      if (axis == 0) return;
-    }
-    if (at.empty()) return;
-  }
-}
-
-using PartCopy = void (*)(char*, const char*, const std::vector<npy_intp>&, const std::vector<npy_intp>&);
-PartCopy part_copy(npy_intp itemsize) {
-  switch (itemsize) {
-    case 1: return copy_part<uint8_t>;
-    case 2: return copy_part<uint16_t>;
-    case 4: return copy_part<uint32_t>;
-    case 8: return copy_part<uint64_t>;
-    case 16: return copy_part<Wide>;
-    default: return nullptr;
-  }
-}
-
 void run_part(const Step& step, const Values& values, char* out) {
   const AvalInfo* info = step.outs[0];
   if (info->size) part_copy(info->itemsize)(out, values.data(step.ins[0]) + step.offset, info->dims, step.part_strides);
 }
 
-template <class T> void take(char* out, const char* from, const char* other, const std::vector<int64_t>& table) {
-  for (const int64_t number : table) {
-    std::memcpy(out, number < 0 ? other : from + number * int64_t(sizeof(T)), sizeof(T));
-    out += sizeof(T);
-  }
-}
-
-using Taking = void (*)(char*, const char*, const char*, const std::vector<int64_t>&);
-Taking taking(npy_intp itemsize) {
-  switch (itemsize) {
-    case 1: return take<uint8_t>;
-    case 2: return take<uint16_t>;
-    case 4: return take<uint32_t>;
-    case 8: return take<uint64_t>;
-    case 16: return take<Wide>;
-    default: return nullptr;
-  }
-}
-
 void run_take(const Step& step, const Values& values, char* out) {
   taking(step.outs[0]->itemsize)(out, values.data(step.ins[0]), values.data(step.ins[1]), step.table);
+}
+
+// The place of the element that an index vector means, which is moved into bounds; -1 if it is out of bounds and not moved.
+template <class T> int64_t place_of(const Step& step, const char* vector) {
+  int64_t place = 0;
+  for (size_t k = 0; k < step.limits.size(); ++k) {
+    const int64_t index = reinterpret_cast<const T*>(vector)[k];
+    const int64_t inside = std::clamp<int64_t>(index, 0, step.limits[k]);
+    if (step.fills && index != inside) return -1;
+    place += inside * step.operand_strides[k];
+  }
+  return place;
+}
+
+void run_gather(const Step& step, const Values& values, char* out) {
+  const char* indices = values.data(step.ins[1]);
+  const size_t width = step.limits.size() * (step.long_indices ? sizeof(int64_t) : sizeof(int32_t));
+  std::vector<int64_t> table(step.table.size());
+  for (size_t k = 0; k < table.size(); ++k) {
+    const char* vector = indices + size_t(step.vectors[k]) * width;
+    const int64_t place = step.long_indices ? place_of<int64_t>(step, vector) : place_of<int32_t>(step, vector);
+    table[k] = place < 0 ? -1 : place + step.table[k];
+  }
+  taking(step.outs[0]->itemsize)(out, values.data(step.ins[0]), values.data(step.ins[2]), table);
 }
 
 void run_join(const Step& step, const Values& values, char* out) {
@@ -341,6 +289,7 @@ int run_step(const Step& step, Values& values, PyObject* device) {
     case StepKind::Select: run_select(step, values, out); break;
     case StepKind::Part: run_part(step, values, out); break;
     case StepKind::Take: run_take(step, values, out); break;
+    case StepKind::Gather: run_gather(step, values, out); break;
     case StepKind::Join: run_join(step, values, out); break;
     case StepKind::Product: run_product(step, values, out); break;
     case StepKind::Convert: run_convert(step, values, out); break;
@@ -512,17 +461,50 @@ bool read_part(Step& step, PyObject* more, const Infos& infos) {
   return false;
 }
 
+void read_table(PyObject* bytes, std::vector<int64_t>& table) {
+  table.resize(size_t(PyBytes_GET_SIZE(bytes)) / sizeof(int64_t));
+  if (!table.empty()) std::memcpy(table.data(), PyBytes_AS_STRING(bytes), table.size() * sizeof(int64_t));
+}
+
 // take: the numbers of elements, as bytes of int64
 bool read_take(Step& step, PyObject* more, const Infos& infos) {
   if (!PyBytes_Check(more)) return PyErr_Format(PyExc_TypeError, "Tape: expected bytes, got %R", more), false;
-  step.table.resize(size_t(PyBytes_GET_SIZE(more)) / sizeof(int64_t));
-  std::memcpy(step.table.data(), PyBytes_AS_STRING(more), step.table.size() * sizeof(int64_t));
+  read_table(more, step.table);
   const AvalInfo* out = step.outs[0];
   bool good = step.ins.size() == 2 && npy_intp(step.table.size()) == out->size && taking(out->itemsize);
   good = good && infos[step.ins[0]]->dtype == out->dtype && infos[step.ins[1]]->dtype == out->dtype &&
          infos[step.ins[1]]->size == 1;
   for (size_t k = 0; good && k < step.table.size(); ++k) good = step.table[k] < infos[step.ins[0]]->size;
   if (!good) PyErr_SetString(PyExc_ValueError, "Tape: elements that an operand does not have");
+  return good;
+}
+
+// gather: (limits, strides of the operand, offsets, numbers of index vectors: bytes of int64; whether it fills), see element_plan
+bool read_gather(Step& step, PyObject* more, const Infos& infos) {
+  PyObject *limits, *strides, *offsets, *vectors;
+  int fills;
+  if (!PyArg_ParseTuple(more, "SSSSp:Tape", &limits, &strides, &offsets, &vectors, &fills)) return false;
+  read_table(limits, step.limits), read_table(strides, step.operand_strides);
+  read_table(offsets, step.table), read_table(vectors, step.vectors);
+  step.fills = fills;
+  const AvalInfo* out = step.outs[0];
+  const size_t size = size_t(out->size), width = step.limits.size();
+  bool good = step.ins.size() == 3 && taking(out->itemsize) && step.table.size() == size && step.vectors.size() == size &&
+              step.operand_strides.size() == width && width;
+  const AvalInfo *in = infos[step.ins[0]], *indices = good ? infos[step.ins[1]] : nullptr;
+  good = good && (indices->kind == Kind::Int32 || indices->kind == Kind::Int64) && in->dtype == out->dtype &&
+         infos[step.ins[2]]->dtype == out->dtype && infos[step.ins[2]]->size == 1;
+  step.long_indices = good && indices->kind == Kind::Int64;
+  int64_t reach = 0;
+  for (size_t k = 0; good && k < width; ++k) {
+    good = step.limits[k] >= 0 && step.operand_strides[k] >= 0 && step.limits[k] < in->size && step.operand_strides[k] <= in->size;
+    reach += step.limits[k] * step.operand_strides[k];
+  }
+  for (size_t k = 0; good && k < size; ++k) {
+    good = step.table[k] >= 0 && step.table[k] + reach < in->size && step.vectors[k] >= 0 &&
+           (step.vectors[k] + 1) * int64_t(width) <= indices->size;
+  }
+  if (!good) PyErr_SetString(PyExc_ValueError, "Tape: a gather of elements that its operands do not have");
   return good;
 }
 
@@ -599,6 +581,7 @@ bool read_step(PyObject* item, TapePlan& plan, Infos& infos) {
   else if (name == "share") step.kind = StepKind::Share, good = read_share(step, infos);
   else if (name == "part") step.kind = StepKind::Part, good = read_part(step, more, infos);
   else if (name == "take") step.kind = StepKind::Take, good = read_take(step, more, infos);
+  else if (name == "gather") step.kind = StepKind::Gather, good = read_gather(step, more, infos);
   else if (name == "join") step.kind = StepKind::Join, good = read_join(step, more, infos);
   else if (name == "product") step.kind = StepKind::Product, good = read_product(step, more, infos);
   else if (name == "reduce") step.kind = StepKind::Reduce, good = read_reduce(step, more, infos);
@@ -716,7 +699,7 @@ PyObject* run(PyObject* self, PyObject* leaves) {
 
 PyObject* kinds(PyObject* self, PyObject*) {
   const std::vector<Step>& steps = as_tape(self)->plan->steps;
-  static const char* const names[] = {"loop", "share", "part", "take", "join", "select", "product", "convert", "reduce", "call"};
+  static const char* const names[] = {"loop", "share", "part", "take", "gather", "join", "select", "product", "convert", "reduce", "call"};
   return new_tuple(steps.size(), [&](size_t k) { return PyUnicode_FromString(names[size_t(steps[k].kind)]); });
 }
 

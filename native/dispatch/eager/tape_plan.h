@@ -9,7 +9,7 @@
 
 namespace nj {
 
-enum class StepKind : uint8_t { Loop, Share, Part, Take, Join, Select, Product, Convert, Reduce, Call };
+enum class StepKind : uint8_t { Loop, Share, Part, Take, Gather, Join, Select, Product, Convert, Reduce, Call };
 constexpr size_t kMostOperands = 4;
 
 struct Step {
@@ -35,6 +35,9 @@ struct Step {
   std::vector<npy_intp> part_strides;
   // Take: the number of the element of the operand; negative: the second operand.
   std::vector<int64_t> table;
+  // Gather: the element at table[e] plus the index vector vectors[e] times the strides of the operand.
+  std::vector<int64_t> vectors, limits, operand_strides;
+  bool fills = false, long_indices = false;
   // Call: function(*arrays, **parameters); Loop, Reduce: the ufunc.
   PyRef function, names;
   std::vector<PyRef> parameters;

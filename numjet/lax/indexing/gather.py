@@ -161,7 +161,7 @@ def _gather_abstract(operand: ShapedArray, indices: ShapedArray, *, dimension_nu
     return ShapedArray(windows.shape, operand.dtype, operand.weak_type)
 
 
-def _fill(dtype: np.dtype, mode: GatherScatterMode, fill_value: Any) -> Any:
+def fill_of(dtype: np.dtype, mode: GatherScatterMode, fill_value: Any) -> Any:
     """The value of elements out of bounds, as a NumPy scalar of the dtype."""
     if mode is GatherScatterMode.ONE_HOT:
         return np.zeros((), dtype)[()]
@@ -182,7 +182,7 @@ def _gather_eager(operand: np.ndarray, indices: np.ndarray, *, dimension_numbers
         return np.zeros(windows.shape, operand.dtype)
     found = rows.view(operand)[tuple(rows.positions)]
     if fills(mode) and not rows.valid.all():
-        found[~rows.valid] = _fill(operand.dtype, mode, fill_value)
+        found[~rows.valid] = fill_of(operand.dtype, mode, fill_value)
     return np.array(rows.to_windows(found), order="C")
 
 
@@ -231,7 +231,7 @@ def _gather_cpu(b: Any, operand: Any, indices: Any, *, dimension_numbers: Gather
         if not fills(mode):
             return found
         # Reading at the clipped position and selecting needs no branch, so the loop vectorizes.
-        fill = b.const(_fill(operand.dtype, mode, fill_value), operand.dtype)
+        fill = b.const(fill_of(operand.dtype, mode, fill_value), operand.dtype)
         return b.select(windows.inside(b, starts), found, fill)
 
     return b.compute(windows.shape, operand.dtype, element, moves=True, finds=GATHERED, reads=(operand, indices))
@@ -250,7 +250,7 @@ def _gather_hlo(b: Any, operand: Any, indices: Any, *, dimension_numbers: Gather
         "dimension_numbers": numbers, "slice_sizes": slice_sizes, "indices_are_sorted": indices_are_sorted})
     if not fills(mode):
         return found
-    fill = b.constant(np.asarray(_fill(operand.dtype, mode, fill_value)))
+    fill = b.constant(np.asarray(fill_of(operand.dtype, mode, fill_value)))
     return b.select(windows.inside_hlo(b, indices), found, b.broadcast(fill, aval.shape))
 
 
@@ -305,7 +305,7 @@ def _gathered(eqn: JaxprEqn, known: Facts) -> Interval:
     inside, mode = known.interval(eqn.invars[0]), eqn.params["mode"]
     if not fills(mode) or not counts(eqn.outvars[0].aval.dtype):
         return inside
-    fill = int(_fill(eqn.outvars[0].aval.dtype, mode, eqn.params["fill_value"]))
+    fill = int(fill_of(eqn.outvars[0].aval.dtype, mode, eqn.params["fill_value"]))
     return hull([inside, (fill, fill)])
 
 
