@@ -303,8 +303,8 @@ class _Writer:
                 fill, table = taken
                 return "take", (ins[0], fill), avals, table
             if op is gather_p and values[0].size and out.size and values[1].dtype.char in "ilq" and values[1].shape[-1]:
-                fill, plan = _gather(params, values)
-                return "gather", (*ins, self.steps.constant(fill)), avals, plan
+                outside, plan = _gather(params, values)
+                return "gather", (*ins, self.steps.constant(outside)), avals, plan
             if op.name == "concatenate" and out.size and all(v.dtype == out.dtype for v in values):
                 return "join", ins, avals, prod(out.shape[:params["dimension"]])
             if op.name == "select_n" and len(values) == 3 and values[0].dtype == bool and all(

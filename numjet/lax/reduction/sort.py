@@ -52,7 +52,16 @@ def _eager(*xs: np.ndarray, dimension: int, is_stable: bool, num_keys: int) -> l
         return [_sorted(xs[0], dimension)]
     parts = [part for x in reversed(xs[:num_keys]) for part in _ordered_parts(x)]
     order = parts[0].argsort(dimension, "stable") if len(parts) == 1 else np.lexsort(parts, axis=dimension)
-    return [x[order] if x.ndim == 1 else np.take_along_axis(x, order, dimension) for x in xs]
+    if order.ndim == 1:
+        return [x[order] for x in xs]
+    places: list[Any] = [_along(d, n, order.ndim) for d, n in enumerate(order.shape)]
+    places[dimension] = order
+    return [x[tuple(places)] for x in xs]
+
+
+def _along(axis: int, size: int, rank: int) -> np.ndarray:
+    """0, 1, 2, ... along one of `rank` axes."""
+    return np.arange(size).reshape((-1,) + (1,) * (rank - 1 - axis))
 
 
 _FEW = 256  # elements for which it is not worth looking how they may be sorted

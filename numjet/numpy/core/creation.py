@@ -371,6 +371,7 @@ def logspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: 
     return out if wanted is None else convert.convert_element_type(out, wanted)
 
 
+@jit_when_eager("num", "endpoint", "dtype", "axis")
 def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Any:
     """`num` numbers from start to stop with a constant ratio between neighbours.
 

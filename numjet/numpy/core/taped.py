@@ -28,7 +28,10 @@ _OF_ARRAYS = {
          "squeeze roll trace zeros_like ones_like full_like asarray copy sort argsort sort_complex partition argpartition "
          "diff round around permute_dims repeat resize average nancumsum nancumprod nanargmax nanargmin packbits unpackbits",
     "a b": "dot matmul vdot inner outer tensordot cross",
+    "a choices": "choose",
     "a indices": "take",
+    "arr indices": "take_along_axis",
+    "seq_of_zeros": "poly",
     "a mask values": "putmask",
     "a val": "fill_diagonal",
     "a1 a2": "array_equal array_equiv polyadd polysub polymul",

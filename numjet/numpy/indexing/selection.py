@@ -51,7 +51,7 @@ def _clipped(indices: Any, size: int) -> Any:
     return compare.clamp(np.zeros((), dtype)[()], indices, np.asarray(top, dtype)[()])
 
 
-@jit_when_eager("axis", "out", "mode", "unique_indices", "indices_are_sorted", "fill_value")
+@jit_when_eager("axis", "out", "mode", "unique_indices", "indices_are_sorted", "fill_value", small=False)
 def take(a: Any, indices: Any, axis: int | None = None, out: None = None, mode: Any = None, unique_indices: bool = False,
          indices_are_sorted: bool = False, fill_value: Any = None) -> Any:
     """Elements of a at `indices` along `axis` (None: of the flattened array); the axes of `indices` replace it.
@@ -109,7 +109,7 @@ def from_end(indices: Any, size: int) -> Any:
     return choose_by("take_along_axis", compare.lt(indices, np.int32(0)), wrapped, indices)
 
 
-@jit_when_eager("axis", "mode", "fill_value", "wrap_negative_indices")
+@jit_when_eager("axis", "mode", "fill_value", "wrap_negative_indices", small=False)
 def take_along_axis(arr: Any, indices: Any, axis: int | None = -1, mode: Any = None, fill_value: Any = None, *,
                     wrap_negative_indices: bool | None = None) -> Any:
     """For each position on the other axes, the elements at its own indices along `axis`, as given by argsort and argmax.

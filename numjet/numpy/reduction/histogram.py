@@ -73,6 +73,7 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | N
 
 # -------------------------------------------------------------------------------------------- edges
 
+@jit_when_eager("bins", "range")
 def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Any:
     """The edges of the bins of a histogram: `bins` of equal width over the range (low, high), default that of a.
 
@@ -141,12 +142,16 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, weights: Any = None, de
         if to_array(weights).shape != to_array(a).shape:
             raise ValueError("weights should have the same shape as a.")
         x, edges, w = promote_dtypes_inexact(a, edges, weights)
-    counts = _counted(_bins_of(ravel(x), edges), ravel(w), edges.shape[0] - 1)
-    if density:
-        widths = diff(edges)
-        counts, widths = promote_dtypes_inexact(counts, widths)
-        counts = arithmetic.div(arithmetic.div(counts, widths), broadcast_to(total(counts), counts.shape))
-    return counts, edges
+    return _counts_of(x, edges, w, bool(density)), edges
+
+
+@jit_when_eager("density")
+def _counts_of(x: Any, edges: Any, weights: Any, density: bool) -> Any:
+    counts = _counted(_bins_of(ravel(x), edges), ravel(weights), edges.shape[0] - 1)
+    if not density:
+        return counts
+    counts, widths = promote_dtypes_inexact(counts, diff(edges))
+    return arithmetic.div(arithmetic.div(counts, widths), broadcast_to(total(counts), counts.shape))
 
 
 def _counted(positions: Any, weights: Any, size: int) -> Any:
@@ -179,19 +184,24 @@ def histogramdd(sample: Any, bins: Any = 10, range: Any = None, weights: Any = N
         raise ValueError(f"For sample.shape={sample.shape} expected {rank} ranges, got {len(ranges)}")
     columns = [slicing.index_in_dim(sample, d, 1, keepdims=False) for d in _upto(rank)]
     edges = [histogram_bin_edges(c, b, r) for c, b, r in zip(columns, several, ranges, strict=True)]
-    sizes = [e.shape[0] - 1 for e in edges]
-    position, outside = _box_numbers(columns, edges, sizes)
     w = create.full((n,), np.ones((), dtypes.canonicalize_dtype(np.int64))[()]) if weights is None else to_array(weights)
     if w.shape != (n,):
         raise ValueError("should have one weight for each sample.")
+    return _counts_in_boxes(tuple(columns), tuple(edges), w, bool(density)), edges
+
+
+@jit_when_eager("density")
+def _counts_in_boxes(columns: Sequence[Any], edges: Sequence[Any], weights: Any, density: bool) -> Any:
+    sizes = [e.shape[0] - 1 for e in edges]
+    position, outside = _box_numbers(columns, edges, sizes)
     position = choose_by("histogramdd", outside, np.int32(-1), position)
-    counts = rearrange.reshape(_counted(position, w, prod(sizes)), sizes)
+    counts = rearrange.reshape(_counted(position, weights, prod(sizes)), sizes)
     if density:
-        counts = as_dtype(counts, dtypes.common_dtype(counts.dtype, sample.dtype))
+        counts = as_dtype(counts, dtypes.common_dtype(counts.dtype, columns[0].dtype))
         counts = arithmetic.div(counts, broadcast_to(total(counts), counts.shape))
         for d, e in enumerate(edges):
             counts = arithmetic.div(counts, rearrange.broadcast_in_dim(as_dtype(diff(e), counts.dtype), counts.shape, (d,)))
-    return counts, edges
+    return counts
 
 
 def _upto(n: int) -> Sequence[int]:
