@@ -1,6 +1,7 @@
 """Eager slots made of ufuncs become steps of tapes; those that look at values do not."""
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import numpy as np
@@ -112,6 +113,28 @@ def test_wrong_tables_are_refused():
         number, = steps.append("take", ins, (aval,), np.array(table).tobytes(), [SPECIAL])
         with pytest.raises(ValueError, match="elements that an operand does not have"):
             steps.tape([aval], [number], [aval], (), None)
+
+
+@pytest.mark.parametrize("text", [
+    "i", "i,", "i, i", ":, i", "i, 1:3", "..., i", "..., i, :", "None, i", "1, i", "i, -1", "0, :, i", "i[:, None], i",
+    ":, i, :2", "i, None, i", "::-1, i", "1:, ..., i", "i, :, i", "k, k", ":, k, -1", "i[:0]"])
+def test_reads_at_arrays_between_slices(text):
+    host = np.arange(60.0, dtype=np.float32).reshape(3, 4, 5)
+    read = eval(f"lambda x, i, k: x[{text}]")
+    for numbers in ([0, 2], [2, 1], [-1, 0], [1, 1], [0, -3]):
+        i = np.array(numbers)
+        for given in (array(i), i):
+            np.testing.assert_array_equal(read(array(host), given, array(i[0])), read(host, i, i[0]), strict=True)
+    for wrong in (np.array([9, 0]), np.array([-7, 1])):
+        with pytest.raises(IndexError) if text != "i[:0]" else contextlib.nullcontext():
+            read(array(host), array(wrong), array(wrong[0]))
+
+
+@pytest.mark.parametrize("index", [(..., ...), (0, 0, 0, 0), (np.array([0]),) * 4, (..., 0, 0, 0, np.array([0]))], ids=str)
+def test_too_many_indices_are_refused(index):
+    for _ in range(3):
+        with pytest.raises(IndexError):
+            array(np.zeros((3, 4, 5)))[index]
 
 
 def test_reads_at_arrays_check_every_time():

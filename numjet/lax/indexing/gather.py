@@ -21,6 +21,7 @@ from numjet.lax.elementwise.convert import size_constant
 from numjet.lax.indexing.dimension_numbers import (
     GatherDimensionNumbers,
     GatherScatterMode,
+    Ints,
     Windows,
     as_scatter,
     fills,
@@ -171,7 +172,9 @@ def fill_of(dtype: np.dtype, mode: GatherScatterMode, fill_value: Any) -> Any:
         return np.asarray(fill_value).astype(dtype)[()]
 
 
-_windows = functools.lru_cache(1024)(Windows)
+@functools.lru_cache(1024)
+def _windows(operand: Ints, indices: Ints, sizes: Ints, numbers: GatherDimensionNumbers) -> Windows:
+    return Windows(operand, indices, sizes, numbers)
 
 
 def _gather_eager(operand: np.ndarray, indices: np.ndarray, *, dimension_numbers: GatherDimensionNumbers,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from numjet.api.eager_plans import taped
-from numjet.core.trace import Array, aval_of, is_array_like
+from numjet.core.trace import EVAL, Array, aval_of, current_trace, is_array_like
 from numjet.foundation import dtypes
 from numjet.foundation.config import config
 from numjet.numpy.core.arrays import astype
@@ -17,6 +17,7 @@ from numjet.numpy.indexing.guarded import check_index
 from numjet.numpy.indexing.subscript import getitem
 from numjet.numpy.reduction import reductions
 from numjet.numpy.ufuncs import arithmetic, logic
+from numjet.runtime.eager_compile import LARGE
 
 _KNOWN = frozenset((Array, bool, int, float, complex, np.ndarray))
 
@@ -95,7 +96,29 @@ def _getitem(self: Any, idx: Any) -> Any:
     return _read(self, idx if config.index_checks == "off" else bounds.check(self, idx))
 
 
-_read = taped(getitem, ("x", "idx"))
+def _read(x: Any, idx: Any) -> Any:
+    """x[idx], with tapes where the index consists of arrays, numbers, which count as arrays beside these, and slices, which are
+    a static layout of the read."""
+    entries = idx if type(idx) is tuple else (idx,)
+    if type(x) is not Array or current_trace() is not EVAL or not all(type(e) in _LAID_OUT for e in entries):
+        return getitem(x, idx)
+    parts = [np.asarray(e) if type(e) is int else e for e in entries]
+    layout = [(e.start, e.stop, e.step) if type(e) is slice else None if type(e) in _INDEX_ARRAYS else (e,) for e in parts]
+    arrays = tuple([e for e in parts if type(e) in _INDEX_ARRAYS])
+    if any(a.size >= LARGE for a in (x, *arrays)):   # one compiled program already
+        return getitem(x, idx)
+    return _read_arrays(x, tuple(layout), arrays)
+
+
+def _read_laid_out(x: Any, layout: tuple[Any, ...], arrays: tuple[Any, ...]) -> Any:
+    """x at arrays of indices, between slices, None and `...`."""
+    left = iter(arrays)
+    return getitem(x, tuple([next(left) if e is None else slice(*e) if len(e) == 3 else e[0] for e in layout]))
+
+
+_INDEX_ARRAYS = (Array, np.ndarray)
+_LAID_OUT = frozenset((*_INDEX_ARRAYS, int, slice, type(None), type(Ellipsis)))
+_read_arrays = taped(_read_laid_out, ("x", "arrays"))
 
 
 def _refuse_setitem(self: Any, index: Any, value: Any) -> None:

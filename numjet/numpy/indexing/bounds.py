@@ -48,12 +48,26 @@ def check(x: Any, idx: Any) -> Any:
 
 
 def _surely_inside(shape: tuple[int, ...], entries: Sequence[Any]) -> bool:
-    """Whether all entries are arrays of integers within bounds, counted from the start: as unsigned numbers, negative ones are
-    large."""
-    if len(entries) > len(shape) or not all(type(e) is Array and e.aval.dtype.kind in "iu" for e in entries):
+    """Whether the index has but slices, None, `...`, and integers that are within bounds, counted from the start."""
+    axis = 0
+    for k, e in enumerate(entries):
+        if e is Ellipsis:
+            axis = len(shape) - sum(rest is not None for rest in entries[k + 1:])
+        elif e is not None:
+            if not 0 <= axis < len(shape) or not (type(e) is slice or _is_below(e, shape[axis])):
+                return False
+            axis += 1
+    return True
+
+
+def _is_below(index: Any, size: int) -> bool:
+    """Whether integers are from 0 to below a size: as unsigned numbers, negative ones are large."""
+    if type(index) is int:
+        return 0 <= index < size
+    value = index._value if type(index) is Array else index
+    if type(value) is not np.ndarray or value.dtype.kind not in "iu" or not value.dtype.isnative:
         return False
-    values = [e._value for e in entries]
-    return all(not v.size or v.view(UNSIGNED_OF[v.dtype.itemsize]).max() < n for v, n in zip(values, shape, strict=False))
+    return not value.size or bool(value.view(UNSIGNED_OF[value.dtype.itemsize]).max() < size)
 
 
 def _axis(e: Advanced, plan: Plan) -> int:
