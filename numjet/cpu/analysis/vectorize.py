@@ -15,13 +15,15 @@ LONG_BODY = 96   # operations: two iterations of so many are not in the window i
 class Lanes(Record):
     """A loop's vector code: a main loop with `lanes`, a rest with `rest` lanes (masked, or 1 for a scalar rest).
 
-    varying: ids of the variables whose value differs from lane to lane.
+    varying: ids of the variables whose value differs from lane to lane. long: whether the body has many operations, beside
+    which a mask, or an iteration that runs twice, costs nothing.
     """
 
     lanes: int
     rest: int
     masked: bool
     varying: frozenset[int]
+    long: bool
 
 
 def choose_lanes(loop: For, target: Target, sums: AffineForms) -> Lanes | None:
@@ -64,11 +66,11 @@ def _size(loop: For, facts: Facts, width: int, target: Target) -> Lanes | None:
         while lanes > 1 and lanes > trips:
             lanes //= 2
         if target.masks and trips < width and lanes < trips:
-            return Lanes(2 * lanes, 2 * lanes, True, facts.varying)
+            return Lanes(2 * lanes, 2 * lanes, True, facts.varying, False)
     if lanes < 2:
         return None
     rest = lanes if paired else min(width, lanes)
-    return Lanes(lanes, rest, target.masks, facts.varying)
+    return Lanes(lanes, rest, target.masks, facts.varying, size >= LONG_BODY)
 
 
 class Facts:

@@ -6,11 +6,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from numjet.cpu.codegen.function import FunctionEmitter
+from numjet.cpu.codegen.function import Apart, FunctionEmitter
 from numjet.cpu.codegen.memory.addresses import EMBEDDED_BYTES, constant_symbol
 from numjet.cpu.codegen.module import ModuleWriter
 from numjet.cpu.codegen.statements.dispatch import block
 from numjet.cpu.codegen.statements.outlining import repeated_loops
+from numjet.cpu.codegen.statements.segments import segments
 from numjet.cpu.ir.nodes import Function
 from numjet.cpu.ir.traversal import swapped, written
 from numjet.cpu.target import Target
@@ -28,7 +29,8 @@ def emit(function: Function, target: Target) -> str:
     Raises NotImplementedError for an operation without machine code, ValueError for a temporary without a place.
     """
     module = ModuleWriter(function, target)
-    emitter = FunctionEmitter(module, written(function.body), block, repeated=repeated_loops(function.body))
+    apart = Apart(repeated_loops(function.body), segments(function.body))
+    emitter = FunctionEmitter(module, written(function.body), block, apart=apart)
     emitter.addresses.make_cells(swapped(function.body))
     emitter.block(function.body)
     return module.text(emitter.writer.text(f'i64 @"{function.name}"({_PARAMETERS}) nounwind', "ret i64 0", function.name))

@@ -47,7 +47,7 @@ def inputs(count: int, size: int = N) -> list[np.ndarray]:
 def test_forms_are_equal_up_to_buffers_and_captured_values():
     e, (a, b), (y, z) = Exprs(), buffers("input", 2), buffers("output", 2)
     u, v = e.var(F32), e.var(F32)
-    one, two = Structure(scaled(e, a, y, u)), Structure(scaled(e, b, z, v))
+    one, two = Structure([scaled(e, a, y, u)]), Structure([scaled(e, b, z, v)])
     assert one.key == two.key
     assert list(one.buffers) == [a, y] and list(two.buffers) == [b, z]
     assert one.captured == [u] and two.captured == [v]
@@ -62,7 +62,7 @@ def test_forms_differ(other):
                "mode": lambda: scaled(e, a, y, zero, mode="serial"), "buffer size": lambda: scaled(e, long, y, zero),
                "dtype": lambda: scaled(e, wide, wide_out, e.const(0.0, F64)), "in place": lambda: scaled(e, y, y, zero),
                "negative zero": lambda: scaled(e, a, y, e.const(-0.0, F32)), "captured": lambda: scaled(e, a, y, v)}
-    assert Structure(scaled(e, a, y, zero)).key != Structure(changed[other]()).key
+    assert Structure([scaled(e, a, y, zero)]).key != Structure([changed[other]()]).key
 
 
 def test_what_can_be_a_function_of_its_own():
@@ -145,7 +145,7 @@ def test_layers_of_a_network_share_their_loops(layers):
         return x
     shapes = [nj.ShapeDtypeStruct((32, 32), np.float32)] * layers, nj.ShapeDtypeStruct((16, 32), np.float32)
     f = lowered(net, *shapes)
-    kinds = {Structure(s).key for s in f.body if outlinable(s)}
+    kinds = {Structure([s]).key for s in f.body if outlinable(s)}
     assert len(kinds) == 2
     ws = [np.random.default_rng(k).standard_normal((32, 32)).astype(np.float32) / 6 for k in range(layers)]
     x = np.ones((16, 32), np.float32)

@@ -14,6 +14,7 @@ from numjet.cpu.codegen.statements.branches import if_, switch
 from numjet.cpu.codegen.statements.gemm_epilogues import epilogue
 from numjet.cpu.codegen.statements.loops import for_loop, while_loop
 from numjet.cpu.codegen.statements.parallel import outlined_loop
+from numjet.cpu.codegen.statements.segment_calls import segment
 from numjet.cpu.codegen.types import memory_type
 from numjet.cpu.ir import nodes as ir
 from numjet.cpu.ir.nodes import INT64, KERNEL_STATUS, Buffer, Expr
@@ -27,7 +28,7 @@ def block(emitter: FunctionEmitter, stmts: list[ir.Stmt]) -> None:
     """Writes the statements of a block."""
     done = 0
     while done < len(stmts):
-        grouped = store_group(emitter.addresses, stmts[done:done + LARGEST_GROUP])
+        grouped = segment(emitter, stmts[done]) or store_group(emitter.addresses, stmts[done:done + LARGEST_GROUP])
         if not grouped:
             _STATEMENTS[type(stmts[done])](emitter, stmts[done])
         done += grouped or 1

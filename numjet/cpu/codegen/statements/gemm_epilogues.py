@@ -16,7 +16,7 @@ _PARAMETERS = ", ".join(["ptr %context", "ptr %tile", *(f"i64 %{name}" for name 
 
 def epilogue(caller: FunctionEmitter, stmt: GemmWithEpilogue) -> tuple[str, str]:
     """The name of the function for the parts of a product, and its context."""
-    structure = Structure(stmt.body[0])
+    structure = Structure(stmt.body[:1])
     bounds = {var: k for k, var in enumerate(stmt.bounds)}
     captures = Captures(caller, structure.passed, [var for var in structure.captured if var not in bounds])
     places = tuple(bounds.get(var) for var in structure.captured)

@@ -18,7 +18,8 @@ from numjet.cpu.ir.traversal import expressions, loaded, static_trips, written
 class Piece(NamedTuple):
     """A part of a loop's iterations, from `start` to `stop` in steps of as many as there are lanes.
 
-    trips: how many steps, if known; end: for a masked piece, where the lanes of its last step end.
+    trips: how many steps, if known; end: for a masked piece, where the lanes of its last step end; last: where the last step
+    begins at the latest, whose first iterations run again then.
     """
 
     start: str
@@ -26,6 +27,7 @@ class Piece(NamedTuple):
     trips: int | None
     step: int = 1
     end: str | None = None
+    last: str | None = None
 
 
 class LoopHeader:
@@ -142,7 +144,8 @@ def _piece(emitter: FunctionEmitter, stmt: For, piece: Piece, inits: list[Value]
     counter = f"%{w.name('i')}"
     header = LoopHeader(emitter.context, stmt, inits)
     inner = w.enter("loop", Code(head), w.writes(stmt), not guarded)
-    _bind_variable(emitter, stmt.var, counter)
+    position = counter if piece.last is None else w.intrinsic("smin.i64", "i64", ("i64", counter), ("i64", piece.last))
+    _bind_variable(emitter, stmt.var, position)
     header.bind()
     _enter_mask(emitter, piece, counter)
     emitter.block(stmt.body)
@@ -204,7 +207,8 @@ def _vector(emitter: FunctionEmitter, stmt: For, plan: Lanes, start: Value, stop
     """Whole vectors, then the remainder; carries are partial results by lane until they are combined at the end.
 
     A remainder without masks is one more vector that ends with the loop, and computes some elements again, where that does no
-    harm: as many scalar iterations as there are bytes in a vector cost more than a short loop's whole vectors.
+    harm: as many scalar iterations as there are bytes in a vector cost more than a short loop's whole vectors. The body of a
+    long loop is written once.
     """
     w, context = emitter.writer, emitter.context
     context.varying = set(plan.varying)
@@ -212,13 +216,14 @@ def _vector(emitter: FunctionEmitter, stmt: For, plan: Lanes, start: Value, stop
     few = [_narrow_lanes(c, plan) for c in stmt.carries]
     context.narrow = {c.var.id for c, n in zip(stmt.carries, few, strict=True) if n < plan.lanes}
     partial, lanes = [neutral(c, n) for c, n in zip(stmt.carries, few, strict=True)], plan.lanes
+    single = _single_piece(w, stmt, plan, position, stop.text, total)
     widths = [(plan.lanes, False)]
-    if plan.masked or plan.rest < plan.lanes:
+    if single is None and (plan.masked or plan.rest < plan.lanes):
         widths.append((plan.rest, plan.masked))
-    if not plan.masked:
+    if single is None and not plan.masked:
         widths.append((1, False))
     for width, masked in widths:
-        piece = _next_piece(w, position, stop.text, total, width, masked)
+        piece = single or _next_piece(w, position, stop.text, total, width, masked)
         if width == 1 and total is not None and total > 1 and _repeatable(stmt):
             width = plan.rest
             piece = Piece(str(int(stop.text) - width), stop.text, 1, width)
@@ -237,6 +242,18 @@ def _vector(emitter: FunctionEmitter, stmt: For, plan: Lanes, start: Value, stop
     w.here()
     return [Value(combine(w, c, init.text, v.text), 1, w.scope.depth)
             for c, init, v in zip(stmt.carries, inits, merged, strict=True)]
+
+
+def _single_piece(w: FunctionWriter, stmt: For, plan: Lanes, start: str, stop: str, total: int | None) -> Piece | None:
+    """All iterations of a long body, in vectors: the last one begins where it ends with the loop, if iterations may run again,
+    or has masked lanes."""
+    if not plan.long:
+        return None
+    if total is not None and total > plan.lanes and _repeatable(stmt):
+        return Piece(start, stop, -(-total // plan.lanes), plan.lanes, None, str(int(stop) - plan.lanes))
+    if plan.masked and plan.rest == plan.lanes:
+        return _next_piece(w, start, stop, total, plan.lanes, True)
+    return None
 
 
 def _repeatable(stmt: For) -> bool:

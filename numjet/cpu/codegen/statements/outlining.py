@@ -6,7 +6,7 @@ numbered in the order of their first use. Statements of equal structure do the s
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,21 +16,24 @@ from numjet.cpu.ir.traversal import binds, blocks, operands, postorder, swapped,
 
 
 class Structure:
-    """The structure of one statement: `key`, equal for statements of equal structure, and what differs between these.
+    """The structure of statements that follow each other: `key`, equal for statements of equal structure, and
+    what differs between these.
 
-    buffers: what it touches; captured: variables of the code around that it reads; each in the order of the key.
+    buffers: what they touch; captured: variables of the code around that they read; each in the order of the key. writes: the
+    buffers that they may write.
     """
 
-    __slots__ = ("_bound", "_items", "_numbers", "_writes", "buffers", "captured", "key")
+    __slots__ = ("_bound", "_items", "_numbers", "buffers", "captured", "key", "writes")
 
-    def __init__(self, stmt: Stmt):
+    def __init__(self, block: Sequence[Stmt]):
         self.buffers: dict[Buffer, int] = {}
         self.captured: list[Expr] = []
-        self._bound = {var.id for s in walk([stmt]) for var in binds(s)}
+        self._bound = {var.id for s in walk(block) for var in binds(s)}
         self._items: list[Hashable] = []
         self._numbers: dict[int, int] = {}
-        self._writes = written([stmt])
-        self._stmt(stmt)
+        self.writes = written(block)
+        for stmt in block:
+            self._stmt(stmt)
         self.key: Hashable = tuple(self._items)
 
     @property
@@ -38,12 +41,16 @@ class Structure:
         """The buffers that come from the code around: all but the tiles of products, which exist while these run."""
         return [b for b in self.buffers if b.kind != "tile"]
 
+    def number(self, var: Expr) -> int:
+        """The number of a variable that the statements bind."""
+        return self._numbers[var.id]
+
     def _buffer(self, buffer: Buffer) -> int:
         """The number of a buffer; the key holds what code generation depends on."""
         number = self.buffers.get(buffer)
         if number is None:
             number = self.buffers[buffer] = len(self.buffers)
-            self._items.append((buffer.dtype, buffer.certain, buffer in self._writes, buffer.kind == "tile"))
+            self._items.append((buffer.dtype, buffer.certain, buffer in self.writes, buffer.kind == "tile"))
         return number
 
     def _expr(self, expr: Expr) -> int:
@@ -107,6 +114,6 @@ def outlinable(stmt: Stmt) -> bool:
 
 def repeated_loops(body: list[Stmt]) -> dict[int, Structure]:
     """The structures of the loops of a block that occur more than once, by the identity of the statement."""
-    structures = {id(stmt): Structure(stmt) for stmt in body if outlinable(stmt)}
+    structures = {id(stmt): Structure([stmt]) for stmt in body if outlinable(stmt)}
     times = Counter(structure.key for structure in structures.values())
     return {number: structure for number, structure in structures.items() if times[structure.key] > 1}

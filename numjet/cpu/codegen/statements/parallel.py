@@ -15,7 +15,7 @@ from numjet.cpu.codegen.function import FunctionEmitter
 from numjet.cpu.codegen.scopes import Value
 from numjet.cpu.codegen.statements.captures import Captures, function_text, load_context, store_context
 from numjet.cpu.codegen.statements.outlining import Structure, outlinable
-from numjet.cpu.ir.nodes import INT64, For, While
+from numjet.cpu.ir.nodes import INT64, For, Stmt, While
 from numjet.cpu.ir.traversal import swapped, walk, written
 
 PARALLEL_FOR = "nj_parallel_until_stopped"
@@ -26,16 +26,16 @@ def outlined_loop(emitter: FunctionEmitter, stmt: For) -> bool:
     if emitter.context.vector is not None:
         return False
     if stmt.mode == "parallel" and not emitter.in_parallel and outlinable(stmt):
-        _leave_with(emitter, _parallel(emitter, stmt, emitter.repeated.get(id(stmt)) or Structure(stmt)))
-    elif id(stmt) in emitter.repeated:
-        _repeated(emitter, stmt, emitter.repeated[id(stmt)])
+        leave_with(emitter, _parallel(emitter, stmt, emitter.apart.repeated.get(id(stmt)) or Structure([stmt])))
+    elif id(stmt) in emitter.apart.repeated and stmt is not emitter.whole:
+        _repeated(emitter, stmt, emitter.apart.repeated[id(stmt)])
     else:
         return False
     emitter.writer.values.invalidate(emitter.writer.writes(stmt))
     return True
 
 
-def _leave_with(emitter: FunctionEmitter, status: str) -> None:
+def leave_with(emitter: FunctionEmitter, status: str) -> None:
     """Leaves this function, too, if a loop did not do all of its work."""
     w = emitter.writer
     leave, go_on = w.name("leave"), w.name("go")
@@ -44,7 +44,7 @@ def _leave_with(emitter: FunctionEmitter, status: str) -> None:
     w.exit_block(leave, f"ret i64 {status}")
 
 
-def _may_stop(stmt: For) -> bool:
+def may_stop(stmt: Stmt) -> bool:
     """Whether a loop may end before it has done all of its work."""
     return any(isinstance(s, For | While) and (s.cancellation_point is not None or isinstance(s, For) and s.mode == "parallel")
                for s in walk([stmt]))
@@ -52,19 +52,19 @@ def _may_stop(stmt: For) -> bool:
 
 def _repeated(emitter: FunctionEmitter, stmt: For, structure: Structure) -> None:
     """Calls the function of a loop."""
-    captures, stops = Captures(emitter, structure.passed, structure.captured), _may_stop(stmt)
+    captures, stops = Captures(emitter, structure.passed, structure.captured), may_stop(stmt)
     function = emitter.module.outlined((structure.key, captures.key, stops),
                                        lambda name: _whole_loop(emitter, name, stmt, captures, stops))
     arguments = ", ".join(f"{ty} {text}" for ty, text in captures.arguments())
     emitter.writer.here()
     if stops:
-        _leave_with(emitter, emitter.writer.put(f'call i64 @"{function}"({arguments})'))
+        leave_with(emitter, emitter.writer.put(f'call i64 @"{function}"({arguments})'))
     else:
         emitter.writer.line(f'call void @"{function}"({arguments})')
 
 
 def _whole_loop(emitter: FunctionEmitter, name: str, stmt: For, captures: Captures, stops: bool) -> str:
-    nested = emitter.nested(written([stmt]))
+    nested = emitter.nested(written([stmt]), whole=stmt)
     captures.bind(nested)
     nested.block([stmt])
     parameters = ", ".join(f"{ty} %{parameter}" for ty, parameter in captures.parameters())
