@@ -371,22 +371,23 @@ def _broadcast_strides(value: np.ndarray, out: np.ndarray, dimensions: Sequence[
 
 
 def _product(op: Op, params: dict[str, Any], values: list[np.ndarray], out: np.ndarray) -> tuple[Any, ...] | None:
-    """Sizes and strides of a product of two matrices, or vectors, that is summed in its own dtype; else None."""
+    """Sizes and strides of products of matrices, or vectors, that are summed in their own dtype; else None."""
     (lc, rc), (lb, rb) = params["dimension_numbers"]
     x, y = values
-    if lb or rb or x.dtype != y.dtype or out.dtype != x.dtype or x.dtype.name not in _MULTIPLIED or config.matmul_precision:
+    if x.dtype != y.dtype or out.dtype != x.dtype or x.dtype.name not in _MULTIPLIED or config.matmul_precision:
         return None
     if params.get("precision") is not None or params.get("preferred_element_type") not in (None, x.dtype):
         return None
-    lfree = [d for d in range(x.ndim) if d not in lc]
-    rfree = [d for d in range(y.ndim) if d not in rc]
-    k = prod(x.shape[d] for d in lc)
-    left = x.transpose(*lfree, *lc).reshape(prod(x.shape[d] for d in lfree), k)
-    right = y.transpose(*rc, *rfree).reshape(k, prod(y.shape[d] for d in rfree))
+    lfree = [d for d in range(x.ndim) if d not in (*lc, *lb)]
+    rfree = [d for d in range(y.ndim) if d not in (*rc, *rb)]
+    batch, k = prod(x.shape[d] for d in lb), prod(x.shape[d] for d in lc)
+    left = x.transpose(*lb, *lfree, *lc).reshape(batch, prod(x.shape[d] for d in lfree), k)
+    right = y.transpose(*rb, *rc, *rfree).reshape(batch, k, prod(y.shape[d] for d in rfree))
     if not (x.size and y.size and np.may_share_memory(left, x) and np.may_share_memory(right, y)):
         return None
     item = x.itemsize
-    return left.shape[0], right.shape[1], k, tuple(s // item for s in left.strides), tuple(s // item for s in right.strides)
+    sizes = batch, left.shape[1], right.shape[2], k
+    return *sizes, tuple(s // item for s in left.strides), tuple(s // item for s in right.strides)
 
 
 def _part_of(values: list[np.ndarray], out: np.ndarray) -> tuple[int, int] | None:

@@ -173,3 +173,15 @@ def test_wrong_gathers_are_refused():
             continue
         with pytest.raises(ValueError, match="a gather of elements"):
             steps.tape(avals, [number], avals[:1], (), None)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32", "complex64"])
+def test_batches_of_products_are_native(dtype):
+    x = jnp.asarray(np.random.default_rng(0).integers(-9, 9, (2, 3, 3)), dtype)
+    for fun in (jnp.vecdot, jnp.matmul,
+                lambda x, y: lax.dot_general(x, y, (((1,), (2,)), ((0,), (0,)))),
+                lambda x, y: lax.dot_general(x, y, (((1,), (2,)), ((2,), (1,))))):
+        fun = getattr(fun, "_call", fun)
+        found = kinds(getattr(fun, "__wrapped__", fun), x, x)
+        assert "call" not in found
+        assert "product" in found

@@ -220,9 +220,9 @@ void run_product(const Step& s, Values& values, char* out) {
   const BufferRef x_held = values.hold(s.ins[0]), y_held = values.hold(s.ins[1]);
   const char *x = values.data(s.ins[0]), *y = values.data(s.ins[1]);
   const auto multiply = [&] {
-    nj_gemm(s.code, 1, s.m, s.n, s.k, x, 0, s.left[0], s.left[1], y, 0, s.right[0], s.right[1], out, 0);
+    nj_gemm(s.code, s.batch, s.m, s.n, s.k, x, s.left[0], s.left[1], s.left[2], y, s.right[0], s.right[1], s.right[2], out, 0);
   };
-  if (s.m * s.n * s.k < kLongProduct) {
+  if (s.batch * s.m * s.n * s.k < kLongProduct) {
     multiply();
   } else {
     Py_BEGIN_ALLOW_THREADS
@@ -524,22 +524,33 @@ bool read_join(Step& step, PyObject* more, const Infos& infos) {
   return false;
 }
 
-bool is_inside(int64_t rows, int64_t columns, const int64_t* strides, const AvalInfo* info) {
-  if (strides[0] < 0 || strides[1] < 0) return false;
-  return !rows || !columns || (rows - 1) * strides[0] + (columns - 1) * strides[1] < info->size;
+bool is_inside(int64_t batch, int64_t rows, int64_t columns, const int64_t* strides, const AvalInfo* info) {
+  const int64_t sizes[3] = {batch, rows, columns};
+  int64_t last = 0;
+  for (int axis = 0; axis < 3; ++axis) {
+    if (!sizes[axis]) return true;
+    if (strides[axis] < 0 || (sizes[axis] > 1 && (sizes[axis] > info->size || strides[axis] > info->size))) return false;
+    last += (sizes[axis] - 1) * strides[axis];
+  }
+  return last < info->size;
 }
 
-// product: (m, n, k, strides of the left matrix in elements, of the right one)
+// product: (batch, m, n, k, strides of the left matrices in elements, from one matrix, row and column to the next, of the right
+// ones)
 bool read_product(Step& step, PyObject* more, const Infos& infos) {
-  long long m, n, k, left[2], right[2];
-  if (!PyArg_ParseTuple(more, "LLL(LL)(LL):Tape", &m, &n, &k, &left[0], &left[1], &right[0], &right[1])) return false;
+  long long batch, m, n, k, left[3], right[3];
+  if (!PyArg_ParseTuple(more, "LLLL(LLL)(LLL):Tape", &batch, &m, &n, &k, &left[0], &left[1], &left[2], &right[0], &right[1],
+                        &right[2])) {
+    return false;
+  }
   const AvalInfo* out = step.outs[0];
-  step.m = m, step.n = n, step.k = k;
-  for (int axis = 0; axis < 2; ++axis) step.left[axis] = left[axis], step.right[axis] = right[axis];
+  step.batch = batch, step.m = m, step.n = n, step.k = k;
+  for (int axis = 0; axis < 3; ++axis) step.left[axis] = left[axis], step.right[axis] = right[axis];
   step.code = matrix_code(out->dtype);
-  const bool good = step.ins.size() == 2 && step.code >= 0 && m >= 0 && n >= 0 && k >= 0 && m * n == out->size &&
+  const bool good = step.ins.size() == 2 && step.code >= 0 && batch >= 0 && m >= 0 && n >= 0 && k >= 0 && batch * m * n == out->size &&
                     infos[step.ins[0]]->dtype == out->dtype && infos[step.ins[1]]->dtype == out->dtype &&
-                    is_inside(m, k, step.left, infos[step.ins[0]]) && is_inside(k, n, step.right, infos[step.ins[1]]);
+                    is_inside(batch, m, k, step.left, infos[step.ins[0]]) &&
+                    is_inside(batch, k, n, step.right, infos[step.ins[1]]);
   if (!good) PyErr_SetString(PyExc_ValueError, "Tape: operands that are no matrices of this product");
   return good;
 }

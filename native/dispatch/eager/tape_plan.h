@@ -21,8 +21,8 @@ struct Step {
   npy_intp strides[kMostOperands + 1] = {};
   PyUFuncGenericFunction loop = nullptr;
   void* data = nullptr;
-  // Product: of an (m, k) and a (k, n) matrix, whose strides are in elements.
-  int64_t code = 0, m = 0, n = 0, k = 0, left[2] = {}, right[2] = {};
+  // Products of (m, k) and (k, n) matrices, `batch` of each, whose strides are in elements.
+  int64_t code = 0, batch = 1, m = 0, n = 0, k = 0, left[3] = {}, right[3] = {};
   npy_intp place = -1;  // of the result in the run's scratch memory; negative: it is an array
   size_t blocks = 1;  // Join: how many runs of bytes of each operand alternate in the result
   std::vector<size_t> lengths;  // Join: of these runs
