@@ -15,7 +15,7 @@ from numjet.foundation import dtypes
 from numjet.foundation.dimension import is_symbolic
 from numjet.lax.rewrites import neutral
 from numjet.lax.sharding_later import sharding
-from numjet.lax.templates import INEXACT, call, elementwise, kind_of
+from numjet.lax.templates import INEXACT, INTEGER, NUMBER, call, elementwise, kind_of
 
 
 def is_zero(t: Any) -> bool:
@@ -40,6 +40,15 @@ def zero_cotangent(aval: ShapedArray) -> Zero:
 def no_tangent(out: Any) -> Zero:
     """The symbolic zero tangent of a result."""
     return zero_tangent(aval_of(out))
+
+
+def summed_cotangent_aval(aval: ShapedArray) -> ShapedArray:
+    """The aval of cotangents that are no symbolic zeros: integers have such, too, where `linear_transpose` gives them.
+
+    >>> summed_cotangent_aval(ShapedArray((2,), np.dtype("int32")))
+    ShapedArray(int32[2])
+    """
+    return aval.strip_weak_type() if kind_of(aval.dtype) in INTEGER else aval.to_ct_aval()
 
 
 def zeros_like_aval(aval: ShapedArray) -> Any:
@@ -69,13 +78,20 @@ def instantiate(t: Any) -> Any:
 Zero.instantiate = instantiate
 
 
+def instantiate_cotangent(ct: Any, aval: ShapedArray) -> Any:
+    """As instantiate, of the cotangent of a value of `aval` that is added to others: zeros of integers for integers."""
+    if type(ct) is Zero and kind_of(aval.dtype) in INTEGER:
+        return zeros_like_aval(summed_cotangent_aval(aval))
+    return instantiate(ct)
+
+
 def sum_transpose(ct: Any, x: Any, y: Any) -> tuple[Any, Any]:
     """The transpose rule of x + y."""
     return (ct if isinstance(x, Undefined) else None), (ct if isinstance(y, Undefined) else None)
 
 
 add_any_p = elementwise(
-    "add_any", nargs=2, accepts=INEXACT, eager=np.add, jvp=LINEAR, transpose=sum_transpose,
+    "add_any", nargs=2, accepts=NUMBER, eager=np.add, jvp=LINEAR, transpose=sum_transpose,
     cpu=lambda b, x, y: b.add(x, y), hlo="stablehlo.add", linear_in=(0, 1),
     traits=CHEAP, rewrites=neutral(-0.0, 0), function="add",
     samples=Samples(dtypes=("float32", "bfloat16", "complex64"), shapes=((), (3,), (0, 2), (2, 3, 4)), ulps=0))

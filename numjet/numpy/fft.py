@@ -86,11 +86,12 @@ def _scaled(out: Any, kind: FftType, n: int, norm: str | None) -> Any:
     return call("mul", out, scalar(factor if kind in _INVERSE else 1 / factor, aval_of(out).dtype))
 
 
-def _1d(name: str, kind: FftType, a: Any, n: int | None, axis: int, norm: str | None) -> Any:
+def _1d(name: str, kind: FftType, a: Any, n: int | None, axis: int | None, norm: str | None) -> Any:
+    """The transform along one axis, the last by default (None)."""
     if isinstance(axis, (list, tuple)):
         raise ValueError(f"jax.numpy.fft.{name} does not support multiple axes. Please use jax.numpy.fft.{name}n. "
                          f"Got axis = {axis!r}.")
-    return _nd(name, kind, a, None if n is None else (n,), (axis,), norm)
+    return _nd(name, kind, a, None if n is None else (n,), (-1 if axis is None else axis,), norm)
 
 
 def _2d(name: str, kind: FftType, a: Any, s: Any, axes: Any, norm: str | None) -> Any:

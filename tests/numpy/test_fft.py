@@ -100,3 +100,9 @@ def test_transformations():
     np.testing.assert_allclose(np.asarray(gradient), want, rtol=1e-3, atol=1e-3)
     batched = numjet.vmap(jnp.fft.fft, in_axes=1, out_axes=1)(REAL)
     np.testing.assert_allclose(np.asarray(batched), np.fft.fft(REAL), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["fft", "ifft", "rfft", "irfft", "hfft", "ihfft"])
+def test_no_axis_is_the_last(name):
+    transform = getattr(jnp.fft, name)
+    np.testing.assert_array_equal(transform(REAL, axis=None), transform(REAL))

@@ -16,7 +16,7 @@ from numjet.core.stage import Touched, hoist_consts, trace_with_refs, unsupporte
 from numjet.core.trace import Tracer
 from numjet.foundation.record import Record
 from numjet.foundation.util import partition_list, weakref_lru_cache
-from numjet.lax.tangent import instantiate, zero_tangent
+from numjet.lax.tangent import instantiate_cotangent, summed_cotangent_aval, zero_tangent
 from numjet.transforms.dce import dce_jaxpr
 from numjet.transforms.jvp import jvp_jaxpr
 from numjet.transforms.linearize import partial_eval_jaxpr
@@ -105,7 +105,8 @@ def transpose_with_refs(closed: ClosedJaxpr, linear: Flags, nonzeros: Flags, wan
     jaxpr = closed.jaxpr
     lin_vars, rest_vars = ([v for v, f in zip(jaxpr.invars, linear, strict=True) if f], partition_list(linear, jaxpr.invars)[0])
     want = [wanted] * len(lin_vars) if isinstance(wanted, bool) else list(wanted)
-    ct_avals = [v.aval.to_ct_aval() for v in jaxpr.outvars]
+    ct_avals = [summed_cotangent_aval(v.aval) if f else v.aval.to_ct_aval()
+                for v, f in zip(jaxpr.outvars, nonzeros, strict=True)]
     flags: list[bool] = []
 
     def fun(*args: Any) -> list[Any]:
@@ -114,7 +115,7 @@ def transpose_with_refs(closed: ClosedJaxpr, linear: Flags, nonzeros: Flags, wan
         out_cts = [next(cts) if f else Zero(a) for f, a in zip(nonzeros, ct_avals, strict=True)]
         found = [c for c, f in zip(backward_pass(jaxpr, (), operands, out_cts), linear, strict=True) if f]
         flags[:] = [type(c) is not Zero or w for c, w in zip(found, want, strict=True)]
-        return [instantiate(c) for c, f in zip(found, flags, strict=True) if f]
+        return [instantiate_cotangent(c, v.aval) for c, v, f in zip(found, lin_vars, flags, strict=True) if f]
 
     avals = [v.aval for v in rest_vars] + [a for a, f in zip(ct_avals, nonzeros, strict=True) if f]
     made, consts, touched = trace_with_refs(fun, avals, jaxpr.debug)

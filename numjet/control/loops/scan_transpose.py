@@ -21,7 +21,7 @@ from numjet.core.refs import read, write
 from numjet.core.stage import Touched
 from numjet.core.trace import aval_of
 from numjet.foundation.util import partition_list, split_list
-from numjet.lax.tangent import add_any_p, instantiate, zeros_like_aval
+from numjet.lax.tangent import add_any_p, instantiate_cotangent, summed_cotangent_aval, zeros_like_aval
 
 
 @cached_by_program
@@ -80,8 +80,9 @@ def transposed(op: Op, cts: Sequence[Any], args: Sequence[Any], params: dict[str
     consts, xs = split_list(args, [num_consts])[0], args[num_consts + num_carry :]
     known_consts, unknown_consts = partition_list(linear[:num_consts], consts)
     known_xs, _ = partition_list(linear[num_consts + num_carry :], xs)
-    sums = [zeros_like_aval(a.aval.to_ct_aval()) for a, nz in zip(unknown_consts, const_nz, strict=True) if nz]
-    carry = [instantiate(c) for c, nz in zip(ct_carry, carry_nz, strict=True) if nz]
+    sums = [zeros_like_aval(summed_cotangent_aval(a.aval)) for a, nz in zip(unknown_consts, const_nz, strict=True) if nz]
+    carry_avals = params["jaxpr"].in_avals[num_consts:][:num_carry]
+    carry = [instantiate_cotangent(c, a) for c, a, nz in zip(ct_carry, carry_avals, carry_nz, strict=True) if nz]
     values = [read(t.ref) for t in made.touched]
     outs = op.bind(
         *made.consts,
