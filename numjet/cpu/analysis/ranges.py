@@ -84,7 +84,11 @@ def _corners(operation: Callable[[int, int], int]) -> Rule:
 
 
 def _divide(expr: Expr, x: Interval, y: Interval) -> Interval | None:
-    return (x[0] // y[1], x[1] // y[0]) if x[0] >= 0 and y[0] > 0 else None
+    """Of quotients rounded towards zero."""
+    if y[0] <= 0:
+        return None
+    values = [a // b if a >= 0 else -(-a // b) for a in x for b in y]
+    return min(values), max(values)
 
 
 def _remainder(expr: Expr, x: Interval, y: Interval) -> Interval | None:
