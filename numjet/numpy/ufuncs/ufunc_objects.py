@@ -48,7 +48,7 @@ def _accumulating(name: str, fn: Any, result: Callable[[np.dtype], np.dtype] = d
 
 def _extremum(fn: Any) -> Any:
     def reduce(a: Any, *, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Any:
-        a = a if dtype is None else as_dtype(a, np.dtype(dtype))
+        a = a if dtype is None else as_dtype(a, dtypes.check_user_dtype(dtype, "reduce"))
         return fn(a, axis, None, keepdims, initial, where)
     return reduce
 
@@ -56,7 +56,7 @@ def _extremum(fn: Any) -> Any:
 def _bits(op: Any, identity: int, combine: Any) -> Any:
     """Reductions of integers and bools by their bits."""
     def reduce(a: Any, *, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Any:
-        x = a if dtype is None else as_dtype(a, np.dtype(dtype))
+        x = a if dtype is None else as_dtype(a, dtypes.check_user_dtype(dtype, "reduce"))
         if where is not None:
             x = mask("bitwise", where, x, bool(identity) if x.dtype == np.bool_ else _all_bits(identity, x.dtype))
         axes = axes_of(axis, x.ndim)
@@ -75,7 +75,7 @@ def _logical(fn: Any, combine: Any) -> Any:
     def reduce(a: Any, *, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Any:
         out = fn(a, axis, None, keepdims, where=where)
         out = out if initial is None else combine(out, initial)
-        return out if dtype is None else as_dtype(out, np.dtype(dtype))
+        return out if dtype is None else as_dtype(out, dtypes.check_user_dtype(dtype, "reduce"))
     return reduce
 
 
@@ -90,7 +90,7 @@ def _odd(a: Any, axis: Any, out: None, keepdims: bool, *, where: Any) -> Any:
 def _log_of_sum(base: float) -> Any:
     """log(sum(exp(x))) in the base e or 2, with the largest element taken out of the sum."""
     def reduce(a: Any, *, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Any:
-        x = operand_inexact("logaddexp", a if dtype is None else as_dtype(a, np.dtype(dtype)))
+        x = operand_inexact("logaddexp", a if dtype is None else as_dtype(a, dtypes.check_user_dtype(dtype, "reduce")))
         x = x if where is None else mask("logaddexp", where, x, float("-inf"))
         top = stop_gradient(reductions.max(x, axis, None, True, float("-inf")))
         top = choose_by("logaddexp", isfinite(top), top, literal(0.0, top.dtype))

@@ -8,6 +8,7 @@ from typing import Any
 
 from numjet.api.vmap import vmap
 from numjet.lax.shape import rearrange
+from numjet.numpy.core.arrays import asarray
 from numjet.numpy.core.promotion import array_arg, check_arraylike, report_rank_promotion
 
 _NAME = r"[\w]+"
@@ -74,8 +75,8 @@ def vectorize(pyfunc: Callable[..., Any], *, excluded: Collection[int | str] = f
     """A function of numbers, or of arrays as `signature` says, applied over all other axes of its arguments, broadcast.
 
     signature: ranks of arguments and results, such as "(n),(n)->()". excluded: positions and names of arguments that are
-    handed on as they are, as None is wherever the signature asks for a number. Raises ValueError or TypeError where
-    arguments do not fit the signature.
+    handed on as they are, as None is wherever the signature asks for a number; lists among the others become arrays. Raises
+    ValueError or TypeError where arguments do not fit the signature.
 
     >>> import numjet.numpy as jnp
     >>> rowsum = vectorize(jnp.sum, signature="(n)->()")
@@ -94,6 +95,7 @@ def vectorize(pyfunc: Callable[..., Any], *, excluded: Collection[int | str] = f
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         fn, given = _fix(pyfunc, args, kwargs, without)
         fn, given, inputs = _without_nones(fn, given, parsed and parsed[0], signature)
+        given = [asarray(x) if isinstance(x, (list, tuple)) else x for x in given]
         check_arraylike("vectorize", *given)
         arrays = [array_arg("vectorize", x, i) for i, x in enumerate(given)]
         if len(inputs) != len(arrays):

@@ -342,3 +342,17 @@ def test_accumulate_along_all_axes_is_that_of_the_flattened_array(dtype):
     for f, axis in [(jnp.subtract, None), (jnp.logical_and, (0, 1)), (jnp.frompyfunc(lambda a, b: a + b, 2, 1), None)]:
         with pytest.raises(ValueError, match="does not allow multiple axes"):
             f.accumulate(x, axis=axis)
+
+
+@pytest.mark.parametrize("x", [REAL, REAL > 0, INTS])
+def test_pythons_float_is_the_default_float(x):
+    for f in (jnp.minimum, jnp.maximum, jnp.logaddexp, jnp.logaddexp2, jnp.add, jnp.logical_and, jnp.subtract):
+        assert f.reduce(x, dtype=float).dtype == np.float32
+    for f in (jnp.bitwise_and, jnp.bitwise_xor):
+        assert f.reduce(x, dtype=int).dtype == np.int32
+
+
+def test_vectorized_functions_take_lists():
+    assert jnp.vectorize(lambda x: x + 1)([1.0, 2.0]).tolist() == [2.0, 3.0]
+    assert jnp.vectorize(jnp.dot, signature="(n),(n)->()")([[1, 2], [3, 4]], (5, 6)).tolist() == [17, 39]
+    assert jnp.vectorize(lambda x, names: x * len(names), excluded={1})([1, 2], ["a", "b"]).tolist() == [2, 4]
