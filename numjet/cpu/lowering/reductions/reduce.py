@@ -32,6 +32,8 @@ LANES = 16                # results from which that pays: a vector register
 LONGEST_IN_ORDER = 4096   # terms that are added one by one: longer sums would lose accuracy
 LONGEST_TERMS = 100.0     # cost of all the terms of a sum that are computed where it is read: code size
 LONG_ROW = 4096           # terms of each of a few sums, from which they are made one after the other, row by row
+WAYS = 64                 # chains of multiplications of complex numbers, side by side
+LONG_PRODUCT = 4 * WAYS   # complex numbers from which that pays
 LONGEST_ROW = 800.0       # cost of a row of a few elements that is written out in a loop over rows: code size
 
 Element = Callable[..., Any]   # element(outer, inner): the term at an index of the result and an index of the reduced axes
@@ -46,6 +48,11 @@ class _Terms:
         self.shape = tuple(x.shape[d] for d in self.kept)
         self.over = tuple(x.shape[d] for d in axes)
         self.aval = ShapedArray(self.shape, dtype)
+
+
+def _trailing(terms: _Terms) -> bool:
+    """Whether the last axes are reduced."""
+    return terms.axes == tuple(range(terms.x.ndim - len(terms.axes), terms.x.ndim))
 
 
 class Reductions:
@@ -75,7 +82,10 @@ class Reductions:
         x = terms.x
         if prod(terms.over) <= SHORT_REDUCTION:
             return self._written_out(terms)
-        if parts_dtype(terms.dtype) is not None or not _keeps_last(x.shape, terms.kept):
+        in_parts = parts_dtype(terms.dtype) is not None
+        if in_parts and terms.kind == "mul" and prod(terms.over) >= LONG_PRODUCT and self._is_flat(terms):
+            return self._in_ways(terms)
+        if in_parts or not _keeps_last(x.shape, terms.kept):
             return self._by_carries(terms)
         tiled = terms.axes == tuple(range(len(terms.axes))) and self.rows.tile(x, prod(terms.shape)) > 0
         if prod(terms.shape) <= self.ir.small and not tiled:
@@ -107,14 +117,12 @@ class Reductions:
     def _by_carries(self, terms: _Terms) -> LoweredArray:
         """Accumulates in registers: one loop nest per element of the result, or one for all of a small result."""
         x, shape, over, element, kind, start = terms.x, terms.shape, terms.over, terms.element, terms.kind, terms.start
-        trailing = terms.axes == tuple(range(x.ndim - len(terms.axes), x.ndim))
-        flat = trailing and self.reads.has_positions(x)
+        trailing, flat = _trailing(terms), self._is_flat(terms)
         dims = (prod(over),) if flat else over[:_looped(x, over)] if trailing else over
 
         def term(outer: tuple[Any, ...], inner: tuple[Any, ...]) -> Any:
             if flat:
-                position = linear(shape, outer) * prod(over) + inner[0]
-                return self.scalars.convert(self.reads.read_flat(x, self.ir.terms.index(position)), terms.dtype)
+                return self._at_position(terms, outer, inner[0])
             row = [element(outer, (*inner, *last)) for last in np.ndindex(*over[len(dims):])]
             return functools.reduce(lambda a, b: self.scalars.combine(kind, a, b), row)
         few = terms.aval.size <= self.ir.small
@@ -139,6 +147,37 @@ class Reductions:
             self.nests.nest(shape, body, mode=mode)
         return LoweredArray(terms.aval, storage)
 
+    def _is_flat(self, terms: _Terms) -> bool:
+        """Whether the terms of a result lie side by side, and are read at their places."""
+        return _trailing(terms) and self.reads.has_positions(terms.x)
+
+    def _at_position(self, terms: _Terms, outer: tuple[Any, ...], place: Any) -> Any:
+        """A term of a result by its place among these."""
+        position = linear(terms.shape, outer) * prod(terms.over) + place
+        return self.scalars.convert(self.reads.read_flat(terms.x, self.ir.terms.index(position)), terms.dtype)
+
+    def _in_ways(self, terms: _Terms) -> LoweredArray:
+        """Products of many complex numbers, which no vector operation combines: every way multiplies one of so many neighbours
+        in a lane of its own, then the ways are multiplied in order, and what is left."""
+        shape, count = terms.shape, prod(terms.over)
+        steps = count // WAYS
+        parts, storage = (self.ir.allocation.temporary(ShapedArray(s, terms.dtype)) for s in ((*shape, WAYS), shape))
+
+        def way(*outer: Any) -> None:
+            (value,) = self.nests.accumulate_in_order(["mul"], [terms.start], (steps,), lambda inner: [
+                self._at_position(terms, outer[:-1], inner[0] * WAYS + outer[-1])])
+            self.memory.store(parts, linear((*shape, WAYS), outer), value)
+
+        def joined(*outer: Any) -> None:
+            (value,) = self.nests.accumulate_in_order(["mul"], [terms.start], (WAYS,), lambda inner: [
+                self.memory.load(parts, terms.dtype, linear((*shape, WAYS), (*outer, inner[0])))])
+            (value,) = self.nests.accumulate_in_order(["mul"], [value], (count % WAYS,), lambda inner: [
+                self._at_position(terms, outer, inner[0] + steps * WAYS)])
+            self.memory.store(storage, linear(shape, outer), value)
+        self.nests.nest((*shape, WAYS), way, mode="vector")
+        self.nests.nest(shape, joined)
+        return LoweredArray(terms.aval, storage)
+
     def _by_short_rows(self, terms: _Terms, width: int) -> LoweredArray:
         """A few last axes are kept: their elements are accumulated side by side."""
         x, shape, over, element = terms.x, terms.shape, terms.over, terms.element
@@ -157,8 +196,11 @@ class Reductions:
 
     def _lanes_are_results(self, x: LoweredArray, shape: tuple[int, ...], over: tuple[int, ...], element: Element) -> bool:
         """Whether lanes should be results, each adding up its terms in order, and not terms of one result: where terms are
-        computed from what lies in order along the results, as all pairs of two lists of points are."""
-        if not shape or not x.lazy or x.work() < PAIRWISE_WORK or shape[-1] < LANES or prod(over) > LONGEST_IN_ORDER:
+        computed from what lies in order along the results, as all pairs of two lists of points are; or are complex numbers that
+        lie so."""
+        if not shape or shape[-1] < LANES or prod(over) > LONGEST_IN_ORDER:
+            return False
+        if parts_dtype(x.dtype) is None and (not x.lazy or x.work() < PAIRWISE_WORK):
             return False
         ir = self.ir
         lane = ir.table.var(INT64, "lane")
