@@ -52,7 +52,7 @@ class Steps:
         """The number of the result of a native step. Raises Unsuited where an operand of a loop is neither of its shape nor of
         rank 0, and where there are too many steps."""
         out = np.asarray(out)
-        key = (kind, ins, more, out.dtype)
+        key = (kind, ins, more, out.dtype, out.shape)
         if key in self.found:
             return self.found[key]
         if kind in ("loop", "select") and not all(self.values[n].shape in (out.shape, ()) for n in ins):
@@ -91,7 +91,8 @@ class Steps:
         for step in reversed(self.steps):
             if needed.intersection(step.outs):
                 needed.update(step.ins)
-                kept.insert(0, step)
+                kept.append(step)
+        kept.reverse()
         constants = [n for n in self.constants if n in needed]
         order = [*self.inputs, *constants, *(n for step in kept for n in step.outs)]
         place = {number: k for k, number in enumerate(order)}

@@ -81,18 +81,10 @@ population_count pow rem rsqrt shift_left shift_right_arithmetic shift_right_log
 def _case(g: Generator, d: Draft, op: Op) -> str:
     """One of the samples' cases, its operands taken from values; perhaps mapped over a new axis of any size."""
     grid = records.grid(op)
-    case = g.rng.randrange(len(grid))
-    wide = any(n in str(grid[case][2]) for n in _NARROW)
-    for _ in range(20):
-        if not wide or g.x64:
-            break
-        case = g.rng.randrange(len(grid))
-        wide = any(n in str(grid[case][2]) for n in _NARROW)
-    if wide and not g.x64:
-        narrow = [k for k, c in enumerate(grid) if not any(n in str(c[2]) for n in _NARROW)]
-        if not narrow:
-            return "None"
-        case = narrow[0]
+    cases = [k for k, (_, *c) in enumerate(grid) if g.x64 or not any(n in str(c) for n in _NARROW)]
+    if not cases:
+        return "None"
+    case = g.rng.choice(cases)
     operands = _operands(g, d, op, case)
     call = f"rec('{op.name}', {case}, "
     if g.rng.random() < 0.65 or not operands:
