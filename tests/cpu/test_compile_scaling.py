@@ -205,8 +205,12 @@ def test_long_chains_of_cotangents_are_cut_into_loops():
 ], ids=["cumsum", "mean", "reverse", "sort", "outer", "dot"])
 def test_what_each_step_adds_to_is_not_added_up_again_in_each_loop(step):
     """A cotangent of x + f(x) is read by the step's own loop, and by the sum that is the next cotangent."""
-    function, arguments = _repeated(step, (40, 50), 60, grad=True)
+    assert _most_loads(step, 60) < 1.5 * _most_loads(step, 30)
+
+
+def _most_loads(step: Callable[[Any], Any], times: int) -> int:
+    """In a loop of a gradient."""
+    function, arguments = _repeated(step, (40, 50), times, grad=True)
     planned = compiler.planned(nj.make_jaxpr(nj.jit(function))(*arguments), "f")
-    loads = [sum(e.op == "load" for e in nodes(e for s in walk([loop]) for e in operands(s)))
-             for loop in planned.body if isinstance(loop, For)]
-    assert max(loads) < 30
+    return max(sum(e.op == "load" for e in nodes(e for s in walk([loop]) for e in operands(s)))
+               for loop in planned.body if isinstance(loop, For))
