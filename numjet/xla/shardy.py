@@ -9,7 +9,7 @@ import numpy as np
 
 from numjet.core.named_axes import unbound
 from numjet.core.sharding.mesh import AbstractMesh, Mesh
-from numjet.core.sharding.partition_spec import UNCONSTRAINED, PartitionSpec, parts_of
+from numjet.core.sharding.partition_spec import UNCONSTRAINED, PartitionSpec, entries_of, parts_of
 from numjet.core.sharding.shardings import NamedSharding
 from numjet.xla import text
 
@@ -56,7 +56,7 @@ class Partitions:
 
     def sharding(self, mesh: Mesh | AbstractMesh, spec: PartitionSpec, ndim: int, is_open: bool = False) -> str:
         """A sharding as an attribute's parameters: <@mesh, [{"x"}, {}]>. is_open: dimensions may be divided further."""
-        parts = [*spec, *[None] * (ndim - len(spec))][:ndim]
+        parts = entries_of(spec, ndim)
         more = ["?"] if is_open else []
         dims = ", ".join("{?}" if p is UNCONSTRAINED else f"{{{', '.join([*map(axis_text, parts_of(p)), *more])}}}"
                          for p in parts)

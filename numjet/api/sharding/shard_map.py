@@ -22,7 +22,7 @@ from numjet.core.named_axes import dividing_axes, named_axes
 from numjet.core.refs import Ref, read, write
 from numjet.core.sharding import explicit
 from numjet.core.sharding.mesh import AbstractMesh, AxisType, Mesh, current_mesh
-from numjet.core.sharding.partition_spec import PartitionSpec, axes_of, parts_of
+from numjet.core.sharding.partition_spec import PartitionSpec, axes_of, entries_of, parts_of
 from numjet.core.sharding.shardings import NamedSharding
 from numjet.core.stage import DebugInfo, trace_to_closed
 from numjet.core.trace import Array, Tracer, aval_of, is_array_like
@@ -173,7 +173,7 @@ def _along(x: Any, spec: Any, axis: Any) -> Any:
     there = aval_of(x).placement if spec is not None and is_array_like(x) else None
     if there is None or axis not in there.mesh.explicit_axes or len(spec) > len(there.parts):
         return x
-    wanted = [*spec, *[None] * (len(there.parts) - len(spec))]
+    wanted = entries_of(spec, len(there.parts))
     parts = [(*parts_of(w), *[a for a in parts_of(p) if a != axis]) for w, p in zip(wanted, there.parts, strict=True)]
     return resharded(x, NamedSharding(there.mesh, PartitionSpec(*parts)))
 
@@ -385,7 +385,7 @@ class _Call:
             return
         typed = self.axes & set(there.mesh.explicit_axes) - explicit.left_out(there.mesh)
         own = lambda parts: [tuple(a for a in parts_of(p) if a in typed) for p in parts]
-        given = spec.update(partitions=(*spec, *[None] * (aval.ndim - len(spec))))
+        given = spec.update(partitions=tuple(entries_of(spec, aval.ndim)))
         sums = [s & self.axes for s in (there.unreduced, there.reduced)]
         if own(there.parts) != own(given) or sums != [spec.unreduced, spec.reduced]:
             raise ValueError(f"in_specs passed to shard_map: {given} does not match the specs of the input: "

@@ -137,6 +137,12 @@ def axes_of(spec: PartitionSpec) -> list[Any]:
     return [axis for part in spec for axis in parts_of(part)]
 
 
+def entries_of(spec: PartitionSpec, ndim: int) -> list[Any]:
+    """What each of `ndim` dimensions is divided along. Entries of the specification beyond them are left out."""
+    given = list(spec)[:ndim]
+    return given + [None] * (ndim - len(given))
+
+
 def parts_of(partition: Any) -> tuple[Any, ...]:
     """The axes of one dimension."""
     if partition is None or partition is UNCONSTRAINED:

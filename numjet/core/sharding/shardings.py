@@ -11,7 +11,7 @@ import numpy as np
 from numjet.core import hooks
 from numjet.core.sharding.memory import DEVICE, checked_kind, known_kind
 from numjet.core.sharding.mesh import AbstractMesh, AxisType, Mesh
-from numjet.core.sharding.partition_spec import PartitionSpec, axes_of, parts_of
+from numjet.core.sharding.partition_spec import PartitionSpec, axes_of, entries_of, parts_of
 from numjet.foundation.processes import state as processes
 from numjet.foundation.record import Record
 
@@ -196,9 +196,8 @@ class NamedSharding(Sharding):
         return not any(place[self.mesh.axis_names.index(axis)] for axis in self.spec.unreduced)
 
     def entries(self, ndim: int) -> list[Any]:
-        """What each of `ndim` dimensions is divided along. Entries of the specification beyond them are empty."""
-        given = list(self.spec)[:ndim]
-        return given + [None] * (ndim - len(given))
+        """What each of `ndim` dimensions is divided along."""
+        return entries_of(self.spec, ndim)
 
     def _parts(self, ndim: int) -> list[int]:
         """Into how many parts each dimension is divided."""

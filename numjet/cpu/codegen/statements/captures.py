@@ -62,6 +62,11 @@ def load_context(nested: FunctionEmitter, fields: Fields) -> None:
         nested.writer.line(f"%{name} = load {ty}, ptr {slot}, align 8")
 
 
+def listed(fields: Fields, names: str = "") -> str:
+    """Fields as the arguments of a call, or as parameters, whose names begin with a percent sign."""
+    return ", ".join(f"{ty} {names}{text}" for ty, text in fields)
+
+
 def function_text(nested: FunctionEmitter, name: str, parameters: str, result: str = "i64", end: str = "ret i64 0") -> str:
     """The text of an outlined function whose body has been written."""
     return nested.writer.text(f'internal {result} @"{name}"({parameters}) nounwind noinline', end, name)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from numjet.cpu.codegen.function import FunctionEmitter
 from numjet.cpu.codegen.scopes import Value
-from numjet.cpu.codegen.statements.captures import Captures, function_text, load_context, store_context
+from numjet.cpu.codegen.statements.captures import Captures, function_text, listed, load_context, store_context
 from numjet.cpu.codegen.statements.outlining import Structure, outlinable
 from numjet.cpu.ir.nodes import INT64, For, Stmt, While
 from numjet.cpu.ir.traversal import swapped, walk, written
@@ -55,7 +55,7 @@ def _repeated(emitter: FunctionEmitter, stmt: For, structure: Structure) -> None
     captures, stops = Captures(emitter, structure.passed, structure.captured), may_stop(stmt)
     function = emitter.module.outlined((structure.key, captures.key, stops),
                                        lambda name: _whole_loop(emitter, name, stmt, captures, stops))
-    arguments = ", ".join(f"{ty} {text}" for ty, text in captures.arguments())
+    arguments = listed(captures.arguments())
     emitter.writer.here()
     if stops:
         leave_with(emitter, emitter.writer.put(f'call i64 @"{function}"({arguments})'))
@@ -67,7 +67,7 @@ def _whole_loop(emitter: FunctionEmitter, name: str, stmt: For, captures: Captur
     nested = emitter.nested(written([stmt]), whole=stmt)
     captures.bind(nested)
     nested.block([stmt])
-    parameters = ", ".join(f"{ty} %{parameter}" for ty, parameter in captures.parameters())
+    parameters = listed(captures.parameters(), "%")
     return function_text(nested, name, parameters, *(("i64", "ret i64 0") if stops else ("void", "ret void")))
 
 

@@ -8,7 +8,7 @@ results. Its status is 0, or that with which the function around has to leave.
 from __future__ import annotations
 
 from numjet.cpu.codegen.function import FunctionEmitter
-from numjet.cpu.codegen.statements.captures import Captures, function_text
+from numjet.cpu.codegen.statements.captures import Captures, function_text, listed
 from numjet.cpu.codegen.statements.outlining import Structure
 from numjet.cpu.codegen.statements.parallel import leave_with, may_stop
 from numjet.cpu.codegen.statements.segments import Segment
@@ -28,7 +28,7 @@ def segment(emitter: FunctionEmitter, first: Stmt) -> int:
     key = structure.key, captures.key, tuple(structure.number(var) for var in found.results)
     name = emitter.module.outlined(key, lambda name: _function(emitter, name, found, captures, structure.writes))
     results = w.alloca("results", f"[{len(found.results)} x i64]") if found.results else "null"
-    arguments = ", ".join(f"{ty} {text}" for ty, text in [*captures.arguments(), ("ptr", results)])
+    arguments = listed([*captures.arguments(), ("ptr", results)])
     w.here()
     status = w.put(f'call i64 @"{name}"({arguments})')
     if _may_leave(found.stmts):
@@ -49,8 +49,7 @@ def _function(emitter: FunctionEmitter, name: str, found: Segment, captures: Cap
         value = nested.value(var).text
         w.here()
         w.line(f"store {scalar_type(var.dtype)} {value}, ptr {_slot(w, '%results', k)}, align 8")
-    parameters = ", ".join(f"{ty} %{parameter}" for ty, parameter in [*captures.parameters(), ("ptr", "results")])
-    return function_text(nested, name, parameters)
+    return function_text(nested, name, listed([*captures.parameters(), ("ptr", "results")], "%"))
 
 
 def _slot(w: FunctionWriter, results: str, k: int) -> str:

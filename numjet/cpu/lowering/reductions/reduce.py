@@ -40,7 +40,8 @@ Element = Callable[..., Any]   # element(outer, inner): the term at an index of 
 
 
 class _Terms:
-    """The terms of one reduction of x: the shape of its results, the reduced axes, and how a term is read."""
+    """The terms of one reduction of x: the shape of its results, the reduced axes, whether they are the last ones, and how a
+    term is read."""
 
     def __init__(self, kind: str, x: LoweredArray, axes: tuple[int, ...], dtype: np.dtype, start: Any, element: Element):
         self.kind, self.x, self.axes, self.dtype, self.start, self.element = kind, x, axes, dtype, start, element
@@ -48,11 +49,7 @@ class _Terms:
         self.shape = tuple(x.shape[d] for d in self.kept)
         self.over = tuple(x.shape[d] for d in axes)
         self.aval = ShapedArray(self.shape, dtype)
-
-
-def _trailing(terms: _Terms) -> bool:
-    """Whether the last axes are reduced."""
-    return terms.axes == tuple(range(terms.x.ndim - len(terms.axes), terms.x.ndim))
+        self.trailing = axes == tuple(range(x.ndim - len(axes), x.ndim))
 
 
 class Reductions:
@@ -117,7 +114,7 @@ class Reductions:
     def _by_carries(self, terms: _Terms) -> LoweredArray:
         """Accumulates in registers: one loop nest per element of the result, or one for all of a small result."""
         x, shape, over, element, kind, start = terms.x, terms.shape, terms.over, terms.element, terms.kind, terms.start
-        trailing, flat = _trailing(terms), self._is_flat(terms)
+        trailing, flat = terms.trailing, self._is_flat(terms)
         dims = (prod(over),) if flat else over[:_looped(x, over)] if trailing else over
 
         def term(outer: tuple[Any, ...], inner: tuple[Any, ...]) -> Any:
@@ -149,7 +146,7 @@ class Reductions:
 
     def _is_flat(self, terms: _Terms) -> bool:
         """Whether the terms of a result lie side by side, and are read at their places."""
-        return _trailing(terms) and self.reads.has_positions(terms.x)
+        return terms.trailing and self.reads.has_positions(terms.x)
 
     def _at_position(self, terms: _Terms, outer: tuple[Any, ...], place: Any) -> Any:
         """A term of a result by its place among these."""
