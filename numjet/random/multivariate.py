@@ -5,13 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from numjet.control.loops.while_loop import fori_loop
 from numjet.foundation import dtypes
 from numjet.lax.contraction.dot import dot_general
 from numjet.lax.elementwise import arithmetic, compare, convert
-from numjet.lax.indexing.dynamic_slicing import dynamic_index_in_dim, dynamic_update_index_in_dim
-from numjet.lax.linalg.eigen import eigh, svd
-from numjet.lax.reduction.reduce import reduce_max, reduce_or, reduce_sum
+from numjet.lax.linalg import cholesky, eigh, matrix, qr, svd
+from numjet.lax.reduction.reduce import reduce_max
 from numjet.lax.shape import create, rearrange as shapes
 from numjet.numpy.core.promotion import broadcast_to, promote_args_inexact
 from numjet.random import basic
@@ -32,43 +30,16 @@ def _adjoint(a: Any) -> Any:
     return convert.conj(flipped) if a.dtype in dtypes.COMPLEX else flipped
 
 
-def cholesky(a: Any) -> Any:
-    """The lower triangular L with L L^T = a[..., n, n], column by column; NaN where a is not positive definite."""
-    if a.size == 0:
-        return a
-    last, size = a.ndim - 1, a.shape[-1]
-    row = create.broadcasted_iota(dtypes.int32, a.shape[:-1], a.ndim - 2)
-
-    def column(j: Any, factor: Any) -> Any:
-        rest = dynamic_index_in_dim(a, j, last, False) - _matvec(factor, dynamic_index_in_dim(factor, j, last - 1, False))
-        pivot = arithmetic.sqrt(dynamic_index_in_dim(rest, j, last - 1))
-        found = compare.select(row >= j, rest / pivot, create.full_like(rest, 0))
-        return dynamic_update_index_in_dim(factor, found, j, last)
-
-    factor = fori_loop(0, size, column, create.full_like(a, 0))
-    failed = reduce_or(compare.ne(factor, factor), (last - 1, last))  # early columns of a factorization that ends later
-    return compare.select(broadcast_to(shapes.expand_dims(failed, (last - 1, last)), a.shape),
-                          create.full_like(a, np.nan), factor)
+def _by_cholesky(a: Any) -> Any:
+    return cholesky(a, symmetrize_input=False)
 
 
-def orthonormalize(a: Any) -> Any:
-    """Q of a[..., n, m] = Q R, n >= m, with R's diagonal positive: Gram-Schmidt, each column against the former ones twice.
-
-    Source: Giraud, Langou, Rozložník, van den Eshof, "Rounding error analysis of the classical Gram-Schmidt
-    orthogonalization process", 2005.
-    """
-    if a.size == 0:
-        return a
-    last, size = a.ndim - 1, a.shape[-1]
-
-    def column(j: Any, q: Any) -> Any:
-        x = dynamic_index_in_dim(a, j, last, False)
-        for _ in range(2):
-            x = x - _matvec(q, _matvec(_adjoint(q), x))
-        length = arithmetic.sqrt(reduce_sum(arithmetic.square(abs(x)), (last - 1,)))
-        return dynamic_update_index_in_dim(q, x / shapes.expand_dims(length, (last - 1,)), j, last)
-
-    return fori_loop(0, size, column, create.full_like(a, 0))
+def _orthonormalize(a: Any) -> Any:
+    """Q of a[..., n, m] = Q R, n >= m, with R's diagonal positive, without which Q depends on the algorithm."""
+    q, r = qr(a, full_matrices=False)
+    diagonal = matrix.diagonal(r)
+    ones = create.full_like(diagonal, 1)
+    return matrix.scale_columns(q, compare.select(compare.eq(diagonal, 0), ones, arithmetic.sign(diagonal)))
 
 
 def _scaled(vectors: Any, squares: Any) -> Any:
@@ -92,7 +63,7 @@ def _by_singular_vectors(a: Any) -> Any:
     return _scaled(left, values)
 
 
-_FACTORS = {"cholesky": cholesky, "eigh": _by_eigenvectors, "svd": _by_singular_vectors}
+_FACTORS = {"cholesky": _by_cholesky, "eigh": _by_eigenvectors, "svd": _by_singular_vectors}
 
 
 # -------------------------------------------------------------------------------------------- samplers
@@ -158,7 +129,8 @@ def _check_shapes(mean: Shape, cov: Shape) -> None:
 @compiled
 def _orthogonal(key: Any, *, shape: Shape, dtype: np.dtype) -> Any:
     *batch, n, m = shape
-    q = orthonormalize(basic.normal(key, (*batch, max(n, m), min(n, m)), dtype))
+    noise = basic.normal(key, (*batch, max(n, m), min(n, m)), dtype)
+    q = convert.convert_element_type(_orthonormalize(as_float(noise, _width(dtype, dtype))), dtype)
     return q if n >= m else shapes.transpose(q, (*range(q.ndim - 2), q.ndim - 1, q.ndim - 2))
 
 

@@ -2,6 +2,7 @@
 import numpy as np
 import pytest
 
+import numjet
 from numjet import enable_x64, random
 
 
@@ -75,3 +76,22 @@ def test_multinomial_counts_of_every_dtype():
     np.testing.assert_array_equal(random.multinomial(key, 3000, p, dtype="bfloat16"), many.astype("bfloat16"))
     with pytest.raises(TypeError, match="only supports number, bool"):
         random.multinomial(key, 10, p, dtype=str)
+
+
+def test_matrices_are_factored_by_the_library():
+    """LAPACK's Cholesky and QR, in place of loops over columns."""
+    programs = [
+        numjet.make_jaxpr(lambda key: random.multivariate_normal(key, np.zeros(40), np.eye(40)))(random.key(0)),
+        numjet.make_jaxpr(lambda key: random.orthogonal(key, 40))(random.key(0)),
+    ]
+    names = [{eqn.primitive.name for eqn in program.eqns} for program in programs]
+    assert "cholesky" in names[0] and "qr" in names[1] and "scan" not in names[0] | names[1]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "complex64"])
+@pytest.mark.parametrize("n, m", [(1, 1), (3, 5), (9, 8)])
+def test_orthogonal_in_every_dtype(dtype, n, m):
+    q = np.asarray(random.orthogonal(random.key(1), n, (2,), dtype, m).astype(np.complex64))
+    short = q if n <= m else q.swapaxes(-1, -2)
+    unit = np.broadcast_to(np.eye(min(n, m)), (2, min(n, m), min(n, m)))
+    np.testing.assert_allclose(short @ short.conj().swapaxes(-1, -2), unit, atol=3e-2 if "16" in dtype else 1e-5)

@@ -36,6 +36,7 @@ from numjet.numpy.shaping.manipulation import broadcast_to, flattened, moveaxis,
 from numjet.numpy.ufuncs.arithmetic import remainder
 
 _INT32 = np.dtype(np.int32)
+_SELECTED_CHOICES = 16  # of so few choices, all that lie at a place cost less to read than the one that an index names
 
 
 def check_integers(name: str, x: Any) -> None:
@@ -172,6 +173,8 @@ def choose(a: Any, choices: Sequence[Any] | Any, out: None = None, mode: str = "
     else:
         raise ValueError(f"mode={mode!r} not understood. Must be 'raise', 'wrap', or 'clip'")
     a, *cases = promote_shapes("choose", convert.convert_element_type(a, _INT32), *cases)
+    if 1 < count <= _SELECTED_CHOICES:
+        return strong_array(compare.select_n(a, *cases))
     found = take_along_axis(stack(cases), rearrange.expand_dims(a, (0,)), 0, mode="promise_in_bounds")
     return strong_array(rearrange.squeeze(found, (0,)))
 

@@ -64,6 +64,14 @@ def test_by_mask_and_choice() -> None:
     assert_same(jnp.choose(which, [V, -V]), np.choose(which, [V, -V]))
 
 
+@pytest.mark.parametrize("count", [1, 2, 3, 16, 17, 40])
+def test_choose_among_any_number(count):
+    which = np.arange(3 * count).reshape(3, count) % (count + 2) - 1
+    choices = [np.float32(i) + np.arange(count, dtype=np.float32) for i in range(count)]
+    for mode in ("clip", "wrap"):
+        check(lambda i, c, m=mode: jnp.choose(i, c, mode=m), np.choose(which, choices, mode=mode), which, choices)
+
+
 def _changed(fn: Any, x: np.ndarray, *args: Any) -> np.ndarray:
     out = x.copy()
     fn(out, *args)
