@@ -279,3 +279,24 @@ def test_terms_of_large_factorials_do_not_cancel(name, at):
     narrow = getattr(stats, name).logpmf(*map(np.float32, at))
     assert narrow.dtype == np.float32
     np.testing.assert_allclose(narrow, want, rtol=2e-7)
+
+
+@pytest.mark.parametrize("call, weak", [
+    (lambda i: stats.norm.cdf(0.5), False), (lambda i: stats.norm.pdf(0.5), True), (lambda i: stats.norm.isf(0.25), False),
+    (lambda i: stats.truncnorm.pdf(0.5, -1.0, 2.0), False), (lambda i: stats.uniform.cdf(0.5), False),
+    (lambda i: stats.uniform.pdf(0.5), True), (lambda i: stats.bernoulli.ppf(0.5, 0.25), True),
+    (lambda i: stats.cauchy.pdf(i), False), (lambda i: stats.cauchy.pdf(0.5, i), True), (lambda i: stats.beta.cdf(0.5, i, 3), True),
+    (lambda i: stats.gamma.sf(i, 2.0), True), (lambda i: stats.gamma.cdf(i, 2.0), False),
+    (lambda i: stats.poisson.pmf(i, 2.0), True), (lambda i: stats.poisson.cdf(i, 2.0), False),
+    (lambda i: stats.logistic.cdf(0.5, i), True), (lambda i: stats.logistic.logpdf(0.5, i), False)])
+def test_weak_types_of_results(call, weak):
+    """As in JAX, by distribution: functions with normal probabilities have a type of their own."""
+    out = call(jnp.array([1, 2]))
+    assert (out.weak_type, out.dtype) == (weak, np.float32)
+    assert (out * jnp.ones((), "float16")).dtype == ("float16" if weak else "float32")
+
+
+def test_bernoulli_quantiles_in_halves():
+    out = stats.bernoulli.ppf(jnp.array([0.5, 0.8, 2.0], "float16"), 0.25)
+    assert out.dtype == np.float16
+    np.testing.assert_array_equal(out, [0, 1, np.nan])

@@ -10,14 +10,18 @@ from numjet.foundation import dtypes
 from numjet.numpy.core.promotion import promote_args_inexact
 
 LOG_2 = math.log(2.0)
-_WEAKLY_TYPED = frozenset(("binom", "expon", "gennorm", "gumbel_l", "gumbel_r", "multivariate_normal", "poisson", "uniform",
-                           "vonmises", "wrapcauchy"))
+# Whether results are weakly typed follows JAX's formulas, by distribution or function. Those that are not named here keep
+# the promoted type of scalars, and have a type of their own when their first argument is an array.
+_WEAK_AS_PROMOTED = frozenset(("binom", "expon", "gennorm", "gumbel_l", "gumbel_r", "multivariate_normal", "poisson.logpmf", "uniform",
+                               "vonmises", "wrapcauchy", "gamma.sf", "gamma.logsf", "pareto.logcdf"))
+_WEAK_OF_SCALARS = frozenset(("betabinom", "dirichlet", "logistic.logpdf", "multinomial"))
+_NEVER_WEAK = frozenset(("truncnorm", "norm.cdf", "norm.logcdf", "norm.sf", "norm.logsf", "norm.ppf", "norm.isf", "uniform.cdf"))
 LOG_2PI = math.log(2.0 * math.pi)
 _REAL = frozenset(("bernoulli", "expon", "geom", "gumbel_l", "gumbel_r", "laplace", "pareto", "uniform", "wrapcauchy"))
 
 
 def float_args(name: str, *args: Any) -> list[Any]:
-    """Arguments in one inexact dtype; weakly typed arrays only for some distributions, as JAX's formulas have it.
+    """Arguments in one inexact dtype, weakly typed as in JAX.
 
     TypeError for complex arguments of distributions whose formulas compare their values.
 
@@ -28,9 +32,18 @@ def float_args(name: str, *args: Any) -> list[Any]:
     family = name.partition(".")[0]
     if family in _REAL and found[0].dtype in dtypes.COMPLEX:
         raise TypeError(f"{name} does not accept dtype {found[0].dtype}: complex numbers have no order")
-    if any(x.ndim for x in found) and family not in _WEAKLY_TYPED:
+    if _own_type(name, family, *(x.ndim for x in found)):
         return [lax.convert_element_type(x, x.dtype) for x in found]
     return found
+
+
+def _own_type(name: str, family: str, rank: int, *ranks: int) -> bool:
+    """Whether results of arguments of these ranks are never weakly typed."""
+    def among(names: frozenset[str]) -> bool:
+        return name in names or family in names
+    if among(_NEVER_WEAK) or among(_WEAK_AS_PROMOTED):
+        return among(_NEVER_WEAK)
+    return any((rank, *ranks)) if among(_WEAK_OF_SCALARS) else rank > 0
 
 
 def standard(name: str, x: Any, *rest: Any) -> list[Any]:

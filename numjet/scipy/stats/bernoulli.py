@@ -46,7 +46,7 @@ def ppf(q: Any, p: Any) -> Any:
     """
     q, p = float_args("bernoulli.ppf", q, p)
     valid = (q >= 0) & (q <= 1) & (p >= 0) & (p <= 1)
-    return jnp.where(valid, jnp.where(q <= 1 - p, 0.0, 1.0), jnp.nan).astype(q.dtype)
+    return where_valid(valid, jnp.where(q <= 1 - p, jnp.zeros_like(q), jnp.ones_like(q)))
 
 _variable = Variable(__name__, ("p",), (0.3,), probability, scaled=False)
 rvs = _variable.samples(counts(lambda key, p, shape: random.bernoulli(key, p, shape)))
