@@ -129,7 +129,7 @@ def _spread(name: str, value: Any, target: tuple[int, ...]) -> Any:
     if type(value) is Literal and value.aval.dtype in _NUMBERS and _by_numpy():
         return _repeated(target, value.val, value.aval.dtype, value.aval.weak_type)
     if value.aval.shape == target:
-        return promotion.to_array(value) if not hasattr(value, "val") else held(
+        return promotion.to_array(value) if type(value) is not Literal else held(
             convert.constant(value.val, value.aval.dtype, value.aval.weak_type))
     if promotion.rearrange.broadcast_shapes(value.aval.shape, target) != target:
         raise ValueError(f"jnp.{name}: fill_value of shape {value.aval.shape} does not broadcast to {target}")

@@ -415,3 +415,15 @@ def test_indices_made_in_a_traced_function_are_known():
     assert "dynamic_slice" not in str(nj.make_jaxpr(lambda x: x[jnp.array(2)])(x))
     assert "PROMISE_IN_BOUNDS" in str(nj.make_jaxpr(lambda x: x[jnp.array([0, 2])])(x))
     assert nj.jit(lambda x: x[jnp.array([True, False, True, True])])(x).shape == (3, 3)
+
+
+@pytest.mark.parametrize("fill", [lambda x: jnp.full(x.shape, x), lambda x: jnp.full_like(x, x), lambda x: jnp.full_like(x, x, int)])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_arrays_full_of_a_batch(fill, axis):
+    """A traced value of the wanted shape is the result: that of one element, not of the batch."""
+    x = jnp.arange(6.0).reshape(3, 2)
+    want = np.asarray(x if axis == 0 else x.T)
+    np.testing.assert_array_equal(nj.vmap(fill, axis)(x), want)
+    np.testing.assert_array_equal(nj.jit(nj.vmap(fill, axis))(x), want)
+    np.testing.assert_array_equal(nj.vmap(nj.grad(lambda row: jnp.sum(fill(row) * row).astype("float32")))(x), 2 * x
+                                  if fill(x).dtype == x.dtype else x)
