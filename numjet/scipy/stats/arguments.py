@@ -12,10 +12,12 @@ from numjet.numpy.core.promotion import promote_args_inexact
 LOG_2 = math.log(2.0)
 # Whether results are weakly typed follows JAX's formulas, by distribution or function. Those that are not named here keep
 # the promoted type of scalars, and have a type of their own when their first argument is an array.
-_WEAK_AS_PROMOTED = frozenset(("binom", "expon", "gennorm", "gumbel_l", "gumbel_r", "multivariate_normal", "poisson.logpmf", "uniform",
-                               "vonmises", "wrapcauchy", "gamma.sf", "gamma.logsf", "pareto.logcdf"))
+_WEAK_AS_PROMOTED = frozenset((
+    "binom", "expon", "gamma.logsf", "gamma.sf", "gennorm", "gumbel_l", "gumbel_r", "multivariate_normal", "pareto.logcdf",
+    "poisson.logpmf", "uniform", "vonmises", "wrapcauchy"))
 _WEAK_OF_SCALARS = frozenset(("betabinom", "dirichlet", "logistic.logpdf", "multinomial"))
-_NEVER_WEAK = frozenset(("truncnorm", "norm.cdf", "norm.logcdf", "norm.sf", "norm.logsf", "norm.ppf", "norm.isf", "uniform.cdf"))
+_NEVER_WEAK = frozenset((
+    "norm.cdf", "norm.isf", "norm.logcdf", "norm.logsf", "norm.ppf", "norm.sf", "truncnorm", "uniform.cdf"))
 LOG_2PI = math.log(2.0 * math.pi)
 _REAL = frozenset(("bernoulli", "expon", "geom", "gumbel_l", "gumbel_r", "laplace", "pareto", "uniform", "wrapcauchy"))
 

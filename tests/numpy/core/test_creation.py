@@ -417,7 +417,8 @@ def test_indices_made_in_a_traced_function_are_known():
     assert nj.jit(lambda x: x[jnp.array([True, False, True, True])])(x).shape == (3, 3)
 
 
-@pytest.mark.parametrize("fill", [lambda x: jnp.full(x.shape, x), lambda x: jnp.full_like(x, x), lambda x: jnp.full_like(x, x, int)])
+@pytest.mark.parametrize("fill", [
+    lambda x: jnp.full(x.shape, x), lambda x: jnp.full_like(x, x), lambda x: jnp.full_like(x, x, int)])
 @pytest.mark.parametrize("axis", [0, 1])
 def test_arrays_full_of_a_batch(fill, axis):
     """A traced value of the wanted shape is the result: that of one element, not of the batch."""
