@@ -46,6 +46,7 @@ FREE = _trait("free", "changes the format of an element while it is read: free i
 CHEAP = _trait("cheap", "takes one or two instructions per element: large results are not worth keeping")
 TRANSCENDENTAL = _trait("transcendental", "counts as a transcendental function, as XLA's cost analysis counts")
 SCANS_OPERAND = _trait("scans operand", "takes one operation per element of its operand, not of its result")
+MATRIX_BY_MATRIX = _trait("matrix by matrix", "its eager function calls a library for each matrix of a batch", NORMWISE)
 READS_ONCE = _trait("reads once", "reads no element of its operands more than once")
 
 # -- what loops and memory make of it

@@ -5,6 +5,7 @@ The choice depends on the operation and its avals only, so that the same call al
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -13,11 +14,12 @@ from numjet import _native
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import Literal
 from numjet.core.op import Missing, Op
-from numjet.core.traits import ARRAY_VIEW, CONTRACTS
+from numjet.core.traits import ARRAY_VIEW, CONTRACTS, MATRIX_BY_MATRIX
 from numjet.foundation import dtypes
 from numjet.runtime import dispatch
 
 LARGE = 65536  # elements from which compiling pays: NumPy takes some 20 us or more for them
+MANY = 64  # matrices of a batch from which compiling pays: a call of LAPACK from Python takes some 5 us or more
 _OTHER_NUMBERS = frozenset(("bfloat16",))
 _KEPT = 4096
 
@@ -33,7 +35,8 @@ def is_large(op: Op, avals: Sequence[ShapedArray], outs: Sequence[ShapedArray]) 
     if moves_nothing is not None and moves_nothing(avals, outs):
         return False
     every = (*avals, *outs)
-    return any(a.size >= LARGE for a in every) and all(_compilable(a.dtype) for a in every)
+    many = MATRIX_BY_MATRIX <= op.traits and any(prod(a.shape[:-2]) >= MANY for a in avals)
+    return (many or any(a.size >= LARGE for a in every)) and all(_compilable(a.dtype) for a in every)
 
 
 def _compilable(dtype: np.dtype) -> bool:

@@ -13,7 +13,7 @@ import numjet.numpy as jnp
 from numjet import _native, lax
 from numjet.foundation import events
 from numjet.foundation.config import debug_nans, disable_jit
-from numjet.runtime.eager_compile import LARGE
+from numjet.runtime.eager_compile import LARGE, MANY
 
 N = LARGE + 77
 RNG = np.random.default_rng(0)
@@ -42,6 +42,27 @@ def test_values_are_those_of_the_eager_slots(name: str) -> None:
     out = OPERATIONS[name](x)
     assert out.aval == expected.aval
     np.testing.assert_allclose(np.asarray(out), np.asarray(expected), rtol=1e-5, atol=1e-5)
+
+
+FACTORIZATIONS: dict[str, Callable[[Any], Any]] = {
+    "eig": lambda x: lax.linalg.eig(x, compute_left_eigenvectors=False)[0], "eigh": lambda x: lax.linalg.eigh(x)[1],
+    "svd": lambda x: lax.linalg.svd(x, compute_uv=False), "qr": lambda x: lax.linalg.qr(x)[1],
+    "schur": lambda x: lax.linalg.schur(x)[0],
+    "hessenberg": lambda x: lax.linalg.hessenberg(x)[0], "tridiagonal": lambda x: lax.linalg.tridiagonal(x)[1],
+    "lu": lambda x: lax.linalg.lu(x)[0], "cholesky": lambda x: lax.linalg.cholesky(x + 5 * np.eye(3, dtype=np.float32)),
+}
+
+
+@pytest.mark.parametrize("name", FACTORIZATIONS)
+def test_many_matrices_are_factored_by_one_program(name: str) -> None:
+    x = RNG.uniform(size=(MANY, 3, 3)).astype(np.float32)
+    f, few, many = FACTORIZATIONS[name], jnp.asarray(x[1:]), jnp.asarray(x)
+    compilations(lambda: f(jnp.concatenate([many, many])))  # what else the function does
+    assert compilations(lambda: f(few)) == 0
+    found = []
+    compilations(lambda: found.append(f(many)) or found[0])
+    assert compilations(lambda: f(many)) == 0
+    np.testing.assert_allclose(np.asarray(found[0])[1:], np.asarray(f(few)), rtol=1e-4, atol=1e-5)
 
 
 def test_an_operation_is_compiled_once_for_its_avals_whatever_the_numbers() -> None:

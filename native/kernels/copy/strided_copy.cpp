@@ -23,12 +23,23 @@ struct Copy {
   const char* from;
   char* to;
   int rank;
-  const intptr_t *shape, *strides;
+  int64_t shape[kMostAxes], strides[kMostAxes];
   int64_t steps[kMostAxes];  // in bytes, between neighbours in the contiguous copy
   int64_t item;
   squares::Turn turn;
   int fast;                  // the axis along which elements are neighbours, not the last; -1: none
   int64_t parts, part;       // of the last axis, and their length
+
+  // Axes that follow each other in memory become one: a contiguous array is one long row.
+  void merge_axes(int given, const intptr_t* sizes, const intptr_t* distances) {
+    rank = 0;
+    for (int axis = 0; axis < given; ++axis) {
+      if (sizes[axis] == 1) continue;
+      if (rank && strides[rank - 1] == distances[axis] * sizes[axis]) shape[rank - 1] *= sizes[axis];
+      else shape[rank++] = sizes[axis];
+      strides[rank - 1] = distances[axis];
+    }
+  }
 
   // A part of the last axis at one place of the other axes: for everything along `fast`, if there is such an axis.
   void chunk(int64_t number) const {
@@ -95,23 +106,25 @@ struct Copy {
 }  // namespace
 
 bool copy_strided(const char* from, char* to, int rank, const intptr_t* shape, const intptr_t* strides, int64_t item) {
-  Copy copy{from, to, rank, shape, strides, {}, item, squares::turn_of(item), -1, 0, 0};
-  if (rank < 1 || rank > kMostAxes || !copy.turn) return false;
-  const int last = rank - 1;
+  Copy copy{from, to, 0, {}, {}, {}, item, squares::turn_of(item), -1, 0, 0};
+  if (rank > kMostAxes || !copy.turn) return false;
+  copy.merge_axes(rank, shape, strides);
+  const int last = copy.rank - 1;
+  if (last < 0) return false;  // one element
   int64_t bytes = item;
   for (int axis = last; axis >= 0; --axis) {
     copy.steps[axis] = bytes;
-    bytes *= shape[axis];
-    if (axis < last && strides[axis] == item && shape[axis] >= 4 && strides[last] != item) copy.fast = axis;
+    bytes *= copy.shape[axis];
+    if (axis < last && copy.strides[axis] == item && copy.shape[axis] >= 4 && copy.strides[last] != item) copy.fast = axis;
   }
   if (bytes < kLarge) return false;
   copy.part = copy.fast < 0 ? kPiece : kColumns;
-  copy.parts = (shape[last] + copy.part - 1) / copy.part;
+  copy.parts = (copy.shape[last] + copy.part - 1) / copy.part;
   int64_t rows = 1;
   for (int axis = 0; axis < last; ++axis)
-    if (axis != copy.fast) rows *= shape[axis];
+    if (axis != copy.fast) rows *= copy.shape[axis];
   // Short rows go to a thread by the dozen.
-  const int64_t together = std::max<int64_t>(1, copy.fast < 0 ? kPiece / shape[last] : 1), chunks = rows * copy.parts;
+  const int64_t together = std::max<int64_t>(1, copy.fast < 0 ? kPiece / copy.shape[last] : 1), chunks = rows * copy.parts;
   parallel_for((chunks + together - 1) / together, [&](int64_t group) {
     for (int64_t k = group * together; k < std::min(chunks, (group + 1) * together); ++k) copy.chunk(k);
   });

@@ -121,6 +121,15 @@ inline int64_t matrices_per_chunk(int64_t batch, int64_t elements) {
   return elements >= large ? std::max<int64_t>(1, batch) : std::max<int64_t>(1, worth / std::max<int64_t>(1, elements));
 }
 
+// body(first, count) for parts of a batch, shared among threads where a matrix is too small for a library's own threads. Each
+// part has workspaces of its own, so there are few.
+template <class Body> void for_parts(int64_t batch, int64_t elements, Body body) {
+  constexpr int64_t small = 64 * 64, worth = 128, most = 32;
+  if (elements > small || batch * elements < 2 * worth) return body(0, batch);
+  const int64_t each = std::max((batch + most - 1) / most, worth / std::max<int64_t>(1, elements));
+  parallel_for((batch + each - 1) / each, [&](int64_t part) { body(part * each, std::min(each, batch - part * each)); });
+}
+
 // body(k) for each matrix of a batch.
 template <class Body> void for_batch(int64_t batch, int64_t elements, Body body) {
   const int64_t each = matrices_per_chunk(batch, elements);

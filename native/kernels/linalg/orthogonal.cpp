@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "kernels/registry.h"
+#include "kernels/linalg/blocks.h"
 #include "kernels/linalg/lapack.h"
 
 using nj::Workspace;
@@ -13,7 +14,7 @@ using namespace nj::lapack;
 // A[:, pivots] = QR: R above, Householder vectors below the diagonal; pivots (int32) from 0.
 template <class T, class I>
 static void factor_pivoted(int64_t batch, int64_t m, int64_t n, const T* from, T* to, int32_t* pivots, T* tau) {
-  int64_t k = std::min(m, n);
+  const int64_t k = std::min(m, n);
   const Workspace<T> columns(m * n);
   const Workspace<I> chosen(n);
   const Workspace<Real<T>> rwork(2 * n);
@@ -42,8 +43,13 @@ extern "C" int64_t nj_geqp3(int64_t code, int64_t batch, int64_t m, int64_t n, c
                             char* taus) {
   return dispatch(geqp3, code, [=](auto t, auto i) {
     using T = decltype(t);
-    factor_pivoted<T, decltype(i)>(batch, m, n, reinterpret_cast<const T*>(in), reinterpret_cast<T*>(out),
-                                   reinterpret_cast<int32_t*>(pivots), reinterpret_cast<T*>(taus));
+    const auto* from = reinterpret_cast<const T*>(in);
+    auto *to = reinterpret_cast<T*>(out), *tau = reinterpret_cast<T*>(taus);
+    auto* chosen = reinterpret_cast<int32_t*>(pivots);
+    for_parts(batch, m * n, [=](int64_t first, int64_t count) {
+      factor_pivoted<T, decltype(i)>(count, m, n, from + first * m * n, to + first * m * n, chosen + first * n,
+                                     tau + first * std::min(m, n));
+    });
   });
 }
 NJ_KERNEL(nj_geqp3);
@@ -54,36 +60,38 @@ extern "C" int64_t nj_syevd(int64_t code, int64_t batch, int64_t n, int64_t lowe
     using T = decltype(t);
     using I = decltype(i);
     if (n == 0) return;
-    const Workspace<T> columns(n * n);
-    const auto* from = reinterpret_cast<const T*>(in);
-    auto* to = reinterpret_cast<T*>(v);
-    auto* values = reinterpret_cast<Real<T>*>(w);
-    I order = length<I>(n), info = 0, lwork = -1, lrwork = -1, liwork = -1;
-    auto run = [&](T* work, Real<T>* rwork, I* iwork) {
-      const char* triangle = lower ? "L" : "U";
-      if constexpr (is_complex<T>)
-        call<T>(syevd, "V", triangle, &order, columns.data(), &order, values, work, &lwork, rwork, &lrwork, iwork, &liwork,
-                &info);
-      else call<T>(syevd, "V", triangle, &order, columns.data(), &order, values, work, &lwork, iwork, &liwork, &info);
-    };
-    T size{};
-    Real<T> rsize{};
-    I isize{};
-    run(&size, &rsize, &isize);
-    // A query may count in 32-bit integers, which wrap around: what is needed at least is counted here, too.
-    const int64_t least = is_complex<T> ? 2 * n + n * n : 1 + 6 * n + 2 * n * n;
-    lwork = length<I>(std::max(answered(size), least) + 1);
-    lrwork = length<I>(std::max(answered(rsize), 1 + 5 * n + 2 * n * n) + 1), liwork = length<I>(int64_t{isize} + 1);
-    const Workspace<T> work(lwork);
-    const Workspace<Real<T>> rwork(lrwork);
-    const Workspace<I> iwork(liwork);
-    for (int64_t b = 0; b < batch; ++b, from += n * n, to += n * n, values += n) {
-      flip(from, columns.data(), n, n);
-      bool finite = std::all_of(columns.data(), columns.data() + n * n, [](T x) { return x - x == T(0); });
-      if (finite) run(work.data(), rwork.data(), iwork.data());
-      flip(columns.data(), to, n, n);
-      if (!finite || info != 0) fill_nan(to, n * n), fill_nan(values, n);
-    }
+    for_parts(batch, n * n, [=](int64_t first, int64_t count) {
+      const Workspace<T> columns(n * n);
+      const auto* from = reinterpret_cast<const T*>(in) + first * n * n;
+      auto* to = reinterpret_cast<T*>(v) + first * n * n;
+      auto* values = reinterpret_cast<Real<T>*>(w) + first * n;
+      I order = length<I>(n), info = 0, lwork = -1, lrwork = -1, liwork = -1;
+      auto run = [&](T* work, Real<T>* rwork, I* iwork) {
+        const char* triangle = lower ? "L" : "U";
+        if constexpr (is_complex<T>)
+          call<T>(syevd, "V", triangle, &order, columns.data(), &order, values, work, &lwork, rwork, &lrwork, iwork, &liwork,
+                  &info);
+        else call<T>(syevd, "V", triangle, &order, columns.data(), &order, values, work, &lwork, iwork, &liwork, &info);
+      };
+      T size{};
+      Real<T> rsize{};
+      I isize{};
+      run(&size, &rsize, &isize);
+      // A query may count in 32-bit integers, which wrap around: what is needed at least is counted here, too.
+      const int64_t least = is_complex<T> ? 2 * n + n * n : 1 + 6 * n + 2 * n * n;
+      lwork = length<I>(std::max(answered(size), least) + 1);
+      lrwork = length<I>(std::max(answered(rsize), 1 + 5 * n + 2 * n * n) + 1), liwork = length<I>(int64_t{isize} + 1);
+      const Workspace<T> work(lwork);
+      const Workspace<Real<T>> rwork(lrwork);
+      const Workspace<I> iwork(liwork);
+      for (int64_t b = 0; b < count; ++b, from += n * n, to += n * n, values += n) {
+        flip(from, columns.data(), n, n);
+        bool finite = std::all_of(columns.data(), columns.data() + n * n, [](T x) { return x - x == T(0); });
+        if (finite) run(work.data(), rwork.data(), iwork.data());
+        flip(columns.data(), to, n, n);
+        if (!finite || info != 0) fill_nan(to, n * n), fill_nan(values, n);
+      }
+    });
   });
 }
 NJ_KERNEL(nj_syevd);
@@ -94,45 +102,47 @@ extern "C" int64_t nj_gesdd(int64_t code, int64_t batch, int64_t m, int64_t n, i
   return dispatch(gesdd, code, [=](auto t, auto i) {
     using T = decltype(t);
     using I = decltype(i);
-    int64_t k = std::min(m, n), big = std::max(m, n);
-    int64_t left = job == 2 ? m : job == 1 ? k : 0, right = job == 2 ? n : job == 1 ? k : 0;
-    const Workspace<T> columns(m * n), lefts(m * left), rights(right * n);
-    const auto* from = reinterpret_cast<const T*>(in);
-    auto *to_u = reinterpret_cast<T*>(u), *to_v = reinterpret_cast<T*>(vt);
-    auto* values = reinterpret_cast<Real<T>*>(s);
-    I rows = length<I>(m), cols = length<I>(n), ldu = std::max<I>(1, rows), info = 0, lwork = -1;
-    I ldv = length<I>(std::max<int64_t>(1, right));
-    const Workspace<Real<T>> rwork(std::max(5 * k * k + 7 * k, 2 * big * k + 2 * k * k + k) + 1);
-    const Workspace<I> iwork(8 * k);
-    auto run = [&](T* work) {
-      const char* mode = job == 2 ? "A" : job == 1 ? "S" : "N";
-      if constexpr (is_complex<T>)
-        call<T>(gesdd, mode, &rows, &cols, columns.data(), &ldu, values, lefts.data(), &ldu, rights.data(), &ldv, work, &lwork,
-                rwork.data(), iwork.data(), &info);
-      else
-        call<T>(gesdd, mode, &rows, &cols, columns.data(), &ldu, values, lefts.data(), &ldu, rights.data(), &ldv, work, &lwork,
-                iwork.data(), &info);
-    };
-    T size{};
-    if (k > 0) run(&size);
-    const int64_t least = is_complex<T> ? k * k + 2 * k + big : 4 * k * k + 6 * k + big;
-    lwork = length<I>(std::max(answered(size), job == 0 ? 7 * k + big : least) + 1);
-    const Workspace<T> work(lwork);
-    for (int64_t b = 0; b < batch && k > 0; ++b, from += m * n, values += k) {
-      flip(from, columns.data(), m, n);
-      bool finite = std::all_of(columns.data(), columns.data() + m * n, [](T x) { return x - x == T(0); });
-      if (finite) run(work.data());
-      bool failed = !finite || info != 0;
-      if (failed) fill_nan(values, k), fill_nan(lefts.data(), m * left), fill_nan(rights.data(), right * n);
-      if (job == 0) continue;
-      flip(lefts.data(), to_u, left, m);
-      flip(rights.data(), to_v, n, right);
-      to_u += m * left, to_v += right * n;
-    }
-    for (int64_t b = 0; b < batch && k == 0 && job == 2; ++b) {  // no values: the full vectors are the identity
-      for (int64_t r = 0; r < m * m; ++r) to_u[b * m * m + r] = T(r % (m + 1) == 0);
-      for (int64_t r = 0; r < n * n; ++r) to_v[b * n * n + r] = T(r % (n + 1) == 0);
-    }
+    for_parts(batch, m * n, [=](int64_t first, int64_t count) {
+      int64_t k = std::min(m, n), big = std::max(m, n);
+      int64_t left = job == 2 ? m : job == 1 ? k : 0, right = job == 2 ? n : job == 1 ? k : 0;
+      const Workspace<T> columns(m * n), lefts(m * left), rights(right * n);
+      const auto* from = reinterpret_cast<const T*>(in) + first * m * n;
+      auto *to_u = reinterpret_cast<T*>(u) + first * m * left, *to_v = reinterpret_cast<T*>(vt) + first * right * n;
+      auto* values = reinterpret_cast<Real<T>*>(s) + first * k;
+      I rows = length<I>(m), cols = length<I>(n), ldu = std::max<I>(1, rows), info = 0, lwork = -1;
+      I ldv = length<I>(std::max<int64_t>(1, right));
+      const Workspace<Real<T>> rwork(std::max(5 * k * k + 7 * k, 2 * big * k + 2 * k * k + k) + 1);
+      const Workspace<I> iwork(8 * k);
+      auto run = [&](T* work) {
+        const char* mode = job == 2 ? "A" : job == 1 ? "S" : "N";
+        if constexpr (is_complex<T>)
+          call<T>(gesdd, mode, &rows, &cols, columns.data(), &ldu, values, lefts.data(), &ldu, rights.data(), &ldv, work,
+                  &lwork, rwork.data(), iwork.data(), &info);
+        else
+          call<T>(gesdd, mode, &rows, &cols, columns.data(), &ldu, values, lefts.data(), &ldu, rights.data(), &ldv, work,
+                  &lwork, iwork.data(), &info);
+      };
+      T size{};
+      if (k > 0) run(&size);
+      const int64_t least = is_complex<T> ? k * k + 2 * k + big : 4 * k * k + 6 * k + big;
+      lwork = length<I>(std::max(answered(size), job == 0 ? 7 * k + big : least) + 1);
+      const Workspace<T> work(lwork);
+      for (int64_t b = 0; b < count && k > 0; ++b, from += m * n, values += k) {
+        flip(from, columns.data(), m, n);
+        bool finite = std::all_of(columns.data(), columns.data() + m * n, [](T x) { return x - x == T(0); });
+        if (finite) run(work.data());
+        bool failed = !finite || info != 0;
+        if (failed) fill_nan(values, k), fill_nan(lefts.data(), m * left), fill_nan(rights.data(), right * n);
+        if (job == 0) continue;
+        flip(lefts.data(), to_u, left, m);
+        flip(rights.data(), to_v, n, right);
+        to_u += m * left, to_v += right * n;
+      }
+      for (int64_t b = 0; b < count && k == 0 && job == 2; ++b) {  // no values: the full vectors are the identity
+        for (int64_t r = 0; r < m * m; ++r) to_u[b * m * m + r] = T(r % (m + 1) == 0);
+        for (int64_t r = 0; r < n * n; ++r) to_v[b * n * n + r] = T(r % (n + 1) == 0);
+      }
+    });
   });
 }
 NJ_KERNEL(nj_gesdd);
@@ -159,39 +169,42 @@ extern "C" int64_t nj_geev(int64_t code, int64_t batch, int64_t n, int64_t left,
     using R = Real<T>;
     using C = std::complex<R>;
     if (n == 0) return;
-    const Workspace<T> columns(n * n), lefts(n * n), rights(n * n), values(n);
-    const Workspace<R> more(2 * n);
-    const auto* from = reinterpret_cast<const T*>(in);
-    auto *to_w = reinterpret_cast<C*>(w), *to_l = reinterpret_cast<C*>(vl), *to_r = reinterpret_cast<C*>(vr);
-    I order = length<I>(n), info = 0, lwork = -1;
-    auto run = [&](T* work) {
-      const char *l = left ? "V" : "N", *r = right ? "V" : "N";
-      if constexpr (is_complex<T>)
-        call<T>(geev, l, r, &order, columns.data(), &order, values.data(), lefts.data(), &order, rights.data(), &order, work,
-                &lwork, more.data(), &info);
-      else
-        call<T>(geev, l, r, &order, columns.data(), &order, values.data(), more.data(), lefts.data(), &order, rights.data(),
-                &order, work, &lwork, &info);
-    };
-    const Workspace<T> work = asked_workspace<T>(lwork, run);
-    for (int64_t b = 0; b < batch; ++b, from += n * n, to_w += n, to_l += n * n, to_r += n * n) {
-      flip(from, columns.data(), n, n);
-      bool finite = std::all_of(columns.data(), columns.data() + n * n, [](T x) { return x - x == T(0); });
-      if (finite) run(work.data());
-      std::fill_n(to_l, n * n, C(0));
-      std::fill_n(to_r, n * n, C(0));
-      if (!finite || info != 0) {
-        fill_nan(to_w, n), fill_nan(to_l, n * n), fill_nan(to_r, n * n);
-      } else if constexpr (is_complex<T>) {
-        std::copy_n(values.data(), n, to_w);
-        if (left) flip(lefts.data(), to_l, n, n);
-        if (right) flip(rights.data(), to_r, n, n);
-      } else {
-        for (int64_t k = 0; k < n; ++k) to_w[k] = {values.data()[k], more.data()[k]};
-        if (left) unpack(more.data(), lefts.data(), n, to_l);
-        if (right) unpack(more.data(), rights.data(), n, to_r);
+    for_parts(batch, n * n, [=](int64_t first, int64_t count) {
+      const Workspace<T> columns(n * n), lefts(n * n), rights(n * n), values(n);
+      const Workspace<R> more(2 * n);
+      const auto* from = reinterpret_cast<const T*>(in) + first * n * n;
+      auto* to_w = reinterpret_cast<C*>(w) + first * n;
+      auto *to_l = reinterpret_cast<C*>(vl) + first * n * n, *to_r = reinterpret_cast<C*>(vr) + first * n * n;
+      I order = length<I>(n), info = 0, lwork = -1;
+      auto run = [&](T* work) {
+        const char *l = left ? "V" : "N", *r = right ? "V" : "N";
+        if constexpr (is_complex<T>)
+          call<T>(geev, l, r, &order, columns.data(), &order, values.data(), lefts.data(), &order, rights.data(), &order, work,
+                  &lwork, more.data(), &info);
+        else
+          call<T>(geev, l, r, &order, columns.data(), &order, values.data(), more.data(), lefts.data(), &order, rights.data(),
+                  &order, work, &lwork, &info);
+      };
+      const Workspace<T> work = asked_workspace<T>(lwork, run);
+      for (int64_t b = 0; b < count; ++b, from += n * n, to_w += n, to_l += n * n, to_r += n * n) {
+        flip(from, columns.data(), n, n);
+        bool finite = std::all_of(columns.data(), columns.data() + n * n, [](T x) { return x - x == T(0); });
+        if (finite) run(work.data());
+        std::fill_n(to_l, n * n, C(0));
+        std::fill_n(to_r, n * n, C(0));
+        if (!finite || info != 0) {
+          fill_nan(to_w, n), fill_nan(to_l, n * n), fill_nan(to_r, n * n);
+        } else if constexpr (is_complex<T>) {
+          std::copy_n(values.data(), n, to_w);
+          if (left) flip(lefts.data(), to_l, n, n);
+          if (right) flip(rights.data(), to_r, n, n);
+        } else {
+          for (int64_t k = 0; k < n; ++k) to_w[k] = {values.data()[k], more.data()[k]};
+          if (left) unpack(more.data(), lefts.data(), n, to_l);
+          if (right) unpack(more.data(), rights.data(), n, to_r);
+        }
       }
-    }
+    });
   });
 }
 NJ_KERNEL(nj_geev);
@@ -202,32 +215,34 @@ extern "C" int64_t nj_gees(int64_t code, int64_t batch, int64_t n, int64_t vecto
     using T = decltype(t);
     using I = decltype(i);
     if (n == 0) return;
-    const Workspace<T> columns(n * n), basis(n * n), values(n);
-    const Workspace<Real<T>> more(n);
-    const auto* from = reinterpret_cast<const T*>(in);
-    auto *to = reinterpret_cast<T*>(form), *to_z = reinterpret_cast<T*>(z);
-    I order = length<I>(n), info = 0, lwork = -1, sorted = 0;
-    void* no_choice = nullptr;
-    I* no_flags = nullptr;
-    auto run = [&](T* work) {
-      const char* job = vectors ? "V" : "N";
-      if constexpr (is_complex<T>)
-        call<T>(gees, job, "N", no_choice, &order, columns.data(), &order, &sorted, values.data(), basis.data(), &order, work,
-                &lwork, more.data(), no_flags, &info);
-      else
-        call<T>(gees, job, "N", no_choice, &order, columns.data(), &order, &sorted, values.data(), more.data(), basis.data(),
-                &order, work, &lwork, no_flags, &info);
-    };
-    const Workspace<T> work = asked_workspace<T>(lwork, run);
-    for (int64_t b = 0; b < batch; ++b, from += n * n, to += n * n, to_z += n * n) {
-      flip(from, columns.data(), n, n);
-      std::fill_n(basis.data(), n * n, T(0));
-      bool finite = std::all_of(columns.data(), columns.data() + n * n, [](T x) { return x - x == T(0); });
-      if (finite) run(work.data());
-      flip(columns.data(), to, n, n);
-      flip(basis.data(), to_z, n, n);
-      if (!finite || info != 0) fill_nan(to, n * n), fill_nan(to_z, n * n);
-    }
+    for_parts(batch, n * n, [=](int64_t first, int64_t count) {
+      const Workspace<T> columns(n * n), basis(n * n), values(n);
+      const Workspace<Real<T>> more(n);
+      const auto* from = reinterpret_cast<const T*>(in) + first * n * n;
+      auto *to = reinterpret_cast<T*>(form) + first * n * n, *to_z = reinterpret_cast<T*>(z) + first * n * n;
+      I order = length<I>(n), info = 0, lwork = -1, sorted = 0;
+      void* no_choice = nullptr;
+      I* no_flags = nullptr;
+      auto run = [&](T* work) {
+        const char* job = vectors ? "V" : "N";
+        if constexpr (is_complex<T>)
+          call<T>(gees, job, "N", no_choice, &order, columns.data(), &order, &sorted, values.data(), basis.data(), &order, work,
+                  &lwork, more.data(), no_flags, &info);
+        else
+          call<T>(gees, job, "N", no_choice, &order, columns.data(), &order, &sorted, values.data(), more.data(), basis.data(),
+                  &order, work, &lwork, no_flags, &info);
+      };
+      const Workspace<T> work = asked_workspace<T>(lwork, run);
+      for (int64_t b = 0; b < count; ++b, from += n * n, to += n * n, to_z += n * n) {
+        flip(from, columns.data(), n, n);
+        std::fill_n(basis.data(), n * n, T(0));
+        bool finite = std::all_of(columns.data(), columns.data() + n * n, [](T x) { return x - x == T(0); });
+        if (finite) run(work.data());
+        flip(columns.data(), to, n, n);
+        flip(basis.data(), to_z, n, n);
+        if (!finite || info != 0) fill_nan(to, n * n), fill_nan(to_z, n * n);
+      }
+    });
   });
 }
 NJ_KERNEL(nj_gees);
@@ -238,21 +253,23 @@ extern "C" int64_t nj_gehrd(int64_t code, int64_t batch, int64_t n, const char* 
     using T = decltype(t);
     using I = decltype(i);
     if (n == 0) return;
-    const Workspace<T> columns(n * n), tau_block(n);
-    const auto* from = reinterpret_cast<const T*>(in);
-    auto *to = reinterpret_cast<T*>(out), *tau = reinterpret_cast<T*>(taus);
-    I order = length<I>(n), first = 1, info = 0, lwork = -1;
-    const auto run = [&](T* work) {
-      call<T>(gehrd, &order, &first, &order, columns.data(), &order, tau_block.data(), work, &lwork, &info);
-    };
-    const Workspace<T> work = asked_workspace<T>(lwork, run);
-    for (int64_t b = 0; b < batch; ++b, from += n * n, to += n * n, tau += n - 1) {
-      flip(from, columns.data(), n, n);
-      run(work.data());
-      flip(columns.data(), to, n, n);
-      std::copy_n(tau_block.data(), n - 1, tau);
-      if (info != 0) fill_nan(to, n * n);
-    }
+    for_parts(batch, n * n, [=](int64_t first, int64_t count) {
+      const Workspace<T> columns(n * n), tau_block(n);
+      const auto* from = reinterpret_cast<const T*>(in) + first * n * n;
+      auto *to = reinterpret_cast<T*>(out) + first * n * n, *tau = reinterpret_cast<T*>(taus) + first * (n - 1);
+      I order = length<I>(n), one = 1, info = 0, lwork = -1;
+      const auto run = [&](T* work) {
+        call<T>(gehrd, &order, &one, &order, columns.data(), &order, tau_block.data(), work, &lwork, &info);
+      };
+      const Workspace<T> work = asked_workspace<T>(lwork, run);
+      for (int64_t b = 0; b < count; ++b, from += n * n, to += n * n, tau += n - 1) {
+        flip(from, columns.data(), n, n);
+        run(work.data());
+        flip(columns.data(), to, n, n);
+        std::copy_n(tau_block.data(), n - 1, tau);
+        if (info != 0) fill_nan(to, n * n);
+      }
+    });
   });
 }
 NJ_KERNEL(nj_gehrd);
@@ -264,20 +281,25 @@ extern "C" int64_t nj_sytrd(int64_t code, int64_t batch, int64_t n, int64_t lowe
     using T = decltype(t);
     using I = decltype(i);
     if (n == 0) return;
-    const Workspace<T> columns(n * n);
-    const auto* from = reinterpret_cast<const T*>(in);
-    auto *to = reinterpret_cast<T*>(out), *tau = reinterpret_cast<T*>(taus);
-    auto *d = reinterpret_cast<Real<T>*>(diagonals), *e = reinterpret_cast<Real<T>*>(off_diagonals);
-    I order = length<I>(n), info = 0, lwork = -1;
-    const char* triangle = lower ? "L" : "U";
-    const auto run = [&](T* work) { call<T>(sytrd, triangle, &order, columns.data(), &order, d, e, tau, work, &lwork, &info); };
-    const Workspace<T> work = asked_workspace<T>(lwork, run);
-    for (int64_t b = 0; b < batch; ++b, from += n * n, to += n * n, d += n, e += n - 1, tau += n - 1) {
-      flip(from, columns.data(), n, n);
-      run(work.data());
-      flip(columns.data(), to, n, n);
-      if (info != 0) fill_nan(to, n * n), fill_nan(d, n), fill_nan(e, n - 1), fill_nan(tau, n - 1);
-    }
+    for_parts(batch, n * n, [=](int64_t first, int64_t count) {
+      const Workspace<T> columns(n * n);
+      const auto* from = reinterpret_cast<const T*>(in) + first * n * n;
+      auto *to = reinterpret_cast<T*>(out) + first * n * n, *tau = reinterpret_cast<T*>(taus) + first * (n - 1);
+      auto* d = reinterpret_cast<Real<T>*>(diagonals) + first * n;
+      auto* e = reinterpret_cast<Real<T>*>(off_diagonals) + first * (n - 1);
+      I order = length<I>(n), info = 0, lwork = -1;
+      const char* triangle = lower ? "L" : "U";
+      const auto run = [&](T* work) {
+        call<T>(sytrd, triangle, &order, columns.data(), &order, d, e, tau, work, &lwork, &info);
+      };
+      const Workspace<T> work = asked_workspace<T>(lwork, run);
+      for (int64_t b = 0; b < count; ++b, from += n * n, to += n * n, d += n, e += n - 1, tau += n - 1) {
+        flip(from, columns.data(), n, n);
+        run(work.data());
+        flip(columns.data(), to, n, n);
+        if (info != 0) fill_nan(to, n * n), fill_nan(d, n), fill_nan(e, n - 1), fill_nan(tau, n - 1);
+      }
+    });
   });
 }
 NJ_KERNEL(nj_sytrd);

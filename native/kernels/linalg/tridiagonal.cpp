@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "kernels/linalg/lapack.h"
+#include "kernels/linalg/blocks.h"
 #include "kernels/registry.h"
 
 using nj::Workspace;
@@ -87,7 +87,12 @@ extern "C" int64_t nj_gtsv(int64_t code, int64_t perturb, int64_t batch, int64_t
   const auto body = [=](auto t, auto) {
     using T = decltype(t);
     const auto of = [](const char* x) { return reinterpret_cast<const T*>(x); };
-    if (n > 0 && k > 0) solve<T>(perturb, batch, n, k, of(dl), of(d), of(du), of(b), reinterpret_cast<T*>(out));
+    if (n == 0 || k == 0) return;
+    for_parts(batch, n * k, [=](int64_t first, int64_t count) {
+      const int64_t diagonals = first * n, sides = first * n * k;
+      solve<T>(perturb, count, n, k, of(dl) + diagonals, of(d) + diagonals, of(du) + diagonals, of(b) + sides,
+               reinterpret_cast<T*>(out) + sides);
+    });
   };
   return by_code<int64_t>(code, body);
 }

@@ -11,7 +11,7 @@ import numpy as np
 from numjet.core.aval import ShapedArray
 from numjet.core.op import Missing, Op, Samples, Zero
 from numjet.core.trace import aval_of
-from numjet.core.traits import NORMWISE
+from numjet.core.traits import MATRIX_BY_MATRIX
 from numjet.foundation.dimension import smallest
 from numjet.lax.elementwise.arithmetic import abs_p, add_p, div_p, mul_p, sub_p
 from numjet.lax.elementwise.compare import eq_p
@@ -110,7 +110,7 @@ def _hermitian(rng: Any, shapes: Any, dtype: Any, params: Any) -> list[np.ndarra
 eigh_p: Op = Op(
     name="eigh", params=("lower", "sort_eigenvalues", "subset_by_index", "algorithm"), multiple=True,
     abstract=_eigh_abstract, eager=_eigh_eager, jvp=_eigh_jvp, transpose=Missing("eigh is not linear"),
-    batch=leading_batch(lambda: eigh_p), cpu=_eigh_cpu, hlo=hlo.eigh, traits=NORMWISE,
+    batch=leading_batch(lambda: eigh_p), cpu=_eigh_cpu, hlo=hlo.eigh, traits=MATRIX_BY_MATRIX,
     samples=Samples(shapes=((1, 1), (3, 3), (2, 4, 4), (12, 12), (0, 0)),
                     params=tuple({"lower": x, "sort_eigenvalues": True, "subset_by_index": None, "algorithm": None}
                                  for x in (True, False)),
@@ -225,7 +225,7 @@ _SVD = tuple({"full_matrices": f, "compute_uv": c, "subset_by_index": None, "alg
 svd_p: Op = Op(
     name="svd", params=("full_matrices", "compute_uv", "subset_by_index", "algorithm"), multiple=True,
     abstract=_svd_abstract, eager=_svd_eager, jvp=_svd_jvp, transpose=Missing("svd is not linear"),
-    batch=leading_batch(lambda: svd_p), cpu=_svd_cpu, hlo=hlo.svd, traits=NORMWISE,
+    batch=leading_batch(lambda: svd_p), cpu=_svd_cpu, hlo=hlo.svd, traits=MATRIX_BY_MATRIX,
     samples=Samples(shapes=((3, 3), (4, 3), (2, 3, 5), (12, 9), (2, 3, 3), (2, 0, 3), (0, 3)), params=_SVD,
                     dtypes=("float32", "float64"), rtol=1e-3, ulps=512,
                     make=lambda rng, shape, dtype, params: [spread_matrix(rng, shape, dtype, 0.3)]))
@@ -349,7 +349,7 @@ eig_p: Op = Op(
     name="eig", params=("compute_left_eigenvectors", "compute_right_eigenvectors", "enable_eigvec_derivs",
                         "implementation"), multiple=True,
     abstract=_eig_abstract, eager=_eig_eager, jvp=_eig_jvp, transpose=Missing("eig is not linear"),
-    batch=leading_batch(lambda: eig_p), cpu=_eig_cpu, hlo=hlo.eig, traits=NORMWISE,
+    batch=leading_batch(lambda: eig_p), cpu=_eig_cpu, hlo=hlo.eig, traits=MATRIX_BY_MATRIX,
     samples=Samples(shapes=((3, 3), (4, 4), (2, 3, 3), (9, 9), (0, 0)), params=_EIG, dtypes=matrix.DTYPES,
                     make=random_matrices, rtol=1e-3, ulps=512, order=0))
 

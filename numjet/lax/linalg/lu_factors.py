@@ -11,7 +11,7 @@ import numpy as np
 from numjet.core.aval import ShapedArray
 from numjet.core.op import ZERO, Expand, Missing, Op, Samples, Undefined, Zero
 from numjet.core.trace import aval_of
-from numjet.core.traits import EXACT, LANES, NORMWISE
+from numjet.core.traits import EXACT, LANES, MATRIX_BY_MATRIX
 from numjet.foundation.dimension import smallest
 from numjet.lax.elementwise.arithmetic import add_p, neg_p
 from numjet.lax.elementwise.bits import stop_gradient_p
@@ -97,7 +97,7 @@ def _matrices(rng: Any, shapes: Any, dtype: Any, params: Any) -> list[np.ndarray
 
 lu_p: Op = Op(
     name="lu", multiple=True, abstract=_abstract, eager=_eager, jvp=_jvp, transpose=Missing("lu is not linear"),
-    batch=leading_batch(lambda: lu_p), cpu=_cpu, hlo=hlo.lu, traits=NORMWISE | LANES,
+    batch=leading_batch(lambda: lu_p), cpu=_cpu, hlo=hlo.lu, traits=MATRIX_BY_MATRIX | LANES,
     samples=Samples(shapes=((1, 1), (3, 3), (2, 4, 4), (30, 3, 3), (3, 5), (5, 3), (2, 10, 9), (9, 12), (0, 0), (2, 0, 3)),
                     dtypes=matrix.DTYPES, make=_matrices, rtol=1e-4, ulps=64))
 
@@ -232,7 +232,7 @@ def _systems(rng: Any, shapes: Any, dtype: Any, params: Any) -> list[np.ndarray]
 lu_solve_p: Op = Op(
     name="lu_solve", params=("transposed",), nargs=4, abstract=_solve_abstract, eager=_solve_eager, jvp=_solve_jvp,
     transpose=_solve_transpose, batch=leading_batch(lambda: lu_solve_p), cpu=_solve_cpu,
-    hlo=Expand(_solve_traced), linear_in=(3,), traits=NORMWISE | LANES,
+    hlo=Expand(_solve_traced), linear_in=(3,), traits=MATRIX_BY_MATRIX | LANES,
     samples=Samples(shapes=[[(3, 3), (3, 2)], [(4, 4), (4, 1)], [(12, 12), (12, 3)], [(10, 10), (10, 2)]],
                     params=tuple({"transposed": t} for t in (False, True, False, True)), dtypes=matrix.DTYPES,
                     make=_systems, rtol=1e-4, ulps=64, wrt=(3,)))
@@ -289,7 +289,7 @@ def _inverse_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, 
 lu_inverse_p: Op = Op(
     name="lu_inverse", nargs=3, abstract=_inverse_abstract, eager=_inverse_eager, jvp=_inverse_jvp,
     transpose=Missing("lu_inverse is not linear"), batch=leading_batch(lambda: lu_inverse_p), cpu=_inverse_cpu,
-    hlo=Expand(_inverse_traced), traits=NORMWISE | LANES,
+    hlo=Expand(_inverse_traced), traits=MATRIX_BY_MATRIX | LANES,
     samples=Samples(shapes=[(3, 3), (12, 12), (2, 9, 9), (0, 0)], dtypes=matrix.DTYPES, rtol=1e-4, ulps=64, wrt=(),
                     make=lambda rng, shapes, dtype, params: _systems(rng, [shapes, shapes], dtype, params)[:3]))
 

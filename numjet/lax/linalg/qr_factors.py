@@ -10,7 +10,7 @@ import numpy as np
 from numjet.core.aval import ShapedArray
 from numjet.core.op import Missing, Op, Samples, Zero
 from numjet.core.trace import aval_of
-from numjet.core.traits import NORMWISE
+from numjet.core.traits import MATRIX_BY_MATRIX
 from numjet.foundation.dimension import smallest
 from numjet.lax.elementwise.arithmetic import add_p, sub_p
 from numjet.lax.elementwise.compare import eq_p
@@ -53,7 +53,7 @@ def _product_cpu(b: Any, a: Any, taus: Any) -> Any:
 householder_product_p: Op = Op(
     name="householder_product", nargs=2, abstract=_product_abstract, eager=_product_eager,
     jvp=Missing("differentiate qr instead"), transpose=Missing("householder_product is not linear"),
-    batch=leading_batch(lambda: householder_product_p), cpu=_product_cpu, hlo=hlo.householder_product, traits=NORMWISE,
+    batch=leading_batch(lambda: householder_product_p), cpu=_product_cpu, hlo=hlo.householder_product, traits=MATRIX_BY_MATRIX,
     samples=Samples(shapes=[[(4, 3), (3,)], [(2, 3, 3), (2, 2)], [(5, 2), (1,)], [(3, 0), (0,)]], dtypes=matrix.DTYPES,
                     make=random_matrices, rtol=1e-4, ulps=64))
 
@@ -90,7 +90,7 @@ def _packed_cpu(b: Any, x: Any) -> list[Any]:
 geqrf_p: Op = Op(
     name="geqrf", multiple=True, abstract=_packed_abstract, eager=_packed_eager, jvp=Missing("differentiate qr instead"),
     transpose=Missing("geqrf is not linear"), batch=leading_batch(lambda: geqrf_p), cpu=_packed_cpu, hlo=hlo.geqrf,
-    traits=NORMWISE, samples=Samples(
+    traits=MATRIX_BY_MATRIX, samples=Samples(
         shapes=((3, 3), (4, 3), (3, 5), (2, 5, 3), (12, 9), (1, 1), (3, 0)), dtypes=matrix.DTYPES,
         make=lambda rng, shape, dtype, params: [spread_matrix(rng, shape, dtype, 0.4)], rtol=2e-4, ulps=256))
 
@@ -169,7 +169,7 @@ def _jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tupl
 
 qr_p: Op = Op(
     name="qr", params=("pivoting", "full_matrices", "use_magma"), multiple=True, abstract=_abstract, eager=_eager, jvp=_jvp,
-    transpose=Missing("qr is not linear"), batch=leading_batch(lambda: qr_p), cpu=_cpu, hlo=hlo.qr, traits=NORMWISE,
+    transpose=Missing("qr is not linear"), batch=leading_batch(lambda: qr_p), cpu=_cpu, hlo=hlo.qr, traits=MATRIX_BY_MATRIX,
     samples=Samples(
         shapes=((3, 3), (4, 3), (3, 5), (2, 4, 4), (2, 5, 3), (4, 3), (3, 4), (12, 9), (1, 1)),
         params=tuple({"pivoting": p, "full_matrices": f, "use_magma": None} for p, f in (

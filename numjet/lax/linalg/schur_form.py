@@ -8,7 +8,7 @@ import numpy as np
 
 from numjet.core.aval import ShapedArray
 from numjet.core.op import Missing, Op, Samples
-from numjet.core.traits import NORMWISE
+from numjet.core.traits import MATRIX_BY_MATRIX
 from numjet.lax.linalg import hlo, matrix
 from numjet.lax.linalg.lapack import CODES, over_batch, routine
 from numjet.lax.linalg.triangular import random_matrices
@@ -40,7 +40,7 @@ schur_p: Op = Op(
     name="schur", params=("compute_schur_vectors", "sort_eig_vals", "select_callable"), multiple=True,
     abstract=_schur_abstract, eager=_schur_eager, jvp=Missing("the Schur form has no derivative here"),
     transpose=Missing("schur is not linear"), batch=leading_batch(lambda: schur_p), cpu=_schur_cpu,
-    hlo=hlo.schur, traits=NORMWISE,
+    hlo=hlo.schur, traits=MATRIX_BY_MATRIX,
     samples=Samples(shapes=((3, 3), (2, 4, 4), (0, 0)),
                     params=tuple({"compute_schur_vectors": v, "sort_eig_vals": False, "select_callable": None}
                                  for v in (True, False, True)), dtypes=matrix.DTYPES,
@@ -86,7 +86,7 @@ hessenberg_p: Op = Op(
     batch=leading_batch(lambda: hessenberg_p),
     cpu=lambda b, x: b.kernel("nj_gehrd", [CODES[x.dtype.name], prod(x.shape[:-2]), x.shape[-1], x],
                               _hessenberg_abstract(ShapedArray(x.shape, x.dtype)), checked=True),
-    hlo=hlo.hessenberg, traits=NORMWISE,
+    hlo=hlo.hessenberg, traits=MATRIX_BY_MATRIX,
     samples=Samples(shapes=((3, 3), (2, 4, 4), (1, 1)), dtypes=matrix.DTYPES, rtol=1e-3, ulps=512,
                     make=random_matrices))
 

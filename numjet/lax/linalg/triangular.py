@@ -10,7 +10,7 @@ import numpy as np
 from numjet.core.aval import ShapedArray
 from numjet.core.op import Missing, Op, Samples, Undefined, Zero
 from numjet.core.trace import aval_of
-from numjet.core.traits import LANES, NORMWISE
+from numjet.core.traits import LANES, MATRIX_BY_MATRIX
 from numjet.foundation import dtypes
 from numjet.lax.elementwise import convert
 from numjet.lax.elementwise.arithmetic import add_p, neg_p
@@ -216,7 +216,7 @@ def _cases() -> Samples:
 triangular_solve_p: Op = Op(
     name="triangular_solve", params=("left_side", "lower", "transpose_a", "conjugate_a", "unit_diagonal"), nargs=2,
     abstract=_solve_abstract, eager=_solve_eager, jvp=_solve_jvp, transpose=_solve_transpose, batch=_solve_batch,
-    cpu=triangle_cpu, hlo=hlo.triangular_solve, traits=NORMWISE | LANES, samples=_cases(), linear_in=(1,))
+    cpu=triangle_cpu, hlo=hlo.triangular_solve, traits=MATRIX_BY_MATRIX | LANES, samples=_cases(), linear_in=(1,))
 
 
 def triangular_solve(a: Any, b: Any, *, left_side: bool = False, lower: bool = False, transpose_a: bool = False,
@@ -345,7 +345,7 @@ tridiagonal_solve_p: Op = Op(
     name="tridiagonal_solve", params=("perturb_singular",), nargs=4,
     abstract=_tridiagonal_abstract, eager=_tridiagonal_eager, jvp=_tridiagonal_jvp, transpose=_tridiagonal_transpose,
     batch=leading_batch(lambda: tridiagonal_solve_p), cpu=_tridiagonal_cpu,
-    hlo=hlo.tridiagonal_solve, linear_in=(3,), traits=NORMWISE,
+    hlo=hlo.tridiagonal_solve, linear_in=(3,), traits=MATRIX_BY_MATRIX,
     samples=Samples(shapes=[[(4,), (4, 2)], [(2, 5), (2, 5, 3)], [(1,), (1, 2)], [(0,), (0, 1)]],
                     params=({"perturb_singular": False},), dtypes=matrix.DTYPES, make=_bands, rtol=1e-4, ulps=64))
 

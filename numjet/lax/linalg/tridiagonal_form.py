@@ -8,7 +8,7 @@ import numpy as np
 
 from numjet.core.aval import ShapedArray
 from numjet.core.op import Missing, Op, Samples
-from numjet.core.traits import NORMWISE
+from numjet.core.traits import MATRIX_BY_MATRIX
 from numjet.lax.linalg import hlo, matrix
 from numjet.lax.linalg.lapack import CODES, over_batch, routine
 from numjet.lax.linalg.triangular import random_matrices
@@ -44,7 +44,7 @@ tridiagonal_p: Op = Op(
     name="tridiagonal", params=("lower",), multiple=True, abstract=_abstract, eager=_eager,
     jvp=Missing("the tridiagonal form has no derivative here; differentiate what is computed of it"),
     transpose=Missing("tridiagonal is not linear"), batch=leading_batch(lambda: tridiagonal_p), cpu=_cpu,
-    hlo=hlo.tridiagonal, traits=NORMWISE,
+    hlo=hlo.tridiagonal, traits=MATRIX_BY_MATRIX,
     samples=Samples(shapes=((3, 3), (4, 4), (2, 5, 5), (1, 1)), params=tuple({"lower": v} for v in (True, False, True, False)),
                     dtypes=matrix.DTYPES, make=random_matrices,
                     rtol=1e-3, ulps=512))
