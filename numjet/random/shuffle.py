@@ -176,8 +176,7 @@ def _categorical_subset(key: Any, logits: Any, *, axis: int, shape: Shape, high:
     lead = shape[:len(shape) - len(batch)]
     score = logits + samplers.gumbel(words(key), logits.shape, logits.dtype, high)
     found = top_k(score, math.prod(lead), axis=axis)[1]
-    found = shapes.transpose(found, _to_front(logits.ndim, axis))
-    return convert.convert_dtype(shapes.reshape(found, shape), dtypes.python_scalar_dtype(int))
+    return shapes.reshape(shapes.transpose(found, _to_front(logits.ndim, axis)), shape)
 
 
 def categorical(key: Any, logits: Any, axis: int = -1, shape: Any = None, replace: bool = True, mode: str | None = None, *,

@@ -183,3 +183,11 @@ def test_gradients_of_every_term():
     slopes = nj.jacrev(terms)(0.3)
     np.testing.assert_allclose(slopes, nj.jacfwd(terms)(0.3), rtol=1e-12)
     np.testing.assert_allclose(slopes[2], fourth, rtol=1e-10)
+
+
+@pytest.mark.parametrize("transformed", [lambda f: f, nj.jit])
+@pytest.mark.parametrize("fun", [jnp.sin, lambda x: x * x, lambda x: 1 / x, lambda x: x**3])
+def test_series_of_python_numbers_are_weakly_typed_as_their_argument(fun, transformed):
+    weakly = lambda x: [c.weak_type for c in nj.tree.leaves(transformed(lambda x: jet(fun, (x,), ((1.0, 0.0),)))(x))]
+    assert weakly(0.3) == [True] * 3
+    assert weakly(np.float32(0.3)) == [False] * 3

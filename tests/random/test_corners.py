@@ -95,3 +95,11 @@ def test_orthogonal_in_every_dtype(dtype, n, m):
     short = q if n <= m else q.swapaxes(-1, -2)
     unit = np.broadcast_to(np.eye(min(n, m)), (2, min(n, m), min(n, m)))
     np.testing.assert_allclose(short @ short.conj().swapaxes(-1, -2), unit, atol=3e-2 if "16" in dtype else 1e-5)
+
+
+def test_classes_drawn_without_replacement_are_indices_of_32_bits():
+    logits = np.zeros(5, np.float32)
+    for wide, want in ((False, np.int32), (True, np.int64)):
+        with enable_x64(wide):
+            assert random.categorical(random.key(0), logits, shape=(3,), replace=False).dtype == np.int32
+            assert random.categorical(random.key(0), logits, shape=(3,)).dtype == want

@@ -123,7 +123,8 @@ def _curve(i: int, x: Any, terms: Sequence[Any], factorial_scaled: bool) -> Valu
         if x.dtype != bool and any(bool((t != 0).any()) for t in coefficients):
             raise TypeError(f"jet: argument {i} has dtype {x.dtype}, so its derivatives must be zero; make it a float")
         return x
-    return [x, *(scaled(t.astype(x.dtype), 1 / factorial(k) if factorial_scaled else 1)
+    alike = lambda t: t if x.weak_type and t.weak_type and t.dtype == x.dtype else t.astype(x.dtype)
+    return [x, *(scaled(alike(t), 1 / factorial(k) if factorial_scaled else 1)
                  for k, t in enumerate(coefficients, 1))]
 
 

@@ -381,7 +381,7 @@ def _least_squares(a: Any, b: Any, rcond: float) -> tuple[Any, Any, Any, Any]:
     """The solution by singular values, the sum of squares that is left, rank and singular values."""
     u, s, vt = svd(a, full_matrices=False)
     mask = (s > 0) & (s >= s[0] * rcond) if s.size else s > 0
-    rank = reductions.sum(mask, dtype=np.int32)
+    rank = reductions.sum(mask)
     inverse = where(mask, 1 / where(mask, s, 1), 0)
     x = matmul(mx.mH(vt), mx.scale_rows(inverse, matmul(mx.mH(u), b)))
     difference = b - matmul(a, x)

@@ -109,6 +109,8 @@ def test_lstsq():
         x, residuals, rank, _ = LA.lstsq(a, b, numpy_resid=True)
         same(x, np.linalg.lstsq(a, b, rcond=None)[0])
         assert (residuals.shape, int(rank)) == ((0,), 2)
+        assert rank.dtype == jit(LA.lstsq)(a, b)[2].dtype == LA.matrix_rank(a).dtype == np.int64
+    assert LA.lstsq(a, b)[2].dtype == np.int32
 
 
 def test_tensors():
