@@ -297,7 +297,7 @@ def squareplus(x: Any, b: Any = 4) -> Any:
     >>> float(squareplus(0.0))
     1.0
     """
-    x = _inexact("squareplus", x)
+    x, b = promote_args_inexact("squareplus", x, b)
     if jnp.iscomplexobj(x):
         return (x + jnp.sqrt(jnp.square(x) + b)) / 2
     limit = math.sqrt(float(dtypes.finfo(x.dtype).max)) / 2  # squares overflow; b is far below the last digit there

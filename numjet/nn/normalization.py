@@ -31,6 +31,12 @@ def _booleans_beside_infinity(name: str, x: Any, where: Any) -> Any:
     return _beside_infinity(name, x, where if dtypes.result_type(x) == dtypes.bool_ else None)
 
 
+def _spread(x: Any, *beside: Any) -> Any:
+    """x of the shape that it has together with the masks and weights beside it, so that axes are those of all of them."""
+    shape = jnp.broadcast_shapes(x.shape, *(jnp.shape(other) for other in beside if other is not None))
+    return x if shape == x.shape else jnp.broadcast_to(x, shape)
+
+
 _HALF, _SINGLE = np.dtype(np.float16), np.dtype(np.float32)  # float16: sums of 2**16 exponentials, or cotangents, overflow
 
 
@@ -72,6 +78,7 @@ def logsumexp(a: Any, axis: Axis = None, b: Any = None, keepdims: bool = False, 
         a, b = promote_args_inexact("logsumexp", a, b)
     else:
         a = _booleans_beside_infinity("logsumexp", a, where)
+    a = _spread(a, b, where)
     if a.dtype == _HALF:
         wide = logsumexp(as_dtype(a, _SINGLE), axis, b if b is None else as_dtype(b, _SINGLE), keepdims, return_sign, where)
         return tuple(as_dtype(v, _HALF) for v in wide) if return_sign else as_dtype(wide, _HALF)
@@ -108,7 +115,7 @@ def logmeanexp(x: Any, axis: Axis = None, where: Any = None, keepdims: bool = Fa
     >>> float(logmeanexp(jnp.array([1000.0, 1000.0])))
     1000.0
     """
-    x = _booleans_beside_infinity("logmeanexp", x, where)
+    x = _spread(_booleans_beside_infinity("logmeanexp", x, where), where)
     if x.dtype == _HALF:
         return as_dtype(logmeanexp(as_dtype(x, _SINGLE), axis, where, keepdims), _HALF)
     ones = jnp.ones_like(x)
@@ -155,7 +162,7 @@ def softmax(x: Any, axis: Axis = -1, where: Any = None) -> Any:
     >>> softmax(jnp.array([1000.0, 1000.0])).tolist()
     [0.5, 0.5]
     """
-    x = _beside_infinity("softmax", x, where)
+    x = _spread(_beside_infinity("softmax", x, where), where)
     if config.softmax_custom_jvp:
         return _softmax(x, where, axis)
     return _plain_softmax(x, axis, where)
@@ -169,7 +176,7 @@ def log_softmax(x: Any, axis: Axis = -1, where: Any = None) -> Any:
     >>> log_softmax(jnp.array([0.0, -1000.0])).tolist()
     [0.0, -1000.0]
     """
-    x = _beside_infinity("log_softmax", x, where)
+    x = _spread(_beside_infinity("log_softmax", x, where), where)
     if x.dtype == _HALF:
         return as_dtype(log_softmax(as_dtype(x, _SINGLE), axis, where), _HALF)
     top = jnp.max(x, axis=axis, keepdims=True, where=where, initial=-np.inf)
@@ -177,7 +184,7 @@ def log_softmax(x: Any, axis: Axis = -1, where: Any = None) -> Any:
         # Elements that do not count are zeros in all that follows, so that no derivative is infinite there: exp of them
         # overflows, and the maximum of a row without elements is -inf.
         x = jnp.where(where, x, 0)
-        some = _any(where, axis)
+        some = _any(jnp.broadcast_to(where, x.shape), axis)
         top = jnp.where(some, top, 0)
     shifted = x - bits.stop_gradient(top)
     total = jnp.sum(jnp.exp(shifted), axis=axis, keepdims=True, where=where)

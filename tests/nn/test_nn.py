@@ -441,3 +441,42 @@ def test_lengths_of_narrow_dtypes_and_of_floats():
     np.testing.assert_array_equal(narrow, wide)
     with pytest.raises(ValueError, match="lengths dtype should be int32, but got float32"):
         nn.dot_product_attention(x, x, x, key_value_seq_lengths=jnp.array([1.0, 2.0]))
+
+
+MASK = jnp.array([[True, False, True], [False, True, False]])
+
+
+WEIGHTS = jnp.arange(1.0, 7.0).reshape(2, 3)
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1, -1, (0, 1)])
+@pytest.mark.parametrize("keepdims", [False, True])
+@pytest.mark.parametrize("fn, beside", [(nn.logsumexp, {"b": WEIGHTS}), (nn.logsumexp, {"where": MASK}),
+                                        (nn.logmeanexp, {"where": MASK}), (nn.logsumexp, {"b": WEIGHTS, "where": MASK})])
+def test_logsumexp_of_larger_masks_and_weights(fn, beside, axis, keepdims):
+    """Axes are those of the values together with weights and masks, which may have more of them."""
+    x = jnp.arange(3.0)
+    whole = jnp.broadcast_to(x, (2, 3))
+    want, got = (fn(v, axis=axis, keepdims=keepdims, **beside) for v in (whole, x))
+    assert got.shape == want.shape
+    np.testing.assert_allclose(got, want, rtol=1e-6)
+
+    def summed(v):
+        return jnp.sum(jnp.where(jnp.isfinite(want), fn(v, axis=axis, keepdims=keepdims, **beside), 0))
+    np.testing.assert_allclose(nj.grad(summed)(x), nj.grad(summed)(whole).sum(0), rtol=1e-6)
+    assert fn(2.0, **beside).shape == ()
+
+
+@pytest.mark.parametrize("fn", [nn.softmax, nn.log_softmax])
+def test_softmax_of_larger_masks_and_single_ones(fn):
+    x = jnp.arange(3.0)
+    np.testing.assert_allclose(fn(x, where=MASK), fn(jnp.broadcast_to(x, (2, 3)), where=MASK), rtol=1e-6)
+    np.testing.assert_allclose(fn(x, where=True), fn(x), rtol=1e-6)
+    np.testing.assert_allclose(nj.grad(lambda x: fn(x, where=True)[0])(x), nj.grad(lambda x: fn(x)[0])(x), rtol=1e-6)
+
+
+def test_squareplus_promotes_its_parameter():
+    whole = jnp.arange(3)
+    assert nn.squareplus(whole, jnp.float16(0.5)).dtype == np.float16
+    assert nn.squareplus(whole, 2.0).weak_type and not nn.squareplus(whole, 2).weak_type
+    assert nn.squareplus(jnp.ones(2, "float16"), jnp.float32(2)).dtype == np.float32

@@ -84,7 +84,7 @@ def shape_as_value(shape: Sequence[Any]) -> Any:
     Array([2, 3], dtype=int32)
     """
     dtype = dtypes.canonicalize_dtype(np.int64)
-    if not shape:
+    if len(shape) == 0:
         return stage(np.zeros(0, dtype))
     return concatenate([broadcast_in_dim(convert_element_type_p.bind(n, new_dtype=dtype, weak_type=False), (1,), ())
                         for n in shape], 0)

@@ -131,7 +131,7 @@ def _present(name: str, a: Any, where: Any) -> Any:
     """Where a is a number and `where` holds, in the shape of a."""
     present = logical_not(isnan(a))
     if where is not None:
-        present = reductions.mask(name, where, present, False)
+        present = reductions.mask(name, reductions.mask_arg(name, where, a.shape), present, False)
     return broadcast_to(present, a.shape) if present.shape != a.shape else present
 
 

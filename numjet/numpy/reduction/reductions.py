@@ -98,12 +98,16 @@ def mask(name: str, where: Any, x: Any, otherwise: Any) -> Any:
     return choose_by(name, mask_arg(name, where), x, literal(otherwise, x.aval.dtype))
 
 
-def mask_arg(name: str, where: Any) -> Any:
-    """The argument `where` of a reduction as an operand. ValueError where it is not of bools."""
+def mask_arg(name: str, where: Any, shape: tuple[int, ...] | None = None) -> Any:
+    """The argument `where` of a reduction as an operand. ValueError where it is not of bools, or is larger than the array's
+    `shape` that it must broadcast to."""
     promotion.check_arraylike(name, where)
     chosen = promotion.operand(name, where)
     if chosen.aval.dtype != _BOOL:
         raise ValueError(f"jnp.{name}: where must be None or a boolean array, got dtype {chosen.aval.dtype.name}")
+    if shape is not None and rearrange.broadcast_shapes(chosen.aval.shape, shape) != shape:
+        raise ValueError(f"jnp.{name}: where of shape {chosen.aval.shape} does not broadcast to the array's shape {shape}; "
+                         "broadcast the array first")
     return chosen
 
 

@@ -60,7 +60,7 @@ def mean(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdim
             return found
     a = array_arg("mean", a)
     if where is not None:
-        where = mask_arg("mean", where)
+        where = mask_arg("mean", where, a.shape)
     wanted = inexact_dtype("mean", dtype, a)
     wide = computing_dtype(dtypes.to_inexact_dtype(wanted))
     axes, names = split_names(axis, a.ndim)
@@ -137,7 +137,7 @@ def _spread(name: str, a: Any, axis: Axis, dtype: Any, out: None, ddof: Any, kee
             return found
     a = array_arg(name, a)
     if where is not None:
-        where = mask_arg(name, where)
+        where = mask_arg(name, where, a.shape)
     wanted = spread_dtype(name, dtype, a)
     axes, names = split_names(axis, a.ndim)
     result = _variance(name, a, axes, names, wanted, ddof, where, mean)

@@ -35,7 +35,7 @@ def roots(p: Any, *, strip_zeros: bool = True) -> Any:
     p = atleast_1d(promote_args_inexact("roots", p)[0])
     if p.ndim != 1:
         raise ValueError(f"Input must be a rank-1 array: roots got shape {p.shape}.")
-    return _known_degree(p) if strip_zeros else _any_degree(p)
+    return _known_degree(p) if strip_zeros and p.shape[0] > 1 else _any_degree(p)
 
 
 def _known_degree(p: Any) -> Any:

@@ -127,3 +127,9 @@ def test_accuracies():
 def test_shapes_as_values():
     assert lax.shape_as_value((2, 3)).tolist() == [2, 3] and lax.shape_as_value(()).shape == (0,)
     assert lax.shape_as_value((2, 3)).dtype == np.int32
+
+
+def test_shape_as_value_of_arrays():
+    for shape in ((2, 3), [2, 3], np.array([2, 3]), jnp.array([2, 3])):
+        assert lax.shape_as_value(shape).tolist() == [2, 3]
+    assert lax.shape_as_value(jnp.zeros(0)).shape == (0,)

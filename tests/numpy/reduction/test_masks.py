@@ -63,3 +63,10 @@ def test_nothing_is_left(name):
         x = np.full(5, odd, np.float32)
         assert float(run(x)) == EMPTY[name]
         assert not np.asarray(nj.grad(run)(x)).any() and not np.asarray(nj.jit(nj.jacfwd(run))(x)).any()
+
+
+@pytest.mark.parametrize("reduction", [jnp.mean, jnp.var, jnp.std, jnp.nanmean, jnp.nanvar, jnp.nanstd])
+@pytest.mark.parametrize("shape", [(3,), (1, 3), ()])
+def test_masks_larger_than_the_array_have_no_mean(reduction, shape):
+    with pytest.raises(ValueError, match="does not broadcast to the array's shape"):
+        reduction(jnp.ones(shape), where=jnp.ones((2, 3), bool))

@@ -144,6 +144,12 @@ def test_errors(call: Any, error: type[Exception], text: str) -> None:
         call()
 
 
+def test_constants_have_no_roots_when_traced_either() -> None:
+    for p in (jnp.float32(3), jnp.ones(1), jnp.ones(0)):
+        assert nj.jit(jnp.roots)(p).shape == jnp.roots(p).shape == (0,)
+    assert nj.vmap(jnp.roots)(jnp.ones(3)).shape == (3, 0)
+
+
 def test_roots() -> None:
     p = np.array([0, 1, 2, 0, 0], np.float32)
     assert_same(jnp.roots(p), np.roots(p).astype(np.complex64))
