@@ -268,6 +268,14 @@ def _clamp_jvp_x(t: Any, out: Any, low: Any, x: Any, high: Any) -> Any:
     return _masked(t, and_p(gt_p.bind(x, low), lt_p.bind(x, high)))
 
 
+def _clamp_jvp_low(t: Any, out: Any, low: Any, x: Any, high: Any) -> Any:
+    return _masked(t, and_p(gt_p.bind(low, x), lt_p.bind(low, high)))
+
+
+def _clamp_jvp_high(t: Any, out: Any, low: Any, x: Any, high: Any) -> Any:
+    return _masked(t, or_p(lt_p.bind(high, x), lt_p.bind(high, low)))
+
+
 def _clamp_operands(rng: Any, shapes: Any, dtype: Any, params: Any) -> list[np.ndarray]:
     """Limits that do not cross."""
     shapes = shapes if isinstance(shapes, list) else [shapes] * 3
@@ -290,8 +298,7 @@ def _known_clamp(eqn: JaxprEqn, producer: Producer) -> Atom | None:
 clamp_p: Op = elementwise(
     "clamp", nargs=3, accepts="biuf",
     eager=lambda low, x, high: np.minimum(np.maximum(x, low), high).astype(x.dtype, copy=False),
-    jvp=(lambda t, out, low, x, high: _masked(t, gt_p.bind(low, x)), _clamp_jvp_x,
-         lambda t, out, low, x, high: _masked(t, lt_p.bind(high, x))),
+    jvp=(_clamp_jvp_low, _clamp_jvp_x, _clamp_jvp_high),
     cpu=lambda b, low, x, high: min_p.cpu(b, max_p.cpu(b, x, low), high), hlo="stablehlo.clamp", traits=EXACT | CHEAP,
     rewrites=_known_clamp, interval=by(_clamped),
     samples=Samples(shapes=((), (3,), (0, 2), (2, 3, 4), [(), (3,), ()], [(), (2, 2), (2, 2)], [(3,), (3,), ()]),

@@ -148,6 +148,16 @@ def test_clamp():
         lax.clamp(x, F32(0), 1.0)
 
 
+@pytest.mark.parametrize("x", [0.1, 0.3, 0.5, 0.8, 0.9])
+@pytest.mark.parametrize("shape", [(), (2,)])
+def test_clamp_of_crossing_limits_has_the_derivative_of_the_upper_one(x, shape):
+    """The upper limit is the result, whatever the operand is."""
+    low, x, high = F32(0.8), np.full(shape, x, F32), F32(0.3)
+    assert (value(lax.clamp(low, x, high)) == high).all()
+    got = nj.grad(lambda *args: nj.numpy.sum(lax.clamp(*args)), (0, 1, 2))(low, x, high)
+    assert [float(np.sum(g)) for g in got] == [0, 0, x.size]
+
+
 def test_select_n():
     cases = [np.full(5, i, F32) for i in range(3)]
     assert value(lax.select_n(np.array([-1, 0, 1, 2, 5], np.int32), *cases)).tolist() == [0, 0, 1, 2, 2]
