@@ -95,6 +95,19 @@ def test_kde(shape, method):
     np.testing.assert_allclose(nj.jit(lambda kde, x: kde.pdf(x))(ours, points), theirs.pdf(points), rtol=1e-9)
 
 
+def test_densities_of_kde_have_the_dtype_of_data_points_and_weights():
+    with nj.enable_x64():
+        data, points, weights = np.linspace(0, 1, 6, dtype=np.float32) ** 2, np.linspace(0, 1, 3), np.arange(1.0, 7)
+        narrow, wide = stats.gaussian_kde(data), stats.gaussian_kde(data.astype(np.float64))
+        np.testing.assert_allclose(narrow.evaluate(points), wide.evaluate(points), rtol=1e-5)
+        assert narrow.evaluate(points).dtype == narrow.logpdf(points).dtype == np.float64
+        assert narrow.evaluate(points.astype(np.float32)).dtype == narrow.evaluate(np.arange(3)).dtype == np.float32
+        assert narrow.integrate_gaussian(0.0, points[1]).dtype == np.float64
+        np.testing.assert_allclose(narrow.integrate_kde(wide), wide.integrate_kde(narrow), rtol=1e-6)
+        assert stats.gaussian_kde(data, weights=weights).dataset.dtype == np.float64
+        assert stats.gaussian_kde(data, weights=weights.astype(int)).weights.dtype == np.float32
+
+
 def test_kde_samples():
     kde = stats.gaussian_kde(jnp.array([[0.0, 4.0, 4.0], [1.0, 5.0, 9.0]]), 0.05, jnp.array([1.0, 2.0, 1.0]))
     drawn = np.asarray(kde.resample(nj.random.key(0), (40, 100)))

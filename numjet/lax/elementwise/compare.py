@@ -327,8 +327,8 @@ def _select_abstract(which: ShapedArray, *cases: ShapedArray) -> ShapedArray:
     if not cases:
         raise ValueError("select_n() must have at least one case")
     kind = kind_of(which.dtype)
-    if which.dtype != _BOOL and which.dtype != dtypes.int32:
-        raise TypeError(f"select `which` must be boolean or int32, got {which.dtype.name}.")
+    if kind not in "biu":
+        raise TypeError(f"select `which` must be boolean or of integers, got {which.dtype.name}.")
     if kind == "b" and len(cases) > 2:
         raise TypeError(f"select with boolean `which` cannot have > 2 cases, got {len(cases)}.")
     if any(c.dtype != cases[0].dtype for c in cases):
@@ -377,6 +377,8 @@ def _select_prepare(op: Any, args: Any, params: dict[str, Any]) -> tuple[Any, di
 
 
 def _select_cpu(b: Any, which: Any, *cases: Any) -> Any:
+    if which.dtype != _BOOL:
+        cases = cases[:int(dtypes.iinfo(which.dtype).max) + 1]  # the others have no number in this dtype
     out = cases[0]
     for i, case in enumerate(cases[1:], 1):
         chosen = which if which.dtype == _BOOL else b.compare("ge", which, b.const(i, which.dtype))
@@ -460,7 +462,7 @@ select_n_p: Op = elementwise(
 
 
 def select_n(which: Any, *cases: Any) -> Any:
-    """cases[which], elementwise; `which` is bool (False: the first case) or int32, clamped to the number of cases.
+    """cases[which], elementwise; `which` is bool (False: the first case) or of integers, clamped to the number of cases.
 
     which: a scalar, or of the shape of the cases, which have equal shapes and dtypes (else TypeError).
 

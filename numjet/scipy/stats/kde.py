@@ -38,7 +38,7 @@ class gaussian_kde:
 
     def __init__(self, dataset: Any, bw_method: str | float | Callable[[Any], Any] | None = None, weights: Any = None) -> None:
         array_arg("gaussian_kde", dataset)
-        dataset, = promote_args_inexact("gaussian_kde", dataset)
+        dataset, *given = promote_args_inexact("gaussian_kde", *(x for x in (dataset, weights) if x is not None))
         if dataset.dtype in dtypes.COMPLEX:
             raise NotImplementedError("gaussian_kde does not support complex data")
         if dataset.size <= 1:
@@ -46,21 +46,19 @@ class gaussian_kde:
         if dataset.ndim > 2:
             raise ValueError(f"`dataset` input should have shape (n,) or (d, n), got {dataset.shape}")
         self.dataset = jnp.atleast_2d(dataset)
-        self.weights = self._checked_weights(weights)
+        self.weights = self._checked_weights(*given)
         self.neff = 1 / jnp.sum(jnp.square(self.weights))
         scale = jnp.square(self._factor(bw_method))
         spread = jnp.atleast_2d(jnp.cov(self.dataset, rowvar=True, bias=False, aweights=self.weights))
         self.covariance, self.inv_cov = spread * scale, jnp.linalg.inv(spread) / scale
 
-    def _checked_weights(self, weights: Any) -> Any:
+    def _checked_weights(self, weights: Any = None) -> Any:
         if weights is None:
             return jnp.full(self.n, 1 / self.n, self.dataset.dtype)
-        weights, = promote_args_inexact("gaussian_kde", weights)
         if weights.ndim != 1:
             raise ValueError("`weights` input should be one-dimensional.")
         if len(weights) != self.n:
             raise ValueError("`weights` input should be of length n")
-        weights = weights.astype(self.dataset.dtype)
         return weights / jnp.sum(weights)
 
     def _factor(self, bw_method: Any) -> Any:
@@ -117,7 +115,7 @@ class gaussian_kde:
         return _log_mixture(self.dataset, self.weights, points, self.covariance)
 
     def _points(self, x: Any) -> Any:
-        points = jnp.atleast_2d(x).astype(self.dataset.dtype)
+        points = jnp.atleast_2d(x)
         if points.ndim != 2:
             raise ValueError(f"expected points of shape (d, m), got {points.shape}")
         if points.shape[0] == self.d:
@@ -135,7 +133,6 @@ class gaussian_kde:
             raise ValueError(f"mean does not have dimension {self.d}")
         if cov.shape != (self.d, self.d):
             raise ValueError(f"covariance does not have dimension {self.d}")
-        mean, cov = mean.astype(self.dataset.dtype), cov.astype(self.dataset.dtype)
         return jnp.exp(_log_mixture(self.dataset, self.weights, mean[:, None], self.covariance + cov)[0])
 
     def integrate_box_1d(self, low: Any, high: Any) -> Any:
@@ -174,6 +171,7 @@ class gaussian_kde:
 
 def _log_mixture(data: Any, weights: Any, points: Any, cov: Any) -> Any:
     """log of sum_i w_i N(point_j; data_i, cov) for every point: the columns of data and points."""
+    data, weights, points, cov = promote_args_inexact("gaussian_kde", data, weights, points, cov)
     root = cholesky(cov)
     size = data.shape[0]
     data, points = (triangular_solve(root, v, left_side=True, lower=True) for v in (data, points))

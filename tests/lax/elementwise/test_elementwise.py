@@ -158,6 +158,23 @@ def test_clamp_of_crossing_limits_has_the_derivative_of_the_upper_one(x, shape):
     assert [float(np.sum(g)) for g in got] == [0, 0, x.size]
 
 
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint32", "int64", "uint64"])
+@pytest.mark.parametrize("count", [1, 3, 130])
+def test_select_n_by_integers_of_every_dtype(dtype, count):
+    """Numbers are clamped in their own dtype, whatever they would be in another one."""
+    with nj.enable_x64():
+        info = np.iinfo(dtype)
+        which = np.array([0, 1, 2, info.max, info.min], dtype)
+        cases = [np.full(5, i, F32) for i in range(count)]
+        want = [min(max(int(w), 0), count - 1) for w in which]
+        select = lambda w: lax.select_n(w, *cases)
+        assert value(select(which)).tolist() == want
+        assert nj.jit(select)(which).tolist() == want
+        assert nj.vmap(lambda w, *cases: lax.select_n(w, *cases))(which, *cases).tolist() == want
+        slopes = nj.grad(lambda last: jnp.sum(lax.select_n(which, *cases[:-1], last)))(cases[-1])
+        assert slopes.tolist() == [float(w == count - 1) for w in want]
+
+
 def test_select_n():
     cases = [np.full(5, i, F32) for i in range(3)]
     assert value(lax.select_n(np.array([-1, 0, 1, 2, 5], np.int32), *cases)).tolist() == [0, 0, 1, 2, 2]
@@ -168,7 +185,7 @@ def test_select_n():
         lax.select(True, np.ones(2, F32), np.ones(3, F32))
     with pytest.raises(TypeError, match="scalar or have the same shape"):
         lax.select(np.ones(2, bool), np.ones(3, F32), np.ones(3, F32))
-    with pytest.raises(TypeError, match="boolean or int32"):
+    with pytest.raises(TypeError, match="boolean or of integers"):
         lax.select(1.5, 1, 2)
     with pytest.raises(ValueError, match="at least one case"):
         lax.select_n(True)
