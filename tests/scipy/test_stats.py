@@ -301,3 +301,10 @@ def test_bernoulli_quantiles_in_halves():
     out = stats.bernoulli.ppf(jnp.array([0.5, 0.8, 2.0], "float16"), 0.25)
     assert out.dtype == np.float16
     np.testing.assert_array_equal(out, [0, 1, np.nan])
+
+
+@pytest.mark.parametrize("name, at", [("logcdf", INF), ("logsf", -INF)])
+def test_logarithms_of_whole_cauchy_tails_are_flat(name, at):
+    """The tail on the other side is 0, whose logarithm is not taken."""
+    fn = getattr(stats.cauchy, name)
+    assert float(fn(at)) == float(nj.grad(fn)(at)) == float(nj.jit(nj.grad(fn))(at)) == 0

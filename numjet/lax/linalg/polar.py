@@ -15,10 +15,11 @@ import numpy as np
 from numjet.core.aval import ShapedArray
 from numjet.core.stage import trace_to_closed
 from numjet.core.trace import aval_of
+from numjet.foundation import dtypes
 from numjet.lax.elementwise.arithmetic import abs_p, add_p, div_p, mul_p, sqrt_p, sub_p
 from numjet.lax.elementwise.bitwise import and_p, not_p
 from numjet.lax.elementwise.compare import eq_p, gt_p, lt_p, min_p
-from numjet.lax.elementwise.convert import as_dtype, cast
+from numjet.lax.elementwise.convert import as_dtype, cast, convert_element_type_p
 from numjet.lax.indexing.gather import index_take
 from numjet.lax.indexing.slicing import slice_p
 from numjet.lax.linalg import matrix
@@ -79,6 +80,7 @@ def qdwh(x: Any, *, is_hermitian: bool = False, max_iterations: int | None = Non
     x = x if dynamic_shape is None else _cut(x, dynamic_shape)
     u, steps, moving = _iterated(_normalized(x), precision, _MAX_ITERATIONS if max_iterations is None else max_iterations)
     u = sub_p.bind(matrix.scaled(u, 1.5), matmul(matrix.scaled(u, 0.5), matmul(mH(u), u)))  # squares the rest of the error
+    steps = convert_element_type_p.bind(steps, new_dtype=dtypes.canonicalize_dtype(np.int64), weak_type=True)
     return u, matrix.symmetrized(matmul(mH(u), x)), steps, not_p.bind(moving)
 
 

@@ -22,7 +22,7 @@ def _log_upper(z: Any) -> Any:
     negative = z < 0
     far = jnp.where(negative, -z, z)
     tail = _upper(far)
-    return jnp.where(negative, jnp.log1p(-tail), jnp.log(tail))
+    return jnp.where(negative, jnp.log1p(-tail), jnp.log(jnp.where(negative, 1.0, tail)))    # a tail of 0 has no slope
 
 
 def _quantile(q: Any) -> Any:
