@@ -297,6 +297,8 @@ def squareplus(x: Any, b: Any = 4) -> Any:
     >>> float(squareplus(0.0))
     1.0
     """
+    if dtypes.result_type(x) == dtypes.bool_ and jnp.issubdtype(dtypes.result_type(b), jnp.integer):
+        x = _inexact("squareplus", x)    # 32 bits, whatever the default integers are
     x, b = promote_args_inexact("squareplus", x, b)
     if jnp.iscomplexobj(x):
         return (x + jnp.sqrt(jnp.square(x) + b)) / 2

@@ -480,3 +480,6 @@ def test_squareplus_promotes_its_parameter():
     assert nn.squareplus(whole, jnp.float16(0.5)).dtype == np.float16
     assert nn.squareplus(whole, 2.0).weak_type and not nn.squareplus(whole, 2).weak_type
     assert nn.squareplus(jnp.ones(2, "float16"), jnp.float32(2)).dtype == np.float32
+    with nj.enable_x64(True):
+        plain, of_float = nn.squareplus(jnp.array([True])), nn.squareplus(jnp.array([True]), 4.0)
+    assert (plain.dtype, plain.weak_type, of_float.dtype, of_float.weak_type) == (np.float32, False, np.float64, True)
