@@ -16,7 +16,7 @@ import pytest
 
 import numjet as nj
 import numjet.numpy as jnp
-from numjet import lax
+from numjet import lax, scipy
 from numjet.cpu import compiler
 from numjet.cpu.codegen import llvm
 from numjet.cpu.codegen.writer import LONGEST_BLOCK
@@ -150,6 +150,25 @@ def test_twice_the_program_takes_twice_the_steps(name):
     make = PROGRAMS[name]
     _steps(make(4))   # what is made once per process
     assert _steps(make(32)) <= GROWTH * _steps(make(16))
+
+
+ANY_SIZE = {   # of one array of n numbers
+    "convolve": lambda x: jnp.convolve(x, jnp.arange(8.0), "same"),
+    "its gradient": nj.grad(lambda x: jnp.convolve(x, x[:5]).sum()),
+    "pooled": lambda x: lax.reduce_window(x, -np.inf, lax.max, (3,), (2,), "SAME"), "toeplitz": scipy.linalg.toeplitz,
+    "hankel": scipy.linalg.hankel, "circulant": scipy.linalg.circulant,
+    "convolution_matrix": lambda x: scipy.linalg.convolution_matrix(x, 9), "polydiv": lambda x: jnp.polydiv(x, x[:3])[0],
+    "delete": lambda x: jnp.delete(x, np.array([1, 5])), "pad": lambda x: jnp.pad(x, 2, mode="reflect"), "sort": jnp.sort,
+    "diag": lambda x: jnp.diag(x[:60]), "tri": lambda x: jnp.tril(jnp.outer(x, x)), "fft": jnp.fft.fft, "cumsum": jnp.cumsum,
+}
+
+
+@pytest.mark.parametrize("name", ANY_SIZE)
+def test_larger_arrays_take_no_more_steps_and_no_tables(name):
+    traced = [nj.make_jaxpr(ANY_SIZE[name])(nj.ShapeDtypeStruct((n,), f32)) for n in (200, 4000)]
+    assert all(np.size(c) <= 100 for c in traced[1].consts)
+    small, large = (_steps((ANY_SIZE[name], (nj.ShapeDtypeStruct((n,), f32),))) for n in (200, 4000))
+    assert large < 2 * small, (small, large)
 
 
 @pytest.mark.parametrize("name", ["dict", "dot_roll", "chain"])

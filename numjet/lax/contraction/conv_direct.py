@@ -7,7 +7,7 @@ infinite or NaN.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import groupby, product
+from itertools import pairwise, product
 from math import prod
 from typing import Any, NamedTuple
 
@@ -30,20 +30,19 @@ def spans(size: int, out: int, kernel: int, stride: int, low: int, dilation: int
     [Span(start=0, stop=1, inside=(False, True, True)), Span(start=1, stop=4, inside=(True, True, True)), \
 Span(start=4, stop=5, inside=(True, True, False))]
     """
-    taps = lambda i: tuple(0 <= i * stride - low + k * dilation < size for k in range(kernel))
-    found, start = [], 0
-    for inside, run in groupby(range(out), taps):
-        stop = start + len(list(run))
-        found.append(Span(start, stop, inside))
-        start = stop
-    return found
+    meets = [(-((k * dilation - low) // stride), -((k * dilation - low - size) // stride)) for k in range(kernel)]
+    meets = [(max(first, 0), min(stop, out)) for first, stop in meets]  # the elements that tap k gives a term to
+    edges = sorted({0, out}.union(*(taps for taps in meets if taps[0] < taps[1])))
+    return [Span(start, stop, tuple(first <= start < end for first, end in meets)) for start, stop in pairwise(edges)]
 
 
-def regions(axes: Sequence[Sequence[Span]], channels: int) -> list[tuple[Span, ...]] | None:
-    """All combinations of runs; None where so many loops would not pay."""
-    terms = channels * prod(len(runs[0].inside) for runs in axes if runs)
-    count = prod(len(runs) for runs in axes)
-    return list(product(*axes)) if terms <= MOST_TERMS and terms * count <= MOST_WRITTEN else None
+def regions(axes: Sequence[tuple[int, int, int, int, int, int]], channels: int) -> list[tuple[Span, ...]] | None:
+    """All combinations of runs, for what `spans` takes of each axis; None where so many loops would not pay."""
+    terms = channels * prod(kernel for _, _, kernel, *_ in axes)
+    if terms > MOST_TERMS:
+        return None
+    runs = [spans(*sizes) for sizes in axes]
+    return list(product(*runs)) if terms * prod(map(len, runs)) <= MOST_WRITTEN else None
 
 
 def write(b: Any, out: Any, region: Sequence[Span], lengths: Sequence[int], locate: Callable[[Sequence[Any]], Sequence[Any]],

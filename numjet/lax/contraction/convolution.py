@@ -23,7 +23,7 @@ from numjet.core.traits import SUMS_PRODUCTS
 from numjet.foundation import dtypes
 from numjet.lax.axes import Ints
 from numjet.lax.contraction import conv_phases, conv_windows
-from numjet.lax.contraction.conv_direct import Span, regions, spans, write
+from numjet.lax.contraction.conv_direct import Span, regions, write
 from numjet.lax.contraction.conv_shapes import ConvDimensionNumbers, arranged, positive, spatial_count
 from numjet.lax.contraction.dot import computed_in, result_dtype
 from numjet.lax.contraction.dot_algorithms import precision_attributes
@@ -241,8 +241,8 @@ def _regions(z: _Sizes) -> list[tuple[Span, ...]] | None:
     unpadded = all(low <= 0 and high <= 0 for low, high in z.padding)
     if unpadded or any(d != 1 for d in z.lhs_dilation) or 1 not in (z.groups, z.o):
         return None
-    return regions([spans(*sizes) for sizes in zip(z.spatial, z.out, z.kernel, z.strides, [low for low, _ in z.padding],
-                                                   z.dilation, strict=True)], z.c)
+    lows = [low for low, _ in z.padding]
+    return regions(list(zip(z.spatial, z.out, z.kernel, z.strides, lows, z.dilation, strict=True)), z.c)
 
 
 def _by_regions(b: Any, lhs: Any, rhs: Any, z: _Sizes, wide: np.dtype, found: Sequence[Sequence[Span]]) -> Any:

@@ -21,7 +21,7 @@ from numjet.numpy.reduction.reductions import axes_of, sum as total
 from numjet.numpy.shaping.manipulation import broadcast_to, flattened, moveaxis, ravel
 
 _INT32 = np.dtype(np.int32)
-_FEW = 16   # known places of insertion between which an array is cut
+_FEW = 16   # known places at which an array is cut
 
 
 def _as_array(name: str, obj: Any, n: Any) -> Any:
@@ -62,11 +62,21 @@ def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices
             if values.size and (values.min() < -n or values.max() >= n):
                 raise IndexError(f"index {values.min()} to {values.max()} is out of bounds for axis {dim} with size {n}")
             keep[values.reshape(-1)] = False
-        return getitem(arr, (slice(None),) * dim + positions_where(keep))
+        return _kept_parts(arr, dim, keep)
     positions = ravel(to_array(obj))
     if positions.dtype == np.bool_ or not (assume_unique_indices or positions.size == 1):
         known("delete", positions, "how many parts stay (assume_unique_indices=True when no index is repeated)")
     return getitem(arr, (slice(None),) * dim + (_kept(positions, n),))
+
+
+def _kept_parts(arr: Any, dim: int, keep: np.ndarray) -> Any:
+    """The parts where a known mask is true: a few runs of them are joined, for which a program needs no table of indices."""
+    edges = np.flatnonzero(np.diff(keep, prepend=False, append=False)).tolist()
+    if len(edges) > 2 * _FEW:
+        return getitem(arr, (slice(None),) * dim + positions_where(keep))
+    runs = list(zip(edges[::2], edges[1::2], strict=True)) or [(0, 0)]
+    parts = [getitem(arr, (slice(None),) * dim + (slice(start, stop),)) for start, stop in runs]
+    return join.concatenate(parts, dim) if len(parts) > 1 else parts[0]
 
 
 def _kept(positions: Any, n: int) -> Any:

@@ -26,7 +26,7 @@ from numjet.numpy.core.promotion import (
     strong_array,
     to_array,
 )
-from numjet.numpy.indexing.subscript import getitem, scatter_update
+from numjet.numpy.indexing.subscript import getitem
 from numjet.numpy.shaping.joining import concatenate
 from numjet.numpy.shaping.manipulation import atleast_1d, broadcast_to
 from numjet.numpy.signal.calculus import convolve
@@ -100,17 +100,26 @@ def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> tuple[Any, A
     """
     u, v = (atleast_1d(x) for x in promote_args_inexact("polydiv", u, v))
     m, n = u.shape[0] - 1, v.shape[0] - 1
-    leading = getitem(v, 0)
-    quotient = []
-    for k in range(max(m - n + 1, 1)):
-        if m < n:
-            quotient.append(create.full((1,), np.zeros((), u.dtype)[()]))
-            break
-        digit = true_divide(getitem(u, k), leading)
-        quotient.append(broadcast_to(digit, (1,)))
-        u = scatter_update(u, slice(k, k + n + 1), arithmetic.neg(_times(broadcast_to(digit, (1,)), v)), "add")
-    q = join.concatenate(quotient, 0) if len(quotient) > 1 else quotient[0]
+    if m < n:
+        q = create.full((1,), np.zeros((), u.dtype)[()])
+    else:
+        q, u = _long_division(u, v)
     return q, _without_rounding("polydiv", u) if trim_leading_zeros else u
+
+
+def _long_division(u: Any, v: Any) -> tuple[Any, Any]:
+    """Quotient and remainder, in the length of u. A window of u moves: its first coefficient, divided, is a digit."""
+    leading, size = getitem(v, 0), v.shape[0]
+
+    def step(window: Any, entering: Any) -> tuple[Any, tuple[Any, Any]]:
+        digit = true_divide(getitem(window, 0), leading)
+        rest = arithmetic.sub(window, _times(broadcast_to(digit, (1,)), v))
+        following = join.concatenate([getitem(rest, slice(1, None)), broadcast_to(entering, (1,))], 0)
+        return following, (digit, getitem(rest, 0))
+
+    entering = join.concatenate([getitem(u, slice(size, None)), create.full((1,), np.zeros((), u.dtype)[()])], 0)
+    last, (q, passed) = scan(step, getitem(u, slice(0, size)), entering)
+    return q, join.concatenate([passed, getitem(last, slice(0, size - 1))], 0)
 
 
 def _without_rounding(name: str, x: Any) -> Any:

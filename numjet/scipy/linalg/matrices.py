@@ -2,11 +2,13 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from numjet.foundation import dtypes
+from numjet.lax.elementwise import compare
 from numjet.lax.elementwise.convert import cast
 from numjet.lax.indexing import dynamic_slicing
 from numjet.lax.linalg import matrix as mx
@@ -14,9 +16,12 @@ from numjet.lax.operands import real_dtype
 from numjet.lax.shape import create, join, rearrange
 from numjet.numpy.core.creation import arange
 from numjet.numpy.core.promotion import broadcast_to, check_arraylike, promote_args, promote_args_inexact
+from numjet.numpy.indexing.selection import take
 from numjet.numpy.indexing.subscript import getitem
 from numjet.numpy.shaping.manipulation import atleast_1d
 from numjet.numpy.ufuncs.transcendental import exp
+
+_INDEX = np.dtype(np.int32)
 
 
 def block_diag(*arrs: Any) -> Any:
@@ -40,9 +45,10 @@ def block_diag(*arrs: Any) -> Any:
     return out
 
 
-def _by_index(values: Any, index: np.ndarray) -> Any:
-    """values[..., index] for a known table of indices."""
-    return getitem(values, (..., index))
+def _by_index(values: Any, shape: tuple[int, int], index: Callable[[Any, Any], Any]) -> Any:
+    """values[..., index(row, column)] as matrices of that shape; the program computes the indices, and holds no table."""
+    row, column = (create.broadcasted_iota(_INDEX, shape, axis) for axis in range(2))
+    return take(values, index(row, column), values.ndim - 1, mode="promise_in_bounds")
 
 
 def toeplitz(c: Any, r: Any = None) -> Any:
@@ -62,7 +68,7 @@ def toeplitz(c: Any, r: Any = None) -> Any:
     c, r = (mx.broadcast_in_dim_p.bind(x, shape=(*batch, x.shape[-1]), broadcast_dimensions=tuple(
         range(len(batch) + 1 - x.ndim, len(batch) + 1))) for x in (c, r))
     both = join.concatenate([rearrange.rev(c, (len(batch),)), getitem(r, (..., slice(1, None)))], len(batch))
-    return _by_index(both, np.arange(m - 1, -1, -1)[:, None] + np.arange(n)[None, :])
+    return _by_index(both, (m, n), lambda row, column: column - row + np.int32(m - 1))
 
 
 def hankel(c: Any, r: Any = None) -> Any:
@@ -79,7 +85,7 @@ def hankel(c: Any, r: Any = None) -> Any:
     batch = rearrange.broadcast_shapes(c.shape[:-1], r.shape[:-1])
     c, r = (broadcast_to(x, (*batch, x.shape[-1])) for x in (c, r))
     both = join.concatenate([c, getitem(r, (..., slice(1, None)))], len(batch))
-    return _by_index(both, np.arange(c.shape[-1])[:, None] + np.arange(r.shape[-1])[None, :])
+    return _by_index(both, (c.shape[-1], r.shape[-1]), lambda row, column: row + column)
 
 
 def circulant(c: Any) -> Any:
@@ -92,7 +98,7 @@ def circulant(c: Any) -> Any:
     check_arraylike("scipy.linalg.circulant", c)
     c = atleast_1d(*promote_args("scipy.linalg.circulant", c))
     n = c.shape[-1]
-    return _by_index(c, (np.arange(n)[:, None] - np.arange(n)[None, :]) % n)
+    return _by_index(c, (n, n), lambda row, column: compare.select(row < column, row - column + np.int32(n), row - column))
 
 
 def companion(a: Any) -> Any:

@@ -29,13 +29,12 @@ def convolution_matrix(a: Any, n: int, mode: str = "full") -> Any:
     if m == 0:
         raise ValueError(f"len(a) must be at least 1; got shape {a.shape}.")
     cut = {"full": 0, "same": min(m, n) - 1, "valid": 2 * (min(m, n) - 1)}[mode]
-    rows = np.arange(m + n - 1 - cut)[:, None] + cut // 2
-    source = rows - np.arange(n)[None, :]
+    source = jnp.arange(m + n - 1 - cut)[:, None] - jnp.arange(n)[None, :] + cut // 2
     inside = (source >= 0) & (source < m)
-    return _chosen(inside, a[..., np.where(inside, source, 0)], 0)
+    return _chosen(inside, a[..., jnp.where(inside, source, 0)], 0)
 
 
-def _chosen(mask: np.ndarray, x: Any, other: Any) -> Any:
+def _chosen(mask: Any, x: Any, other: Any) -> Any:
     """x where a table of its last two axes says so."""
     return jnp.where(jnp.broadcast_to(mask, x.shape), x, jnp.asarray(other, x.dtype))
 
@@ -101,5 +100,5 @@ def leslie(f: Any, s: Any) -> Any:
                          f"of f; got f shape {f.shape} and s shape {s.shape}.")
     batch = np.broadcast_shapes(f.shape[:-1], s.shape[:-1])
     first = jnp.broadcast_to(f[..., None, :], (*batch, 1, n))
-    below = _chosen(np.eye(n - 1, n, dtype=bool), jnp.broadcast_to(s[..., :, None], (*batch, n - 1, n)), 0)
+    below = _chosen(jnp.eye(n - 1, n, dtype=bool), jnp.broadcast_to(s[..., :, None], (*batch, n - 1, n)), 0)
     return jnp.concatenate([first, below], -2)

@@ -6,7 +6,7 @@ import pytest
 
 import numjet as nj
 from numjet import lax
-from numjet.lax.contraction.conv_direct import MOST_WRITTEN, regions, spans
+from numjet.lax.contraction.conv_direct import MOST_TERMS, MOST_WRITTEN, regions, spans
 
 RNG = np.random.default_rng(0)
 
@@ -67,5 +67,7 @@ def test_spans_cover_the_result(sizes):
 
 
 def test_too_many_regions_are_left_to_the_padded_copy():
-    axis = spans(100, 100, 15, 1, 7, 1)
-    assert len(axis) == 15 and regions([axis, axis], 1) is None and MOST_WRITTEN < 15 ** 4
+    axis = (100, 100, 15, 1, 7, 1)
+    assert len(spans(*axis)) == 15 and regions([axis, axis], 1) is None and regions([axis], 1) is not None
+    flat = (100, 100, 6, 1, 3, 1)
+    assert MOST_TERMS > 6 ** 2 and MOST_WRITTEN < 6 ** 4 and regions([flat, flat], 1) is None
