@@ -4,6 +4,7 @@ from __future__ import annotations
 import inspect
 import operator
 from collections.abc import Callable, Iterable, Sequence
+from types import FunctionType
 from typing import Any
 
 from numjet.core import hooks
@@ -14,9 +15,11 @@ from numjet.core.trace import aval_of, current_trace, is_array_like
 from numjet.core.user_functions import where
 from numjet.foundation.config import config
 from numjet.foundation.source import of_function
-from numjet.foundation.tree import PyTreeDef, keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
+from numjet.foundation.tree import PyTreeDef, keystr, tree_flatten, tree_flatten_with_path, tree_structure, tree_unflatten
 from numjet.foundation.util import function_name
 from numjet.runtime.dispatch import as_array
+
+_MOST_NAMES = 1024
 
 
 def argument_numbers(argnums: int | Iterable[int]) -> tuple[int | tuple[int, ...], tuple[int, ...]]:
@@ -115,9 +118,31 @@ def placed(nums: Sequence[int], count: int) -> tuple[int, ...]:
     return tuple(n + count if n < 0 else n for n in nums)
 
 
+_names: dict[Any, tuple[str, ...]] = {}
+
+
 def path_names(fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any],
                skip: Sequence[int] = ()) -> tuple[str, ...]:
-    """The expression of every leaf of the arguments, as a user would write it, such as "params['w'][0]"."""
+    """The expression of every leaf of the arguments, as a user would write it, such as "params['w'][0]".
+
+    Those of a plain function depend on its code and on the structure of the arguments: a gradient outside of jit, which is
+    traced at each call, finds them.
+    """
+    if type(fun) is not FunctionType or fun.__dict__:
+        return _path_names(fun, args, kwargs, skip)
+    key = fun.__code__, tree_structure((tuple(args), kwargs)), tuple(skip)
+    try:
+        found = _names.get(key)
+    except TypeError:   # a structure without a hash
+        return _path_names(fun, args, kwargs, skip)
+    if found is None:
+        if len(_names) >= _MOST_NAMES:
+            _names.clear()
+        found = _names[key] = _path_names(fun, args, kwargs, skip)
+    return found
+
+
+def _path_names(fun: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], skip: Sequence[int]) -> tuple[str, ...]:
     sig = signature(fun)
     names = [p.name for p in sig.parameters.values()
              if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)] if sig else []
