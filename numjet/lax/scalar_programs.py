@@ -71,6 +71,16 @@ def run_elementwise(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any], co
     return [read(a) for a in jaxpr.outvars]
 
 
+def without_calls(jaxpr: Jaxpr) -> Jaxpr:
+    """The same program with the equations of inner elementwise programs (of jitted functions, and those with derivatives of
+    their own) in place of their calls; programs that hold other operations stay as they are."""
+    if all(eqn.primitive.elementwise for eqn in jaxpr.eqns) or not is_elementwise(jaxpr):
+        return jaxpr
+    bind = lambda op, *xs, **params: op.bind(*xs, **params)
+    run = lambda *args: run_elementwise(jaxpr, (), args, lambda literal: literal, bind)
+    return trace_to_jaxpr(run, [v.aval for v in jaxpr.invars], jaxpr.debug_info or DebugInfo("computation", "reduce"))[0]
+
+
 def run_eager(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Runs an elementwise program on NumPy arrays of one shape, which its results have, too."""
     constant = lambda a: np.asarray(a.val, a.aval.dtype)

@@ -34,8 +34,9 @@ from numjet.lax.reduction.reduce import (
     reduce_xor_p,
     tree_reduce,
 )
-from numjet.lax.scalar_programs import run_eager, run_scalars
+from numjet.lax.scalar_programs import run_eager, run_scalars, without_calls
 from numjet.lax.shape.rearrange import broadcast_in_dim, check_unsharded
+from numjet.lax.shape.stacking import stage
 from numjet.lax.templates import call
 
 # The function of two scalars -> the reduction by it.
@@ -141,7 +142,7 @@ def reduce(operands: Any, init_values: Any, computation: Callable[[Any, Any], An
       init_values: a scalar, or a tree of them of the same structure; identities of the function.
       computation: function of two scalars (or of two trees of them, x and y) to one, made of elementwise operations.
         In which order elements are combined is not specified. Its result may be another tree with the same leaves.
-      dimensions: the axes that the results lack.
+      dimensions: the axes that the results lack. Without any the operands are the results, as in JAX.
 
     Returns:
       The reduced arrays, in the tree that the computation returns.
@@ -162,6 +163,8 @@ def reduce(operands: Any, init_values: Any, computation: Callable[[Any, Any], An
         raise ValueError("Operands must have the same tree structure as init_values: "
                          f"got {structure} and {init_structure}")
     axes = tuple(map(operator.index, dimensions))
+    if not axes:
+        return tree.tree_unflatten(structure, list(map(stage, xs)))
     avals = [aval_of(x) for x in xs]
     jaxpr, structure = trace_computation("reduce", computation, structure,
                                          [ShapedArray((), a.dtype, a.weak_type) for a in avals])
@@ -214,6 +217,8 @@ def trace_computation(name: str, computation: Callable[..., Any], structure: Any
 
     jaxpr, consts = trace_to_jaxpr(flat, [*avals, *avals], DebugInfo(getattr(computation, "__name__", "computation"),
                                                                      "reduce"))
+    if not consts:
+        jaxpr = without_calls(jaxpr)
     _check_computation(jaxpr, consts, avals)
     return jaxpr, out_structure
 

@@ -305,7 +305,7 @@ def reshape(operand: Any, new_sizes: Any, dimensions: Any = None, *, out_shardin
     """
     if out_sharding is not None:
         return divided("reshape", lambda x: reshape(x, new_sizes, dimensions), out_sharding, operand)
-    sizes = as_shape(new_sizes)
+    sizes = as_shape((new_sizes,) if isinstance(new_sizes, (int, np.integer)) else new_sizes)
     order = None if dimensions is None else tuple(map(operator.index, dimensions))
     if order == tuple(range(aval_of(operand).ndim)):
         order = None

@@ -238,3 +238,26 @@ def test_few_rows_need_no_result_in_memory_to_add_to(name, reference, shape):
     few = np.prod([shape[d] for d in axes]) <= 16
     assert f"reduce_{name} f32[{','.join(map(str, np.delete(shape, axes)))}]: {'fused' if few else 'stored'}" \
         in str(nj.explain(f)(x))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+def test_functions_made_of_other_functions_reduce(dtype):
+    """Calls of jitted functions, and of those with derivatives of their own, are taken apart."""
+    x = jnp.asarray(np.linspace(-2, 2, 12).reshape(3, 4), dtype)
+    low = jnp.asarray(-np.inf, dtype)
+    combined = lambda x: lax.reduce(x, low, nj.jit(jnp.logaddexp), (1,))
+    rtol = 1e-5 if dtype == "float32" else 2e-2
+    for f in (combined, nj.jit(combined), nj.vmap(lambda row: lax.reduce(row, low, jnp.logaddexp, (0,)))):
+        assert f(x).dtype == dtype
+        np.testing.assert_allclose(f(x).astype("float32"), nj.nn.logsumexp(x, 1).astype("float32"), rtol=rtol)
+    slope = nj.grad(lambda x: combined(x).sum())(x)
+    np.testing.assert_allclose(slope.astype("float32"), nj.nn.softmax(x, 1).astype("float32"), rtol=rtol)
+    windows = lax.reduce_window(x, low, jnp.logaddexp, (1, 2), (1, 1), "VALID")
+    np.testing.assert_allclose(windows.astype("float32"), np.logaddexp(x[:, 1:], x[:, :-1]).astype("float32"), rtol=rtol)
+
+
+def test_over_no_axes_operands_are_results():
+    x = np.arange(3, dtype=np.float32)
+    for f in (lambda x: lax.reduce(x, 5.0, lax.add, ()), nj.jit(lambda x: lax.reduce(x, 5.0, lax.add, ()))):
+        assert isinstance(f(x), nj.Array) and f(x).tolist() == [0, 1, 2]
+    assert [v.tolist() for v in lax.reduce((x, x), (0.0, 0.0), lambda a, b: (a[0] + b[0], a[1] * b[1]), ())] == [[0, 1, 2]] * 2
