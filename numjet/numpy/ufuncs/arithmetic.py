@@ -44,6 +44,7 @@ from numjet.numpy.core.promotion import (
     operands_inexact,
     operands_numeric,
     strong_array,
+    strong_beyond_scalars,
 )
 from numjet.numpy.fastpath import divide as fast_divide
 from numjet.numpy.indexing.where import choose_by
@@ -285,6 +286,8 @@ def _power_of_arrays(x1: Any, x2: Any) -> Any:
     """Powers whose exponents' values decide nothing."""
     x, y = operand("power", x1), operand("power", x2)
     if x.aval.dtype in _WHOLE and y.aval.dtype in _WHOLE:
+        if y.aval.dtype == _BOOL and type(x2) is not bool:
+            x = strong_array(x)  # an array of Booleans has no weak type to share
         x, y = operands_numeric("power", x, y)
         if x.aval.dtype in _WHOLE:  # int32 and uint64 have floats in common
             return _whole_power(x, y)
@@ -501,7 +504,7 @@ def _by_parts(fn: Any, x: Any) -> Any:
 def round(a: Any, decimals: int = 0, out: None = None) -> Any:
     """a rounded to `decimals` decimals, halves to even, in the dtype of a.
 
-    TypeError for bools.
+    ValueError for bools.
 
     >>> round(2.345, 2)
     Array(2.34, dtype=float32, weak_type=True)
@@ -511,7 +514,7 @@ def round(a: Any, decimals: int = 0, out: None = None) -> Any:
     x = operand("round", a)
     dtype = x.aval.dtype
     if dtype == _BOOL:
-        raise TypeError("round: expected numbers, got dtype bool")
+        raise ValueError("round: expected numbers, got dtype bool; convert it first, as by x.astype(int)")
     if dtype in _INTEGER and decimals >= 0:
         return to_array_checked("round", x)
     return _by_parts(_half_even, x) if decimals == 0 else _rounded(a, decimals)
@@ -608,15 +611,17 @@ def imag(val: Any, /) -> Any:
 def angle(z: Any, deg: bool = False) -> Any:
     """The angle of complex numbers in radians (degrees with `deg`); 0 or pi for real numbers.
 
+    Integers, and real scalars of any dtype, have angles of the default float dtype.
+
     >>> angle(1j, deg=True)
     Array(90., dtype=float32, weak_type=True)
     """
     z = operand("angle", z)
-    if not dtypes.issubdtype(z.aval.dtype, np.inexact):
-        z = as_dtype(z, dtypes.canonicalize_dtype(np.float64), z.aval.weak_type)
+    if z.aval.dtype not in _COMPLEX and not (z.aval.dtype in _FLOATING and z.aval.shape):
+        z = strong_array(as_dtype(z, dtypes.canonicalize_dtype(np.float64)))
     if z.aval.dtype in _COMPLEX:
         re, im = convert.real_p.bind(z), convert.imag_p.bind(z)
     else:
         re, im = z, literal(0.0, z.aval.dtype)
     found = transcendental.atan2_p.bind(im, re)
-    return mul_p.bind(found, literal(180.0 / np.pi, found.aval.dtype)) if deg else found
+    return strong_beyond_scalars(mul_p.bind(found, literal(180.0 / np.pi, found.aval.dtype))) if deg else found

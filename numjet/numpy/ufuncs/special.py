@@ -24,6 +24,7 @@ from numjet.numpy.core.promotion import (
     operand_inexact,
     operands,
     operands_inexact,
+    strong_array,
     strong_beyond_scalars,
     to_array,
 )
@@ -59,7 +60,7 @@ def logaddexp(x1: Any, x2: Any, /) -> Any:
     Array(0.6931472, dtype=float32, weak_type=True)
     """
     x, y = operands_inexact("logaddexp", x1, x2)
-    return _complex_logaddexp(x, y) if x.aval.dtype in _COMPLEX else _sum_of_powers(False, x, y)
+    return strong_beyond_scalars(_complex_logaddexp(x, y)) if x.aval.dtype in _COMPLEX else _sum_of_powers(False, x, y)
 
 
 def logaddexp2(x1: Any, x2: Any, /) -> Any:
@@ -70,8 +71,9 @@ def logaddexp2(x1: Any, x2: Any, /) -> Any:
     """
     x, y = operands_inexact("logaddexp2", x1, x2)
     if x.aval.dtype not in _COMPLEX:
-        return _sum_of_powers(True, x, y)
-    return times_real(_complex_logaddexp(times_real(x, math.log(2)), times_real(y, math.log(2))), 1 / math.log(2))
+        return strong_beyond_scalars(_sum_of_powers(True, x, y))
+    out = _complex_logaddexp(times_real(x, math.log(2)), times_real(y, math.log(2)))
+    return strong_beyond_scalars(times_real(out, 1 / math.log(2)))
 
 
 def _difference(x: Any, y: Any) -> Any:
@@ -145,7 +147,8 @@ def copysign(x1: Any, x2: Any, /) -> Any:
     """
     x, y = _real_operands("copysign", x1, x2)
     size = abs_p.bind(x)
-    return select_n_p.bind(signbit(y), size, neg_p.bind(size))
+    out = select_n_p.bind(signbit(y), size, neg_p.bind(size))
+    return out if y.aval.weak_type else strong_array(out)  # of y only the sign is read, but its dtype counts
 
 
 def heaviside(x1: Any, x2: Any, /) -> Any:
@@ -352,7 +355,7 @@ def _sizes(name: str, x: Any, y: Any) -> tuple[Any, Any]:
         raise ValueError(f"Arguments to jax.numpy.{name} must be integers, got dtype {x.aval.dtype.name}.")
     if x.aval.dtype not in _UNSIGNED:
         x, y = abs_p.bind(x), abs_p.bind(y)
-    weak = x.aval.weak_type and y.aval.weak_type
+    weak = x.aval.weak_type and y.aval.weak_type and not (x.shape or y.shape)
     x, y = (convert.convert_dtype(to_array_checked(name, v), x.aval.dtype, weak) for v in (x, y))  # carries of one loop
     if x.shape == y.shape:
         return x, y
