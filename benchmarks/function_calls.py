@@ -188,13 +188,13 @@ RANDOM = [f"random.{text.strip()}".replace("K", _KEY).replace("S", "x.shape") fo
 
 STATS = [
     *(f"stats.{name}.{function}(x)" for name in "cauchy expon gumbel_l gumbel_r laplace logistic norm uniform".split()
-      for function in "logpdf pdf cdf logcdf sf logsf ppf isf".split() if (name, function) not in (("uniform", "logcdf"),
-                                                                                                   ("uniform", "logsf"))),
+      for function in "logpdf pdf cdf logcdf sf logsf ppf isf".split()),
     *(f"stats.{name}.{function}({arguments})" for name, arguments, functions in (
         ("beta", "x, 2.0, 3.0", "logpdf pdf cdf logcdf sf logsf"), ("beta", "x, y, y", "logpdf cdf"),
         ("chi2", "x, 3.0", "logpdf pdf cdf logcdf sf logsf"), ("gamma", "x, 2.0", "logpdf pdf cdf logcdf sf logsf"),
-        ("gamma", "x, y", "logpdf cdf"), ("pareto", "x + 1, 2.0", "logpdf pdf cdf logcdf sf logsf ppf"),
-        ("t", "x, 3.0", "logpdf pdf"), ("gennorm", "x, 1.5", "logpdf cdf"), ("vonmises", "x, 2.0", "logpdf pdf"),
+        ("gamma", "x, y", "logpdf cdf"), ("pareto", "x + 1, 2.0", "logpdf pdf cdf logcdf sf logsf ppf isf"),
+        ("t", "x, 3.0", "logpdf pdf"), ("gennorm", "x, 1.5", "logpdf cdf logcdf sf logsf ppf"),
+        ("vonmises", "x, 2.0", "logpdf pdf"),
         ("truncnorm", "x, -1.0, 2.0", "logpdf pdf cdf logcdf sf logsf"), ("wrapcauchy", "x, 0.3", "logpdf pdf"),
         ("bernoulli", "b, x", "logpmf pmf cdf"), ("bernoulli", "x, y", "ppf"), ("binom", "i, 100, x", "logpmf pmf"),
         ("betabinom", "i, 100, x, y", "logpmf pmf"), ("geom", "i, x", "logpmf pmf"), ("nbinom", "i, 5, x", "logpmf pmf"),

@@ -137,6 +137,15 @@ TAILS = [
     ("truncnorm", "logpdf", -10.5, (-12.0, -10.0), oracle.truncnorm.logpdf(-10.5, -12, -10)),
     ("truncnorm", "logsf", 9.0, (0.0, INF), oracle.norm.logsf(9) + np.log(2)),
     ("laplace", "cdf", -40.0, (), 0.5 * np.exp(-40)), ("logistic", "sf", 40.0, (), np.exp(-40)),
+    ("laplace", "logcdf", -500.0, (), -500 - np.log(2)), ("laplace", "logcdf", 40.0, (), -0.5 * np.exp(-40)),
+    ("laplace", "logsf", 500.0, (), -500 - np.log(2)), ("laplace", "isf", 1e-30, (), -np.log(2e-30)),
+    ("logistic", "logcdf", -500.0, (), -500.0), ("logistic", "logsf", -40.0, (), -np.exp(-40)),
+    ("expon", "isf", 1e-30, (), -np.log(1e-30)), ("gumbel_r", "isf", 1e-30, (), -np.log(1e-30)),
+    ("gumbel_l", "isf", 1e-30, (), np.log(-np.log(1e-30))), ("pareto", "isf", 2.0 ** -80, (4.0,), 2.0 ** 20),
+    ("uniform", "logcdf", 1e-30, (), np.log(1e-30)), ("uniform", "logsf", 2.0 ** -40, (), -(2.0 ** -40)),
+    ("gennorm", "logsf", 500.0, (1.0,), -500 - np.log(2)), ("gennorm", "logcdf", -30.0, (2.0,), oracle.norm.logcdf(-30 * 2 ** 0.5)),
+    ("gennorm", "isf", 1e-30, (1.0,), -np.log(2e-30)),
+    ("gennorm", "ppf", 0.5 + 2.0 ** -24, (2.0,), 2.0 ** -24 * np.pi ** 0.5),
     ("wrapcauchy", "logpdf", 2.0 ** -9, (0.9990234375,), oracle.wrapcauchy.logpdf(2.0 ** -9, 0.9990234375)),
     ("wrapcauchy", "logpdf", 0.0, (1 - 2.0 ** -20,), np.log(2.0 ** 21 / (2 * np.pi))),
     ("beta", "sf", 1e-20, (0.001, 1.0), -np.expm1(-0.02 * np.log(10))),
@@ -202,8 +211,10 @@ def test_ends_of_the_support():
     assert stats.gumbel_r.logpdf(jnp.array([-INF, INF])).tolist() == [-INF, -INF]
     for module in (stats.norm, stats.gumbel_l, stats.gumbel_r, stats.cauchy):
         np.testing.assert_allclose(module.ppf(jnp.array([0.0, 1.0, -0.1, 1.1])), [-INF, INF, NAN, NAN])
+    for module in (stats.gumbel_l, stats.gumbel_r, stats.laplace, stats.logistic):
+        np.testing.assert_allclose(module.isf(jnp.array([0.0, 1.0, -0.1, 1.1])), [INF, -INF, NAN, NAN])
     for module in (stats.expon, stats.uniform):
-        assert np.isnan(module.ppf(jnp.array([-0.1, 1.1]))).all()
+        assert np.isnan(module.ppf(jnp.array([-0.1, 1.1]))).all() and np.isnan(module.isf(jnp.array([-0.1, 1.1]))).all()
     assert np.isnan(stats.pareto.ppf(2.0, 1.0)) and np.isnan(stats.vonmises.logpdf(0.0, -1.0))
     assert np.isnan(stats.wrapcauchy.logpdf(0.0, 1.5)) and np.isnan(stats.truncnorm.logpdf(0.0, 1.0, -1.0))
     assert np.isnan(stats.betabinom.logpmf(1, 5, -1.0, 1.0)) and stats.poisson.logpmf(1.5, 2.0) == -INF
@@ -244,6 +255,7 @@ def test_slopes_of_logpdf(name):
     ("pareto", 1.7, (2.0,)), ("gumbel_l", 0.7, ()), ("gumbel_r", 0.7, ()), ("truncnorm", 0.7, (-1.0, 2.0)),
     ("truncnorm", 0.7, (-INF, INF)), ("truncnorm", 0.7, (0.5, 3.0)), ("truncnorm", 1.9, (-INF, 2.0)), ("laplace", 0.0, ()),
     ("logistic", -0.7, ()), ("uniform", 0.7, ()), ("gennorm", -0.7, (1.5,)), ("gennorm", 0.7, (1.5,)),
+    ("laplace", -0.7, ()), ("logistic", 90.0, ()), ("gennorm", 0.0, (2.0,)),
 ])
 def test_slope_of_cdf_is_the_density(name, x, params):
     module = getattr(stats, name)

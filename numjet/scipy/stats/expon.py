@@ -27,6 +27,7 @@ logcdf = _exponential.probability("logcdf", _from_0(log1mexp, -math.inf), -1.509
 sf = _exponential.probability("sf", _from_0(lambda z: jnp.exp(-z), 1.0), 0.779)
 logsf = _exponential.probability("logsf", _from_0(lambda z: -z, 0.0), -0.25)
 ppf = _exponential.quantile("ppf", on_probabilities(lambda q: -jnp.log1p(-q)), 3.273)
+isf = _exponential.quantile("isf", on_probabilities(lambda q: -jnp.log(q)), 1.075)
 
 _variable = Variable(__name__)
 rvs = _variable.samples(lambda key, shape, dtype: random.exponential(key, shape, dtype))

@@ -6,8 +6,10 @@ from typing import Any
 import numjet.numpy as jnp
 from numjet import random
 from numjet.scipy.special.gamma_family import gammaincc, gammaln
+from numjet.scipy.special.quantiles import gammainccinv, gammaincinv
 from numjet.scipy.stats.arguments import LOG_2, float_args, where_valid
-from numjet.scipy.stats.publish import exp_of
+from numjet.scipy.stats.publish import exp_of, on_probabilities
+from numjet.scipy.stats.tails import log_gammaincc
 from numjet.scipy.stats.variables import Variable, positive
 
 
@@ -36,6 +38,74 @@ def cdf(x: Any, beta: Any) -> Any:
     centre = jnp.abs(x) ** beta == 0      # where the power underflows, the density is constant
     tail = 0.5 * gammaincc(1 / beta, jnp.where(centre, 1.0, jnp.abs(x)) ** beta)
     return jnp.where(centre, 0.5 + x * pdf(0.0, beta), jnp.where(x < 0, tail, 1 - tail))
+
+
+def sf(x: Any, beta: Any) -> Any:
+    """The probability of values above x, 1 - cdf.
+
+    >>> round(float(sf(1.0, 1.5)), 3)
+    0.112
+    """
+    x, beta = float_args("gennorm.sf", x, beta)
+    return cdf(-x, beta)
+
+
+def logcdf(x: Any, beta: Any) -> Any:
+    """The logarithm of cdf, accurate where cdf is close to 0 or 1.
+
+    >>> round(float(logcdf(1.0, 1.5)), 3)
+    -0.119
+    """
+    x, beta = float_args("gennorm.logcdf", x, beta)
+    return _log_lower(x, where_valid(beta > 0, beta))
+
+
+def logsf(x: Any, beta: Any) -> Any:
+    """The logarithm of sf, accurate where sf is close to 0 or 1.
+
+    >>> round(float(logsf(1.0, 1.5)), 3)
+    -2.186
+    """
+    x, beta = float_args("gennorm.logsf", x, beta)
+    return _log_lower(-x, where_valid(beta > 0, beta))
+
+
+def _log_lower(x: Any, beta: Any) -> Any:
+    lower = (x < 0) & (jnp.abs(x) ** beta > 0)
+    tail = log_gammaincc(1 / beta, jnp.where(lower, -x, 1.0) ** beta) - LOG_2
+    return jnp.where(lower, tail, jnp.log1p(-cdf(-jnp.where(lower, 0.0, x), beta)))
+
+
+def ppf(q: Any, beta: Any) -> Any:
+    """The quantile function, the inverse of cdf; NaN for q outside [0, 1].
+
+    >>> round(float(ppf(0.75, 1.5)), 3)
+    0.521
+    """
+    q, beta = float_args("gennorm.ppf", q, beta)
+    return on_probabilities(lambda q: _quantile(q, where_valid(beta > 0, beta)))(q)
+
+
+def isf(q: Any, beta: Any) -> Any:
+    """The inverse of sf; NaN for q outside [0, 1].
+
+    >>> round(float(isf(0.75, 1.5)), 3)
+    -0.521
+    """
+    q, beta = float_args("gennorm.isf", q, beta)
+    return on_probabilities(lambda q: -_quantile(q, where_valid(beta > 0, beta)))(q)
+
+
+def _quantile(q: Any, beta: Any) -> Any:
+    """The power 1 / beta of gamma's quantile: by the probability of the middle or of the tail, where each is accurate."""
+    share, upper = 2 * q - 1, q > 0.5
+    slope = jnp.exp(gammaln(1 + 1 / beta))
+    centre = jnp.abs(slope * share) ** beta < jnp.finfo(q.dtype).eps      # where the density is constant
+    middle = (jnp.abs(share) < 0.5) & ~centre
+    near = gammaincinv(1 / beta, jnp.where(middle, jnp.abs(share), 0.5))
+    far = gammainccinv(1 / beta, jnp.where(middle | centre, 0.5, 2 * jnp.where(upper, 1 - q, q)))
+    size = jnp.where(middle, near, far) ** (1 / beta)
+    return jnp.where(centre, slope * share, jnp.where(upper, size, -size))
 
 
 def _sample(key: Any, beta: Any, shape: Any, dtype: Any) -> Any:

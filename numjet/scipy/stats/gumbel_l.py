@@ -29,6 +29,17 @@ def ppf(p: Any, loc: Any = 0, scale: Any = 1) -> Any:
     p, loc, scale = float_args("gumbel_l.ppf", p, loc, scale)
     return loc + valid_scale(scale) * on_probabilities(lambda p: jnp.log(-jnp.log1p(-p)))(p)
 
+
+def isf(q: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The inverse of sf; NaN for q outside [0, 1].
+
+    >>> round(float(isf(0.75, 0.5, 2.0)), 3)
+    -1.992
+    """
+    q, loc, scale = float_args("gumbel_l.isf", q, loc, scale)
+    return loc + valid_scale(scale) * on_probabilities(lambda q: jnp.log(-jnp.log(q)))(q)
+
+
 _variable = Variable(__name__)
 rvs = _variable.samples(lambda key, shape, dtype: -random.gumbel(key, shape, dtype))
 mean = _variable.moment("mean", lambda: -EULER, -0.654)

@@ -6,7 +6,7 @@ from typing import Any
 import numjet.numpy as jnp
 from numjet import random
 from numjet.scipy.stats.arguments import LOG_2
-from numjet.scipy.stats.publish import LocationScale, exp_of
+from numjet.scipy.stats.publish import LocationScale, exp_of, on_probabilities
 from numjet.scipy.stats.variables import Variable
 
 
@@ -17,10 +17,26 @@ def _lower(z: Any) -> Any:
     return jnp.where(negative, tail, 1 - tail)
 
 
+def _log_lower(z: Any) -> Any:
+    negative = z < 0
+    return jnp.where(negative, z - LOG_2, jnp.log1p(-0.5 * jnp.exp(-jnp.where(negative, 0.0, z))))
+
+
+def _quantile(q: Any) -> Any:
+    lower = q < 0.5
+    size = jnp.log(2 * jnp.where(lower, q, 1 - q))
+    return jnp.where(lower, size, -size)
+
+
 _laplace = LocationScale(__name__)
 logpdf = _laplace.density(lambda z, scale: -jnp.abs(z) - LOG_2 - jnp.log(scale), -1.636)
 pdf = exp_of(logpdf, 0.195)
 cdf = _laplace.probability("cdf", _lower, 0.611)
+logcdf = _laplace.probability("logcdf", _log_lower, -0.493)
+sf = _laplace.probability("sf", lambda z: _lower(-z), 0.389)
+logsf = _laplace.probability("logsf", lambda z: _log_lower(-z), -0.943)
+ppf = _laplace.quantile("ppf", on_probabilities(_quantile), 1.886)
+isf = _laplace.quantile("isf", on_probabilities(lambda q: -_quantile(q)), -0.886)
 
 _variable = Variable(__name__)
 rvs = _variable.samples(lambda key, shape, dtype: random.laplace(key, shape, dtype))

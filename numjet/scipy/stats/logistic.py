@@ -22,6 +22,8 @@ logpdf = _logistic.density(_log_density, -2.095)
 pdf = exp_of(logpdf, 0.123)
 cdf = _logistic.probability("cdf", expit, 0.562)
 sf = _logistic.probability("sf", lambda z: expit(-z), 0.438)
+logcdf = _logistic.probability("logcdf", lambda z: -jnp.logaddexp(-z, 0.0), -0.576)
+logsf = _logistic.probability("logsf", lambda z: -jnp.logaddexp(z, 0.0), -0.826)
 
 
 def ppf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:

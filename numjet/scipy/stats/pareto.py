@@ -84,6 +84,18 @@ def ppf(q: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     scale = where_valid((scale > 0) & (b > 0), scale)
     return loc + scale * on_probabilities(lambda q: jnp.exp(-jnp.log1p(-q) / b))(q)
 
+
+def isf(q: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The inverse of sf; NaN for q outside [0, 1].
+
+    >>> round(float(isf(0.75, 2.0, 0.5, 2.0)), 3)
+    2.809
+    """
+    q, b, loc, scale = float_args("pareto.isf", q, b, loc, scale)
+    scale = where_valid((scale > 0) & (b > 0), scale)
+    return loc + scale * on_probabilities(lambda q: jnp.exp(-jnp.log(q) / b))(q)
+
+
 _variable = Variable(__name__, ("b",), (3.0,), positive)
 rvs = _variable.samples(lambda key, b, shape, dtype: random.pareto(key, b, shape, dtype))
 mean = _variable.moment("mean", lambda b: jnp.where(b > 1, b / jnp.where(b > 1, b - 1, 1), INFINITE), 3.5)
@@ -91,4 +103,5 @@ var = _variable.moment("var", lambda b: jnp.where(
     b > 2, b / jnp.where(b > 2, (b - 1) * (b - 1) * (b - 2), 1), INFINITE), 3.0)
 std = _variable.moment("std", lambda b: jnp.where(
     b > 2, b / jnp.where(b > 2, (b - 1) * (b - 1) * (b - 2), 1), INFINITE), 1.732, root=True)
+median = _variable.moment("median", lambda b: jnp.exp2(1 / b), 3.02)
 entropy = _variable.moment("entropy", lambda b: 1 + 1 / b - jnp.log(b), 0.928)

@@ -84,5 +84,6 @@ def _variance(df: Any) -> Any:
 
 var = _variable.moment("var", _variance, 12.0)
 std = _variable.moment("std", _variance, 3.464, root=True)
+median = _variable.moment("median", lambda df: 0.0, 0.5)
 entropy = _variable.moment("entropy", lambda df: (
     0.5 * (df + 1) * (digamma(0.5 * (df + 1)) - digamma(0.5 * df)) + 0.5 * jnp.log(df) + betaln(0.5 * df, 0.5)), 2.467)

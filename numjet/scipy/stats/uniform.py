@@ -1,11 +1,13 @@
 """The uniform distribution on [loc, loc + scale]."""
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numjet.numpy as jnp
 from numjet import random
-from numjet.scipy.stats.publish import LocationScale, exp_of, on_probabilities
+from numjet.scipy.stats.arguments import where_inside
+from numjet.scipy.stats.publish import Formula, LocationScale, exp_of, on_probabilities
 from numjet.scipy.stats.variables import Variable
 
 
@@ -13,11 +15,23 @@ def _log_density(z: Any, scale: Any) -> Any:
     return jnp.where((z < 0) | (z > 1), -jnp.inf, jnp.where(jnp.isnan(z), z, -jnp.log(scale)))
 
 
+def _at_ends(formula: Formula, below: float, above: float) -> Formula:
+    """The formula for 0 <= z <= 1, and values below and above, where the formula is not evaluated."""
+    def function(z: Any) -> Any:
+        inside, set_below = where_inside((z < 0) | (z > 1), 0.5, z, below)
+        return jnp.where(z > 1, above, set_below(formula(inside)))
+    return function
+
+
 _uniform = LocationScale(__name__)
 logpdf = _uniform.density(_log_density, -0.693)
 pdf = exp_of(logpdf, 0.5)
 cdf = _uniform.probability("cdf", lambda z: jnp.where(z < 0, 0.0, jnp.where(z > 1, 1.0, z)), 0.25)
+logcdf = _uniform.probability("logcdf", _at_ends(jnp.log, -math.inf, 0.0), -1.386)
+sf = _uniform.probability("sf", _at_ends(lambda z: 1 - z, 1.0, 0.0), 0.75)
+logsf = _uniform.probability("logsf", _at_ends(lambda z: jnp.log1p(-z), 0.0, -math.inf), -0.288)
 ppf = _uniform.quantile("ppf", on_probabilities(lambda q: q), 2.0)
+isf = _uniform.quantile("isf", on_probabilities(lambda q: 1 - q), 1.0)
 
 _variable = Variable(__name__)
 rvs = _variable.samples(lambda key, shape, dtype: random.uniform(key, shape, dtype))
