@@ -61,6 +61,12 @@ def _fractional(*args: np.ndarray) -> np.ndarray:
     return args[0] != np.floor(args[0])
 
 
+def _is_probability(p: np.ndarray) -> np.ndarray:
+    return (p >= 0) & (p <= 1)
+
+
+_NO_DISTRIBUTION = "NaN for parameters that no distribution has; SciPy: 0 from the end of the support on"
+
 # Function: (where, reason). SciPy's value there is another one.
 DECISIONS: dict[str, tuple[Callable[..., np.ndarray], str]] = {
     "digamma": (lambda x: x == 0, "the limits at 0 differ from both sides: NaN as in JAX, SciPy: -inf or inf"),
@@ -82,5 +88,10 @@ DECISIONS: dict[str, tuple[Callable[..., np.ndarray], str]] = {
     "nbinom.pmf": (_fractional, "fractional counts are interpolated, as by logpmf"),
     "binom.pmf": (_fractional, "fractional counts are interpolated, as by logpmf"),
     "betabinom.pmf": (_fractional, "counts are rounded down"),
+    "bernoulli.logcdf": (lambda k, p: ~_is_probability(p), _NO_DISTRIBUTION),
+    "binom.logcdf": (lambda k, n, p: ~((n >= 0) & _is_probability(p)), _NO_DISTRIBUTION),
+    "geom.logcdf": (lambda k, p: ~((p > 0) & _is_probability(p)), _NO_DISTRIBUTION),
+    "nbinom.logcdf": (lambda k, n, p: ~((n > 0) & (p > 0) & _is_probability(p)), _NO_DISTRIBUTION),
+    "poisson.logcdf": (lambda k, mu: ~(mu >= 0), _NO_DISTRIBUTION),
     "betabinom.logpmf": (_fractional, "counts are rounded down"),
 }

@@ -147,6 +147,14 @@ TAILS = [
     ("gennorm", "logcdf", -30.0, (2.0,), oracle.norm.logcdf(-30 * 2 ** 0.5)),
     ("gennorm", "isf", 1e-30, (1.0,), -np.log(2e-30)),
     ("gennorm", "ppf", 0.5 + 2.0 ** -24, (2.0,), 2.0 ** -24 * np.pi ** 0.5),
+    ("geom", "logsf", 3000.0, (0.5,), -3000 * np.log(2)), ("geom", "logcdf", 60.0, (0.5,), -(2.0 ** -60)),
+    ("geom", "cdf", 2.0, (2.0 ** -40,), 2.0 ** -39), ("poisson", "sf", 0.0, (1e-20,), 1e-20),
+    # the first term of the tail, and its quotient to the next one
+    ("poisson", "logsf", 199.0, (0.5,), oracle.poisson.logpmf(200, 0.5) + 0.5 / 201),
+    ("poisson", "logcdf", 0.0, (500.0,), -500.0), ("binom", "logsf", 199.0, (200, 0.125), -600 * np.log(2)),
+    ("binom", "logcdf", 0.0, (500, 0.75), -1000 * np.log(2)), ("binom", "sf", 0.0, (1, 1e-20), 1e-20),
+    ("nbinom", "logcdf", 0.0, (300.0, 0.25), -600 * np.log(2)), ("nbinom", "logsf", 999.0, (1.0, 0.5), -1000 * np.log(2)),
+    ("bernoulli", "logsf", 0.0, (1e-30,), np.log(1e-30)), ("bernoulli", "logcdf", 0.0, (1e-20,), -1e-20),
     ("wrapcauchy", "logpdf", 2.0 ** -9, (0.9990234375,), oracle.wrapcauchy.logpdf(2.0 ** -9, 0.9990234375)),
     ("wrapcauchy", "logpdf", 0.0, (1 - 2.0 ** -20,), np.log(2.0 ** 21 / (2 * np.pi))),
     ("beta", "sf", 1e-20, (0.001, 1.0), -np.expm1(-0.02 * np.log(10))),
@@ -321,3 +329,19 @@ def test_logarithms_of_whole_cauchy_tails_are_flat(name, at):
     """The tail on the other side is 0, whose logarithm is not taken."""
     fn = getattr(stats.cauchy, name)
     assert float(fn(at)) == float(nj.grad(fn)(at)) == float(nj.jit(nj.grad(fn))(at)) == 0
+
+
+@pytest.mark.parametrize("name", ["binom", "nbinom", "geom", "poisson", "bernoulli"])
+@pytest.mark.parametrize("fn", ["cdf", "logcdf", "sf", "logsf"])
+def test_slopes_of_probabilities_of_counts(name, fn, x64):
+    """By the last parameter, for all counts at once; counts beyond the support have no slope."""
+    points, all_params = DISCRETE[name]
+    function, oracle_function, step = getattr(getattr(stats, name), fn), getattr(getattr(oracle, name), fn), 1e-6
+    *rest, last = map(float, all_params[0])
+    k = np.array([-1.0, *points, 40.0])
+    got = nj.jit(nj.vmap(nj.grad(function, argnums=len(rest) + 1), (0, *[None] * (len(rest) + 1))))(k, *rest, last)
+    with np.errstate(all="ignore"):
+        want = (oracle_function(k, *rest, last + step) - oracle_function(k, *rest, last - step)) / (2 * step)
+    assert np.isfinite(got).all()
+    known = np.isfinite(want)
+    np.testing.assert_allclose(got[known], want[known], rtol=1e-5, atol=1e-7)

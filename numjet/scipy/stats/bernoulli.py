@@ -8,7 +8,7 @@ import numjet.numpy as jnp
 from numjet import random
 from numjet.scipy.special.probability import xlog1py, xlogy
 from numjet.scipy.stats.arguments import float_args, where_inside, where_valid
-from numjet.scipy.stats.publish import exp_of
+from numjet.scipy.stats.publish import Formula, exp_of
 from numjet.scipy.stats.variables import Variable, counts, probability
 
 
@@ -27,15 +27,50 @@ def logpmf(k: Any, p: Any, loc: Any = 0) -> Any:
 pmf = exp_of(logpmf, 0.25)
 
 
-def cdf(k: Any, p: Any) -> Any:
-    """The probability of values up to k; NaN for p outside [0, 1].
+def _stepwise(name: str, k: Any, p: Any, loc: Any, below: float, formula: Formula, above: float) -> Any:
+    """`below` for k - loc < 0, the formula of p up to 1, `above` from 1 on."""
+    k, p, loc = float_args(name, k, p, loc)
+    x = where_valid((p >= 0) & (p <= 1), k - loc)
+    p, set_nan = where_inside(jnp.isnan(x), 0.5, p, math.nan)
+    between = (x >= 0) & (x < 1)
+    inner = formula(jnp.where(between, p, 0.5))
+    return set_nan(jnp.where(between, inner, jnp.where(x < 0, below, above)))
+
+
+def cdf(k: Any, p: Any, loc: Any = 0) -> Any:
+    """The probability of values up to k. NaN for p outside [0, 1].
 
     >>> round(float(cdf(0, 0.25)), 3)
     0.75
     """
-    k, p = float_args("bernoulli.cdf", k, p)
-    invalid = jnp.isnan(k) | jnp.isnan(p) | (p < 0) | (p > 1)
-    return jnp.where(invalid, jnp.nan, jnp.where(k < 0, 0.0, jnp.where(k < 1, 1 - p, 1.0)))
+    return _stepwise("bernoulli.cdf", k, p, loc, 0.0, lambda p: 1 - p, 1.0)
+
+
+def logcdf(k: Any, p: Any, loc: Any = 0) -> Any:
+    """The logarithm of cdf, accurate where cdf is close to 0 or 1. NaN for p outside [0, 1].
+
+    >>> round(float(logcdf(0, 0.25)), 3)
+    -0.288
+    """
+    return _stepwise("bernoulli.logcdf", k, p, loc, -math.inf, lambda p: jnp.log1p(-p), 0.0)
+
+
+def sf(k: Any, p: Any, loc: Any = 0) -> Any:
+    """The probability of values above k, 1 - cdf. NaN for p outside [0, 1].
+
+    >>> round(float(sf(0, 0.25)), 3)
+    0.25
+    """
+    return _stepwise("bernoulli.sf", k, p, loc, 1.0, lambda p: p, 0.0)
+
+
+def logsf(k: Any, p: Any, loc: Any = 0) -> Any:
+    """The logarithm of sf, accurate where sf is close to 0 or 1. NaN for p outside [0, 1].
+
+    >>> round(float(logsf(0, 0.25)), 3)
+    -1.386
+    """
+    return _stepwise("bernoulli.logsf", k, p, loc, 0.0, lambda p: jnp.log(p), -math.inf)
 
 
 def ppf(q: Any, p: Any) -> Any:

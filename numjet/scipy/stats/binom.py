@@ -4,11 +4,15 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numjet.numpy as jnp
 from numjet import random
+from numjet.scipy.special.distribution_functions import betaincc
 from numjet.scipy.special.factorial_terms import log_binomial_term
+from numjet.scipy.special.gamma_family import betainc
 from numjet.scipy.special.wide_evaluation import smooth_by_precision
 from numjet.scipy.stats.arguments import float_args, where_inside, where_valid
 from numjet.scipy.stats.publish import exp_of
+from numjet.scipy.stats.tails import log_betainc, log_betaincc
 from numjet.scipy.stats.variables import Variable, counts, probability
 
 
@@ -30,6 +34,58 @@ def _log_term(n: Any, p: Any, k: Any, precise: bool) -> Any:
 
 
 pmf = exp_of(logpmf, 0.264)
+
+
+def _within(name: str, k: Any, n: Any, p: Any, loc: Any, below: float, above: float) -> tuple[Any, ...]:
+    """(floor(k - loc), n less that, p, a function that puts `below` below 0 and `above` from n on)."""
+    k, n, p, loc = float_args(name, k, n, p, loc)
+    x = where_valid((n >= 0) & (p >= 0) & (p <= 1), jnp.floor(k - loc))
+    under, over = x < 0, x >= n
+    p = where_valid(~jnp.isnan(x), p)
+    x = jnp.where(under | over | jnp.isnan(x), 0.0, x)
+    rest = jnp.where(n > x, n - x, 1.0)
+    return x, rest, p, lambda out: jnp.where(jnp.isnan(p), p, jnp.where(under, below, jnp.where(over, above, out)))
+
+
+def cdf(k: Any, n: Any, p: Any, loc: Any = 0) -> Any:
+    """The probability of counts up to k.
+
+    >>> round(float(cdf(2, 5, 0.25)), 3)
+    0.896
+    """
+    x, rest, p, set_outside = _within("binom.cdf", k, n, p, loc, 0.0, 1.0)
+    return set_outside(betaincc(x + 1, rest, p))
+
+
+def logcdf(k: Any, n: Any, p: Any, loc: Any = 0) -> Any:
+    """The logarithm of cdf, accurate where cdf is close to 0 or 1.
+
+    >>> round(float(logcdf(2, 5, 0.25)), 3)
+    -0.109
+    """
+    x, rest, p, set_outside = _within("binom.logcdf", k, n, p, loc, -math.inf, 0.0)
+    return set_outside(log_betaincc(x + 1, rest, p))
+
+
+def sf(k: Any, n: Any, p: Any, loc: Any = 0) -> Any:
+    """The probability of counts above k, 1 - cdf.
+
+    >>> round(float(sf(2, 5, 0.25)), 3)
+    0.104
+    """
+    x, rest, p, set_outside = _within("binom.sf", k, n, p, loc, 1.0, 0.0)
+    return set_outside(betainc(x + 1, rest, p))
+
+
+def logsf(k: Any, n: Any, p: Any, loc: Any = 0) -> Any:
+    """The logarithm of sf, accurate where sf is close to 0 or 1.
+
+    >>> round(float(logsf(2, 5, 0.25)), 3)
+    -2.268
+    """
+    x, rest, p, set_outside = _within("binom.logsf", k, n, p, loc, 0.0, -math.inf)
+    return set_outside(log_betainc(x + 1, rest, p))
+
 
 _variable = Variable(__name__, ("n", "p"), (5.0, 0.3), lambda n, p: (n >= 0) & probability(p), scaled=False)
 rvs = _variable.samples(counts(lambda key, n, p, shape: random.binomial(key, n, p, shape)))

@@ -7,7 +7,7 @@ from typing import Any
 import numjet.numpy as jnp
 from numjet import random
 from numjet.scipy.special.probability import xlog1py, xlogy
-from numjet.scipy.stats.arguments import float_args, where_inside, where_valid
+from numjet.scipy.stats.arguments import float_args, log1mexp, where_inside, where_valid
 from numjet.scipy.stats.publish import exp_of
 from numjet.scipy.stats.variables import Variable, counts
 
@@ -25,6 +25,54 @@ def logpmf(k: Any, p: Any, loc: Any = 0) -> Any:
 
 
 pmf = exp_of(logpmf, 0.188)
+
+
+def _hazard(name: str, k: Any, p: Any, loc: Any, below: float) -> tuple[Any, Any]:
+    """(-log of the survival function, a function that puts `below` below 1)."""
+    k, p, loc = float_args(name, k, p, loc)
+    x = where_valid((p > 0) & (p <= 1), jnp.floor(k - loc))
+    x, set_below = where_inside(x < 1, 1.0, x, below)
+    return -xlog1py(x, -p), set_below
+
+
+def cdf(k: Any, p: Any, loc: Any = 0) -> Any:
+    """The probability of counts up to k.
+
+    >>> round(float(cdf(2, 0.25)), 3)
+    0.437
+    """
+    hazard, set_outside = _hazard("geom.cdf", k, p, loc, 0.0)
+    return set_outside(-jnp.expm1(-hazard))
+
+
+def logcdf(k: Any, p: Any, loc: Any = 0) -> Any:
+    """The logarithm of cdf, accurate where cdf is close to 0 or 1.
+
+    >>> round(float(logcdf(2, 0.25)), 3)
+    -0.827
+    """
+    hazard, set_outside = _hazard("geom.logcdf", k, p, loc, -math.inf)
+    return set_outside(log1mexp(hazard))
+
+
+def sf(k: Any, p: Any, loc: Any = 0) -> Any:
+    """The probability of counts above k, 1 - cdf.
+
+    >>> round(float(sf(2, 0.25)), 3)
+    0.562
+    """
+    hazard, set_outside = _hazard("geom.sf", k, p, loc, 1.0)
+    return set_outside(jnp.exp(-hazard))
+
+
+def logsf(k: Any, p: Any, loc: Any = 0) -> Any:
+    """The logarithm of sf, accurate where sf is close to 0 or 1.
+
+    >>> round(float(logsf(2, 0.25)), 3)
+    -0.575
+    """
+    hazard, set_outside = _hazard("geom.logsf", k, p, loc, 0.0)
+    return set_outside(-hazard)
 
 _variable = Variable(__name__, ("p",), (0.25,), lambda p: (p > 0) & (p <= 1), scaled=False)
 rvs = _variable.samples(counts(lambda key, p, shape: random.geometric(key, p, shape)))

@@ -10,10 +10,11 @@ from numjet.api.jit_when_eager import jit_when_eager
 from numjet.control.loops.while_loop import fori_loop
 from numjet.foundation import dtypes
 from numjet.scipy.special.factorial_terms import log_poisson_term
-from numjet.scipy.special.gamma_family import gammaincc, gammaln
+from numjet.scipy.special.gamma_family import gammainc, gammaincc, gammaln
 from numjet.scipy.special.wide_evaluation import smooth_by_precision
 from numjet.scipy.stats.arguments import LOG_2PI, float_args, where_inside, where_valid
 from numjet.scipy.stats.publish import exp_of
+from numjet.scipy.stats.tails import log_gammainc, log_gammaincc
 from numjet.scipy.stats.variables import Variable, counts
 
 # Where the asymptotic series is exact to the last places of 64 and 32 bits.
@@ -49,6 +50,45 @@ def cdf(k: Any, mu: Any, loc: Any = 0) -> Any:
     x = where_valid(mu >= 0, k - loc)
     x, set_below = where_inside(x < 0, 0.0, x, 0.0)
     return set_below(gammaincc(jnp.floor(x) + 1, mu))
+
+
+def _within(name: str, k: Any, mu: Any, loc: Any, below: float, above: float) -> tuple[Any, ...]:
+    """(floor(k - loc), mu, a function that puts `below` below 0 and `above` where k is infinite)."""
+    k, mu, loc = float_args(name, k, mu, loc)
+    x = where_valid(mu >= 0, jnp.floor(k - loc))
+    x, set_below = where_inside(x < 0, 0.0, x, below)
+    x, set_above = where_inside(x == math.inf, 0.0, x, above)
+    return x, mu, lambda out: set_below(set_above(out))
+
+
+def logcdf(k: Any, mu: Any, loc: Any = 0) -> Any:
+    """The logarithm of cdf, accurate where cdf is close to 0 or 1.
+
+    >>> round(float(logcdf(2, 3.0)), 3)
+    -0.86
+    """
+    x, mu, set_outside = _within("poisson.logcdf", k, mu, loc, -math.inf, 0.0)
+    return set_outside(log_gammaincc(x + 1, mu))
+
+
+def sf(k: Any, mu: Any, loc: Any = 0) -> Any:
+    """The probability of counts above k, 1 - cdf.
+
+    >>> round(float(sf(2, 3.0)), 3)
+    0.577
+    """
+    x, mu, set_outside = _within("poisson.sf", k, mu, loc, 1.0, 0.0)
+    return set_outside(gammainc(x + 1, mu))
+
+
+def logsf(k: Any, mu: Any, loc: Any = 0) -> Any:
+    """The logarithm of sf, accurate where sf is close to 0 or 1.
+
+    >>> round(float(logsf(2, 3.0)), 3)
+    -0.55
+    """
+    x, mu, set_outside = _within("poisson.logsf", k, mu, loc, 0.0, -math.inf)
+    return set_outside(log_gammainc(x + 1, mu))
 
 
 def _summed_entropy(mu: Any) -> Any:
