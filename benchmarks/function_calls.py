@@ -193,7 +193,7 @@ STATS = [
         ("beta", "x, 2.0, 3.0", "logpdf pdf cdf logcdf sf logsf"), ("beta", "x, y, y", "logpdf cdf"),
         ("chi2", "x, 3.0", "logpdf pdf cdf logcdf sf logsf"), ("gamma", "x, 2.0", "logpdf pdf cdf logcdf sf logsf"),
         ("gamma", "x, y", "logpdf cdf"), ("pareto", "x + 1, 2.0", "logpdf pdf cdf logcdf sf logsf ppf isf"),
-        ("t", "x, 3.0", "logpdf pdf"), ("gennorm", "x, 1.5", "logpdf cdf logcdf sf logsf ppf"),
+        ("t", "x, 3.0", "logpdf pdf logcdf logsf"), ("gennorm", "x, 1.5", "logpdf cdf logcdf sf logsf ppf"),
         ("vonmises", "x, 2.0", "logpdf pdf"),
         ("truncnorm", "x, -1.0, 2.0", "logpdf pdf cdf logcdf sf logsf"), ("wrapcauchy", "x, 0.3", "logpdf pdf"),
         ("bernoulli", "b, x", "logpmf pmf cdf logcdf sf logsf"),

@@ -155,6 +155,10 @@ TAILS = [
     ("binom", "logcdf", 0.0, (500, 0.75), -1000 * np.log(2)), ("binom", "sf", 0.0, (1, 1e-20), 1e-20),
     ("nbinom", "logcdf", 0.0, (300.0, 0.25), -600 * np.log(2)), ("nbinom", "logsf", 999.0, (1.0, 0.5), -1000 * np.log(2)),
     ("bernoulli", "logsf", 0.0, (1e-30,), np.log(1e-30)), ("bernoulli", "logcdf", 0.0, (1e-20,), -1e-20),
+    # 1/2 + atan(t) / pi for one degree of freedom
+    ("t", "logcdf", -1e30, (1.0,), -np.log(np.pi * 1e30)), ("t", "logsf", 1e35, (1.0,), -np.log(np.pi * 1e35)),
+    ("t", "logcdf", 1e9, (1.0,), -1e-9 / np.pi), ("t", "logsf", 200.0, (1e12,), oracle.norm.logsf(200)),
+    ("t", "logcdf", -0.5, (2.0,), np.log(0.5 - 0.25 / 2.25 ** 0.5)), ("t", "logcdf", -1e20, (2.0,), -np.log(2e40)),
     ("wrapcauchy", "logpdf", 2.0 ** -9, (0.9990234375,), oracle.wrapcauchy.logpdf(2.0 ** -9, 0.9990234375)),
     ("wrapcauchy", "logpdf", 0.0, (1 - 2.0 ** -20,), np.log(2.0 ** 21 / (2 * np.pi))),
     ("beta", "sf", 1e-20, (0.001, 1.0), -np.expm1(-0.02 * np.log(10))),
@@ -264,6 +268,7 @@ def test_slopes_of_logpdf(name):
     ("pareto", 1.7, (2.0,)), ("gumbel_l", 0.7, ()), ("gumbel_r", 0.7, ()), ("truncnorm", 0.7, (-1.0, 2.0)),
     ("truncnorm", 0.7, (-INF, INF)), ("truncnorm", 0.7, (0.5, 3.0)), ("truncnorm", 1.9, (-INF, 2.0)), ("laplace", 0.0, ()),
     ("logistic", -0.7, ()), ("uniform", 0.7, ()), ("gennorm", -0.7, (1.5,)), ("gennorm", 0.7, (1.5,)),
+    ("t", -3.0, (2.5,)), ("t", 0.4, (2.5,)), ("t", -9.0, (3e5,)),
     ("laplace", -0.7, ()), ("logistic", 90.0, ()), ("gennorm", 0.0, (2.0,)),
 ])
 def test_slope_of_cdf_is_the_density(name, x, params):
@@ -345,3 +350,11 @@ def test_slopes_of_probabilities_of_counts(name, fn, x64):
     assert np.isfinite(got).all()
     known = np.isfinite(want)
     np.testing.assert_allclose(got[known], want[known], rtol=1e-5, atol=1e-7)
+
+
+def test_far_tails_of_many_degrees_of_freedom(x64):
+    """The slope of the logarithm approaches that of the density's, (df + 1) t / (df + t**2)."""
+    df, t = np.array([1e5, 1e6, 1e7, 1e12]), np.array([-1e4, -1e4, -3e3, -1e6])
+    slopes = nj.vmap(nj.grad(stats.t.logcdf))(t, df)
+    np.testing.assert_allclose(slopes, (df + 1) * -t / (df + t * t), rtol=2e-5)
+    assert stats.t.logcdf(-INF, 1e12) == -INF and nj.grad(stats.t.logcdf)(-INF, 3.0) == 0

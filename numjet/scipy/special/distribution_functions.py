@@ -302,20 +302,18 @@ def fdtri(dfn: Any, dfd: Any, p: Any) -> Any:
 
 _MANY = 1e5            # degrees of freedom from which on the expansions in their inverse are exact to the last places
 _LIKE_NORMAL = 1e30    # beyond, the expansions' further terms vanish
+_FAR = 1e30            # arguments whose power law is exact to the last places for fewer degrees of freedom
 
 
-def _t_by_normal(df: Any, t: Any) -> Any:
-    """Student's distribution function for df >= _MANY (G. W. Hill, "Student's t-distribution", Communications of the ACM 13,
-    1970, algorithm 395): that of a normal deviate z, an expansion in 1 / df. The next term is below 1e-17 z."""
+def _t_as_normal(df: Any, t: Any) -> Any:
+    """The normal deviate of Student's distribution for df >= _MANY: an expansion in 1 / df. The next term is below 1e-17
+    of it for sizes up to 100 (G. W. Hill, "Student's t-distribution", Communications of the ACM 13, 1970, algorithm 395)."""
     df = jnp.clip(df, _MANY, _LIKE_NORMAL)
     a = df - 0.5
     b = 48 * a * a
-    y = a * jnp.log1p(jnp.minimum(t * t, 1e4) / df)      # of 100 and more, the tail is 0 in 64 bits
+    y = a * jnp.log1p(jnp.square(jnp.minimum(jnp.abs(t), _FAR)) / df)
     z = (((((-0.4 * y - 3.3) * y - 24) * y - 85.5) / (0.8 * y * y + 100 + b) + y + 3) / b + 1) * jnp.sqrt(y)
-    return ndtr(jnp.where(t < 0, -z, z))
-
-
-_FAR = 1e30            # arguments whose power law is exact to the last places for fewer degrees of freedom
+    return jnp.where(t < 0, -z, z)
 
 
 def _t_power_law(df: Any) -> Any:
@@ -340,7 +338,7 @@ def _t_of_few(df: Any, t: Any) -> Any:
 
 def _t_value(df: Any, t: Any) -> Any:
     many = df >= _MANY
-    out = jnp.where(many, _t_by_normal(df, t), _t_of_few(jnp.where(many, 1, df), t))
+    out = jnp.where(many, ndtr(_t_as_normal(df, t)), _t_of_few(jnp.where(many, 1, df), t))
     return jnp.where((df > 0) & ~jnp.isnan(t), out, jnp.nan)
 
 
@@ -365,6 +363,49 @@ def stdtr(df: Any, t: Any) -> Any:
     """
     df, t = floats("stdtr", df, t)
     return _stdtr(*wide(df, t)).astype(t.dtype)
+
+
+def _log_t_tail(df: Any, t: Any) -> Any:
+    """The logarithm of Student's distribution function for t < 0, of many degrees of freedom by the normal one."""
+    many = (df >= _MANY) & ((t > -100) | (df > 1e9))
+    few = jnp.where(many, 1, df)
+    far = jnp.abs(t) > _FAR
+    square = jnp.square(jnp.where(far, 1, t))
+    tail = special.log_betainc(0.5 * few, jnp.full_like(few, 0.5), few / (few + square)) - math.log(2)
+    tail = jnp.where(far, _t_power_law(few) - few * _log_where(far, t), tail)
+    return jnp.where(t == -jnp.inf, t, jnp.where(many, log_ndtr(_t_as_normal(df, t)), tail))
+
+
+def _log_t_value(df: Any, t: Any) -> Any:
+    tail = t < -1
+    out = jnp.where(tail, _log_t_tail(df, jnp.where(tail, t, -1)), jnp.log1p(-_t_value(df, jnp.where(tail, 1, -t))))
+    return jnp.where((df > 0) & ~jnp.isnan(t), out, jnp.nan)
+
+
+def _log_t_slope(out: Any, df: Any, t: Any) -> Any:
+    """The density divided by the distribution function. Where the difference of their logarithms would cancel, the leading term:
+    df / |t| in the power law of the far tail, and for many degrees of freedom the slope of the density's logarithm."""
+    df = jnp.minimum(df, _LIKE_NORMAL)
+    steep, power = (t < -1e4) & (df > 1e8), (t < -_FAR) & (df <= 1e8)
+    inner = jnp.where(steep | power, -1, jnp.clip(t, -_FAR, _FAR))
+    log_density = (-0.5 * (df + 1) * jnp.log1p(jnp.square(inner) / df)
+                   - 0.5 * jnp.log(df) - betaln(0.5 * df, jnp.full_like(df, 0.5)))
+    slope = jnp.exp(log_density - jnp.where(steep | power, 0, out))
+    size = jnp.where(steep | power, jnp.abs(t), 1)
+    return jnp.where(power, df / size, jnp.where(steep, (df + 1) / (df / size + size), slope))
+
+
+_log_stdtr = fixed_orders("log_stdtr", _log_t_value, _log_t_slope)
+
+
+def log_stdtr(df: Any, t: Any) -> Any:
+    """The logarithm of stdtr, also where stdtr underflows or is next to 1; derivatives as there.
+
+    >>> round(float(log_stdtr(3.0, -1e20)), 3)
+    -138.057
+    """
+    df, t = floats("log_stdtr", df, t)
+    return _log_stdtr(*wide(df, t)).astype(t.dtype)
 
 
 def _t_quantile(df: Any, p: Any) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numjet.numpy as jnp
 from numjet import random
-from numjet.scipy.special.distribution_functions import stdtr, stdtrit
+from numjet.scipy.special.distribution_functions import log_stdtr, stdtr, stdtrit
 from numjet.scipy.special.factorial_terms import log_beta
 from numjet.scipy.special.gamma_family import betaln, digamma
 from numjet.scipy.special.wide_evaluation import smooth_by_precision
@@ -42,6 +42,16 @@ def cdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
     return stdtr(df, z)
 
 
+def logcdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The logarithm of cdf, accurate where cdf is close to 0 or 1. Derivatives as those of cdf.
+
+    >>> round(float(logcdf(1.0, 3.0, 0.5, 2.0)), 3)
+    -0.527
+    """
+    z, df, _, _ = standard("t.logcdf", x, df, loc, scale)
+    return log_stdtr(df, z)
+
+
 def sf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The probability of values above x, 1 - cdf.
 
@@ -50,6 +60,16 @@ def sf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """
     z, df, _, _ = standard("t.sf", x, df, loc, scale)
     return stdtr(df, -z)
+
+
+def logsf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The logarithm of sf, accurate where sf is close to 0 or 1. Derivatives as those of cdf.
+
+    >>> round(float(logsf(1.0, 3.0, 0.5, 2.0)), 3)
+    -0.893
+    """
+    z, df, _, _ = standard("t.logsf", x, df, loc, scale)
+    return log_stdtr(df, -z)
 
 
 def ppf(q: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
