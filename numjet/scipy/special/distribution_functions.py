@@ -383,7 +383,7 @@ def _log_t_value(df: Any, t: Any) -> Any:
 
 
 def _log_t_slope(out: Any, df: Any, t: Any) -> Any:
-    """The density divided by the distribution function. Where the difference of their logarithms would cancel, the leading term:
+    """The density divided by the distribution function; where the difference of logarithms would cancel, the leading term:
     df / |t| in the power law of the far tail, and for many degrees of freedom the slope of the density's logarithm."""
     df = jnp.minimum(df, _LIKE_NORMAL)
     steep, power = (t < -1e4) & (df > 1e8), (t < -_FAR) & (df <= 1e8)
