@@ -534,3 +534,15 @@ def test_references_are_balanced():
 def test_short_names_are_the_same_functions():
     for name in short.__all__:
         assert getattr(short, name) is getattr(tree, name if name == "static" else f"tree_{name}")
+
+
+def test_functions_of_the_module_tree():
+    x = {"a": [1, 2], "b": (3, None)}
+    assert short.leaves_with_path(x) == tu.tree_leaves_with_path(x)
+    named = short.map_with_path(lambda path, a, b: (tu.keystr(path), a + b), x, x)
+    assert named == {"a": [("['a'][0]", 2), ("['a'][1]", 4)], "b": (("['b'][0]", 6), None)}
+    order = short.reduce_associative(lambda a, b: f"({a}{b})", ["a", "b", "c", "d"])
+    assert order == "((ab)(cd))"
+    assert short.reduce_associative(lambda a, b: a + b, [], identity=5) == 5
+    with pytest.raises((TypeError, ValueError)):
+        short.reduce_associative(lambda a, b: a + b, [])

@@ -483,3 +483,20 @@ def test_squareplus_promotes_its_parameter():
     with nj.enable_x64(True):
         plain, of_float = nn.squareplus(jnp.array([True])), nn.squareplus(jnp.array([True]), 4.0)
     assert (plain.dtype, plain.weak_type, of_float.dtype, of_float.weak_type) == (np.float32, False, np.float64, True)
+
+
+def test_log1mexp_is_accurate_everywhere():
+    x = np.array([0.0, 1e-30, 1e-6, 0.3, np.log(2), 1.0, 50.0, np.inf, -1.0, np.nan])
+    with np.errstate(all="ignore"):
+        expected = np.where(x < 0.7, np.log(-np.expm1(-x)), np.log1p(-np.exp(-x)))
+    np.testing.assert_allclose(nn.log1mexp(x.astype(np.float32)), expected, rtol=2e-6)
+    np.testing.assert_allclose(nj.vmap(nj.grad(nn.log1mexp))(x[1:7].astype(np.float32)), 1 / np.expm1(x[1:7]), rtol=2e-6)
+
+
+def test_other_names_are_the_same_functions():
+    assert nn.swish is nn.silu and nn.hard_swish is nn.hard_silu
+    for one, other in (
+            (initializers.glorot_normal, initializers.xavier_normal),
+            (initializers.glorot_uniform, initializers.xavier_uniform),
+            (initializers.he_normal, initializers.kaiming_normal), (initializers.he_uniform, initializers.kaiming_uniform)):
+        np.testing.assert_array_equal(one()(random.key(0), (3, 4)), other()(random.key(0), (3, 4)))

@@ -198,3 +198,15 @@ def test_gradients_agree_with_differences(case, rng, x64):
     gx, gw = vjp(fun, [x, w], ct)
     np.testing.assert_allclose((gx * dx).sum(), value(x + dx, w) - value(x, w), rtol=1e-8, atol=1e-8)
     np.testing.assert_allclose((gw * dw).sum(), value(x, w + dw) - value(x, w), rtol=1e-8, atol=1e-8)
+
+
+def test_layouts_and_convolutions_of_the_default_one():
+    assert lax.conv_general_permutations(("NHWC", "HWIO", "NHWC")) == ((0, 3, 1, 2), (3, 2, 0, 1), (0, 3, 1, 2))
+    x, k = np.arange(24, dtype=np.float32).reshape(1, 2, 3, 4), np.ones((3, 2, 2, 2), np.float32)
+    found = lax.conv_with_general_padding(x, k, (1, 2), [(1, 0), (0, 1)], (1, 1), (1, 2))
+    np.testing.assert_array_equal(found, lax.conv_general_dilated(x, k, (1, 2), [(1, 0), (0, 1)], (1, 1), (1, 2)))
+
+
+def test_zeros_like_array():
+    zeros = lax.zeros_like_array(np.ones((2, 3), np.int16))
+    assert zeros.dtype == np.int16 and zeros.tolist() == [[0] * 3] * 2

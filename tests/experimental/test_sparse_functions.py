@@ -1,0 +1,89 @@
+"""The functions by which arrays of each sparse format are made, moved and multiplied, beside dense arrays."""
+import numpy as np
+import pytest
+
+import numjet as nj
+import numjet.numpy as jnp
+from numjet import lax
+from numjet.experimental import sparse
+
+_RNG = np.random.default_rng(0)
+M = np.where(_RNG.random((4, 5)) < 0.5, _RNG.normal(size=(4, 5)), 0).astype(np.float32)
+B = _RNG.normal(size=(5, 3)).astype(np.float32)
+BATCHED = np.where(_RNG.random((2, 4, 5)) < 0.5, 1, 0).astype(np.float32) * np.arange(1, 21, dtype=np.float32).reshape(4, 5)
+
+
+@pytest.mark.parametrize("fromdense, todense", [
+    (sparse.coo_fromdense, sparse.coo_todense), (sparse.csr_fromdense, sparse.csr_todense),
+    (sparse.bcsr_fromdense, sparse.bcsr_todense), (sparse.bcoo_fromdense, sparse.bcoo_todense)])
+def test_to_and_from_dense(fromdense, todense):
+    found = fromdense(M)
+    assert found.nse == np.count_nonzero(M)
+    np.testing.assert_array_equal(todense(found), M)
+    np.testing.assert_array_equal(nj.jit(lambda x: todense(fromdense(x, nse=20)))(M), M)
+    slope = nj.grad(lambda data: (todense(_with_data(found, data)) ** 2).sum())(found.data)
+    np.testing.assert_allclose(slope, 2 * found.data, rtol=1e-6)
+
+
+def _with_data(x, data):
+    leaves, structure = nj.tree.flatten(x)
+    k = next(i for i, leaf in enumerate(leaves) if leaf.dtype == np.float32)
+    return nj.tree.unflatten(structure, [*leaves[:k], data, *leaves[k + 1:]])
+
+
+@pytest.mark.parametrize("fromdense, of_vector, of_matrix", [
+    (sparse.coo_fromdense, sparse.coo_matvec, sparse.coo_matmat), (sparse.csr_fromdense, sparse.csr_matvec, sparse.csr_matmat)])
+def test_products_of_matrices(fromdense, of_vector, of_matrix):
+    x = fromdense(M)
+    for transpose, dense in ((False, M), (True, M.T)):
+        v, w = np.ones(dense.shape[1], np.float32), np.ones((dense.shape[1], 3), np.float32)
+        np.testing.assert_allclose(of_vector(x, v, transpose), dense @ v, rtol=1e-5, atol=1e-6)
+        product = nj.jit(lambda x, w, t=transpose: of_matrix(x, w, transpose=t))(x, w)
+        np.testing.assert_allclose(product, dense @ w, rtol=1e-5, atol=1e-6)
+    slope = nj.grad(lambda v: of_vector(x, v).sum())(np.ones(5, np.float32))
+    np.testing.assert_allclose(slope, M.sum(0), rtol=1e-5, atol=1e-6)
+
+
+def test_bcsr():
+    x, y = sparse.bcsr_fromdense(M), sparse.bcsr_fromdense(BATCHED, n_batch=1)
+    np.testing.assert_allclose(sparse.bcsr_dot_general(x, B, dimension_numbers=(((1,), (0,)), ((), ()))), M @ B, rtol=1e-5)
+    np.testing.assert_array_equal(sparse.bcsr_todense(y), BATCHED)
+    np.testing.assert_array_equal(sparse.bcsr_extract(x.indices, x.indptr, M), x.data)
+    joined = sparse.bcsr_concatenate([x, x], dimension=0)
+    np.testing.assert_array_equal(joined.todense(), np.concatenate([M, M]))
+    spread = sparse.bcsr_broadcast_in_dim(x, shape=(3, 4, 5), broadcast_dimensions=(1, 2))
+    np.testing.assert_array_equal(spread.todense(), np.broadcast_to(M, (3, 4, 5)))
+    twice = sparse.BCSR((jnp.ones(3), jnp.array([1, 1, 2]), jnp.array([0, 2, 3])), shape=(2, 3))
+    once = sparse.bcsr_sum_duplicates(twice)
+    assert once.nse == 2
+    np.testing.assert_array_equal(once.todense(), [[0, 2, 0], [0, 0, 1]])
+
+
+def test_bcoo():
+    x = sparse.BCOO.fromdense(M)
+    np.testing.assert_array_equal(sparse.bcoo_transpose(x, permutation=(1, 0)).todense(), M.T)
+    np.testing.assert_array_equal(sparse.bcoo_reshape(x, new_sizes=(2, 10)).todense(), M.reshape(2, 10))
+    np.testing.assert_array_equal(sparse.bcoo_reshape(x, new_sizes=(5, 4), dimensions=(1, 0)).todense(), M.T.reshape(5, 4))
+    backwards = sparse.BCOO((x.data[::-1], x.indices[::-1]), shape=x.shape)
+    in_order = sparse.bcoo_sort_indices(backwards)
+    np.testing.assert_array_equal(in_order.indices, x.indices)
+    np.testing.assert_array_equal(in_order.data, x.data)
+    twice = sparse.BCOO((jnp.array([1.0, 2.0, 3.0]), jnp.array([[1, 0], [0, 1], [1, 0]])), shape=(2, 2))
+    once = sparse.bcoo_sum_duplicates(twice)
+    assert once.nse == 2
+    np.testing.assert_array_equal(once.todense(), [[0, 2], [4, 0]])
+    np.testing.assert_array_equal(nj.jit(lambda x: sparse.bcoo_sum_duplicates(x, nse=3))(twice).todense(), [[0, 2], [4, 0]])
+    for batch, dense in ((1, 0), (0, 1), (1, 1), (2, 0)):
+        other = sparse.bcoo_update_layout(x, n_batch=batch, n_dense=dense, on_inefficient=None)
+        assert (other.n_batch, other.n_dense) == (batch, dense)
+        np.testing.assert_array_equal(other.todense(), M)
+
+
+@pytest.mark.parametrize("mode", [None, "clip"])
+def test_bcoo_gather(mode):
+    numbers = lax.GatherDimensionNumbers(offset_dims=(1, 2), collapsed_slice_dims=(), start_index_map=(0, 1))
+    places = np.array([[0, 0], [2, 3], [1, 2]], np.int32)
+    found = sparse.bcoo_gather(sparse.BCOO.fromdense(M), places, numbers, (2, 2), mode=mode)
+    np.testing.assert_array_equal(found.todense(), lax.gather(M, places, numbers, (2, 2), mode=mode))
+    with pytest.raises(NotImplementedError, match="clamped"):
+        sparse.bcoo_gather(sparse.BCOO.fromdense(M), places, numbers, (2, 2), mode="fill")
