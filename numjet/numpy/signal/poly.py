@@ -107,6 +107,7 @@ def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> tuple[Any, A
     return q, _without_rounding("polydiv", u) if trim_leading_zeros else u
 
 
+@jit_when_eager()
 def _long_division(u: Any, v: Any) -> tuple[Any, Any]:
     """Quotient and remainder, in the length of u. A window of u moves: its first coefficient, divided, is a digit."""
     leading, size = getitem(v, 0), v.shape[0]
