@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numjet.numpy as jnp
@@ -81,6 +82,18 @@ def where_valid(valid: Any, x: Any) -> Any:
 def where_inside(outside: Any, inside_value: Any, x: Any, value: float) -> tuple[Any, Any]:
     """(x with `inside_value` outside of the support, a function that puts `value` there)."""
     return jnp.where(outside, inside_value, x), lambda out: jnp.where(outside, value, out)
+
+
+def where_counted(x: Any, below: float, above: float) -> tuple[Any, Callable[[Any], Any]]:
+    """Counts in place of x, and a function that puts `below` below 0 and `above` where x is infinite.
+
+    >>> counts, set_outside = where_counted(jnp.array([-1.0, 2.0, jnp.inf]), 0.0, 1.0)
+    >>> set_outside(counts + 5).tolist()
+    [0.0, 7.0, 1.0]
+    """
+    x, set_below = where_inside(x < 0, 0.0, x, below)
+    x, set_above = where_inside(x == math.inf, 0.0, x, above)
+    return x, lambda out: set_below(set_above(out))
 
 
 def log1mexp(x: Any) -> Any:

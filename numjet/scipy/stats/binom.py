@@ -11,7 +11,7 @@ from numjet.scipy.special.factorial_terms import log_binomial_term
 from numjet.scipy.special.gamma_family import betainc
 from numjet.scipy.special.wide_evaluation import smooth_by_precision
 from numjet.scipy.stats.arguments import float_args, where_inside, where_valid
-from numjet.scipy.stats.publish import exp_of
+from numjet.scipy.stats.publish import Counts, exp_of
 from numjet.scipy.stats.tails import log_betainc, log_betaincc
 from numjet.scipy.stats.variables import Variable, counts, probability
 
@@ -47,45 +47,11 @@ def _within(name: str, k: Any, n: Any, p: Any, loc: Any, below: float, above: fl
     return x, rest, p, lambda out: jnp.where(jnp.isnan(p), p, jnp.where(under, below, jnp.where(over, above, out)))
 
 
-def cdf(k: Any, n: Any, p: Any, loc: Any = 0) -> Any:
-    """The probability of counts up to k.
-
-    >>> round(float(cdf(2, 5, 0.25)), 3)
-    0.896
-    """
-    x, rest, p, set_outside = _within("binom.cdf", k, n, p, loc, 0.0, 1.0)
-    return set_outside(betaincc(x + 1, rest, p))
-
-
-def logcdf(k: Any, n: Any, p: Any, loc: Any = 0) -> Any:
-    """The logarithm of cdf, accurate where cdf is close to 0 or 1.
-
-    >>> round(float(logcdf(2, 5, 0.25)), 3)
-    -0.109
-    """
-    x, rest, p, set_outside = _within("binom.logcdf", k, n, p, loc, -math.inf, 0.0)
-    return set_outside(log_betaincc(x + 1, rest, p))
-
-
-def sf(k: Any, n: Any, p: Any, loc: Any = 0) -> Any:
-    """The probability of counts above k, 1 - cdf.
-
-    >>> round(float(sf(2, 5, 0.25)), 3)
-    0.104
-    """
-    x, rest, p, set_outside = _within("binom.sf", k, n, p, loc, 1.0, 0.0)
-    return set_outside(betainc(x + 1, rest, p))
-
-
-def logsf(k: Any, n: Any, p: Any, loc: Any = 0) -> Any:
-    """The logarithm of sf, accurate where sf is close to 0 or 1.
-
-    >>> round(float(logsf(2, 5, 0.25)), 3)
-    -2.268
-    """
-    x, rest, p, set_outside = _within("binom.logsf", k, n, p, loc, 0.0, -math.inf)
-    return set_outside(log_betainc(x + 1, rest, p))
-
+_counts = Counts(__name__, _within, "(2, 5, 0.25)")
+cdf = _counts.probability("cdf", lambda x, rest, p: betaincc(x + 1, rest, p), 0.896)
+logcdf = _counts.probability("logcdf", lambda x, rest, p: log_betaincc(x + 1, rest, p), -0.109)
+sf = _counts.probability("sf", lambda x, rest, p: betainc(x + 1, rest, p), 0.104)
+logsf = _counts.probability("logsf", lambda x, rest, p: log_betainc(x + 1, rest, p), -2.268)
 
 _variable = Variable(__name__, ("n", "p"), (5.0, 0.3), lambda n, p: (n >= 0) & probability(p), scaled=False)
 rvs = _variable.samples(counts(lambda key, n, p, shape: random.binomial(key, n, p, shape)))

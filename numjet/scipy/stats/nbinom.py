@@ -10,8 +10,8 @@ from numjet.scipy.special.distribution_functions import betaincc
 from numjet.scipy.special.factorial_terms import log_binomial_term
 from numjet.scipy.special.gamma_family import betainc
 from numjet.scipy.special.wide_evaluation import smooth_by_precision
-from numjet.scipy.stats.arguments import float_args, where_inside, where_valid
-from numjet.scipy.stats.publish import exp_of
+from numjet.scipy.stats.arguments import float_args, where_counted, where_inside, where_valid
+from numjet.scipy.stats.publish import Counts, exp_of
 from numjet.scipy.stats.tails import log_betainc, log_betaincc
 from numjet.scipy.stats.variables import Variable
 
@@ -40,49 +40,15 @@ def _within(name: str, k: Any, n: Any, p: Any, loc: Any, below: float, above: fl
     """(floor(k - loc), n, p, a function that puts `below` below 0 and `above` where k is infinite)."""
     k, n, p, loc = float_args(name, k, n, p, loc)
     x = where_valid((n > 0) & (p > 0) & (p <= 1), jnp.floor(k - loc))
-    x, set_below = where_inside(x < 0, 0.0, x, below)
-    x, set_above = where_inside(x == math.inf, 0.0, x, above)
-    return x, n, p, lambda out: set_below(set_above(out))
+    x, set_outside = where_counted(x, below, above)
+    return x, n, p, set_outside
 
 
-def cdf(k: Any, n: Any, p: Any, loc: Any = 0) -> Any:
-    """The probability of counts up to k.
-
-    >>> round(float(cdf(2, 3, 0.25)), 3)
-    0.104
-    """
-    x, n, p, set_outside = _within("nbinom.cdf", k, n, p, loc, 0.0, 1.0)
-    return set_outside(betainc(n, x + 1, p))
-
-
-def logcdf(k: Any, n: Any, p: Any, loc: Any = 0) -> Any:
-    """The logarithm of cdf, accurate where cdf is close to 0 or 1.
-
-    >>> round(float(logcdf(2, 3, 0.25)), 3)
-    -2.268
-    """
-    x, n, p, set_outside = _within("nbinom.logcdf", k, n, p, loc, -math.inf, 0.0)
-    return set_outside(log_betainc(n, x + 1, p))
-
-
-def sf(k: Any, n: Any, p: Any, loc: Any = 0) -> Any:
-    """The probability of counts above k, 1 - cdf.
-
-    >>> round(float(sf(2, 3, 0.25)), 3)
-    0.896
-    """
-    x, n, p, set_outside = _within("nbinom.sf", k, n, p, loc, 1.0, 0.0)
-    return set_outside(betaincc(n, x + 1, p))
-
-
-def logsf(k: Any, n: Any, p: Any, loc: Any = 0) -> Any:
-    """The logarithm of sf, accurate where sf is close to 0 or 1.
-
-    >>> round(float(logsf(2, 3, 0.25)), 3)
-    -0.109
-    """
-    x, n, p, set_outside = _within("nbinom.logsf", k, n, p, loc, 0.0, -math.inf)
-    return set_outside(log_betaincc(n, x + 1, p))
+_counts = Counts(__name__, _within, "(2, 3, 0.25)")
+cdf = _counts.probability("cdf", lambda x, n, p: betainc(n, x + 1, p), 0.104)
+logcdf = _counts.probability("logcdf", lambda x, n, p: log_betainc(n, x + 1, p), -2.268)
+sf = _counts.probability("sf", lambda x, n, p: betaincc(n, x + 1, p), 0.896)
+logsf = _counts.probability("logsf", lambda x, n, p: log_betaincc(n, x + 1, p), -0.109)
 
 
 def _mixed(key: Any, n: Any, p: Any, shape: Any, dtype: Any) -> Any:

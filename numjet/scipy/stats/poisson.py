@@ -12,7 +12,7 @@ from numjet.foundation import dtypes
 from numjet.scipy.special.factorial_terms import log_poisson_term
 from numjet.scipy.special.gamma_family import gammainc, gammaincc, gammaln
 from numjet.scipy.special.wide_evaluation import smooth_by_precision
-from numjet.scipy.stats.arguments import LOG_2PI, float_args, where_inside, where_valid
+from numjet.scipy.stats.arguments import LOG_2PI, float_args, where_counted, where_inside, where_valid
 from numjet.scipy.stats.publish import exp_of
 from numjet.scipy.stats.tails import log_gammainc, log_gammaincc
 from numjet.scipy.stats.variables import Variable, counts
@@ -56,9 +56,8 @@ def _within(name: str, k: Any, mu: Any, loc: Any, below: float, above: float) ->
     """(floor(k - loc), mu, a function that puts `below` below 0 and `above` where k is infinite)."""
     k, mu, loc = float_args(name, k, mu, loc)
     x = where_valid(mu >= 0, jnp.floor(k - loc))
-    x, set_below = where_inside(x < 0, 0.0, x, below)
-    x, set_above = where_inside(x == math.inf, 0.0, x, above)
-    return x, mu, lambda out: set_below(set_above(out))
+    x, set_outside = where_counted(x, below, above)
+    return x, mu, set_outside
 
 
 def logcdf(k: Any, mu: Any, loc: Any = 0) -> Any:

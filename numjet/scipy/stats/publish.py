@@ -24,6 +24,12 @@ class OfValue(Protocol):
     def __call__(self, x: Any, loc: Any = 0, scale: Any = 1) -> Any: ...
 
 
+class OfCount(Protocol):
+    """A public function of a count, of distributions with a number n and a probability p."""
+
+    def __call__(self, k: Any, n: Any, p: Any, loc: Any = 0) -> Any: ...
+
+
 class OfProbability(Protocol):
     """A public function of a probability."""
 
@@ -41,13 +47,16 @@ _DOCS = {
     "ppf": "The quantile function, the inverse of cdf; NaN for q outside [0, 1].",
     "isf": "The inverse of sf; NaN for q outside [0, 1].",
 }
+_OF_COUNTS = {"cdf": "The probability of counts up to k.", "sf": "The probability of counts above k, 1 - cdf."}
+_ENDS = {"cdf": (0.0, 1.0), "logcdf": (-math.inf, 0.0), "sf": (1.0, 0.0), "logsf": (0.0, -math.inf)}
 _EXAMPLE = re.compile(r">>> round\(float\(\w+(\(.*\))\), 3\)")
 
 
-def publish(function: Callable[P, Any], module: str, name: str, arguments: str, value: float) -> Callable[P, Any]:
+def publish(function: Callable[P, Any], module: str, name: str, arguments: str, value: float,
+            doc: str | None = None) -> Callable[P, Any]:
     """Gives a function the name of a public one, and its docstring: `value` is its result for `arguments`, to 3 places."""
     function.__module__, function.__name__, function.__qualname__ = module, name, name
-    function.__doc__ = f"{_DOCS[name]}\n\n    >>> round(float({name}{arguments}), 3)\n    {value}\n    "
+    function.__doc__ = f"{doc or _DOCS[name]}\n\n    >>> round(float({name}{arguments}), 3)\n    {value}\n    "
     return function
 
 
@@ -128,3 +137,23 @@ class LocationScale:
             q, loc, scale = float_args(title, q, loc, scale)
             return loc + valid_scale(scale) * formula(q)
         return publish(function, self._module, name, "(0.75, 0.5, 2.0)", value)
+
+
+class Counts:
+    """cdf, logcdf, sf and logsf of a distribution of counts with the parameters n and p.
+
+    within(title, k, n, p, loc, below, above): the formulas' arguments, and last a function that puts `below` below the support
+    and `above` above it. `example`: the arguments (k, n, p) of which `value` is the function's result.
+    """
+
+    def __init__(self, module: str, within: Callable[..., tuple[Any, ...]], example: str) -> None:
+        self._module, self._within, self._example = module, within, example
+
+    def probability(self, name: str, formula: Callable[..., Any], value: float) -> OfCount:
+        """One of the four, by a formula of what `within` gives."""
+        title, within, (below, above) = f"{self._module.rpartition('.')[2]}.{name}", self._within, _ENDS[name]
+
+        def function(k: Any, n: Any, p: Any, loc: Any = 0) -> Any:
+            *args, set_outside = within(title, k, n, p, loc, below, above)
+            return set_outside(formula(*args))
+        return publish(function, self._module, name, self._example, value, _OF_COUNTS.get(name))
