@@ -40,12 +40,14 @@ template <class T> T element(const char* from, npy_intp k) {
   else return reinterpret_cast<const T*>(from)[k];
 }
 
-template <class From, class To> void convert(const char* from, char* to, npy_intp count) {
-  for (npy_intp k = 0; k < count; ++k) reinterpret_cast<To*>(to)[k] = converted<To>(element<From>(from, k));
+template <class From, class To> void convert(char* out_bytes, const char* const* in, Py_ssize_t n) {
+  To* __restrict out = reinterpret_cast<To*>(out_bytes);
+  const char* from = in[0];
+  for (Py_ssize_t k = 0; k < n; ++k) out[k] = converted<To>(element<From>(from, k));
 }
 
 // Calls f with a value of the C type of a NumPy type number; a null conversion for others.
-template <class F> Conversion of_type(int type, F f) {
+template <class F> EagerLoop of_type(int type, F f) {
   switch (type) {
     case NPY_BOOL: return f(bool());
     case NPY_BYTE: return f(npy_byte());
@@ -68,9 +70,9 @@ template <class F> Conversion of_type(int type, F f) {
 
 }  // namespace
 
-Conversion conversion(int from, int to) {
+EagerLoop conversion(int from, int to) {
   return of_type(from, [to](auto x) {
-    return of_type(to, [](auto y) -> Conversion {
+    return of_type(to, [](auto y) -> EagerLoop {
       if constexpr (kComplex<decltype(x)> && !kComplex<decltype(y)>) return nullptr;  // it would drop a part
       else return convert<decltype(x), decltype(y)>;
     });

@@ -1,14 +1,11 @@
 // Conversions between bools, integers and floats, and to complex numbers, as `lax.convert_element_type` has them: floats to integers are rounded towards
 // zero and limited to the range, NaN is 0; to bool is `!= 0`; integers wrap.
 #pragma once
-#include "array/numpy_api.h"
+#include "dispatch/eager/eager.h"
 
 namespace nj {
 
-// Converts `count` contiguous elements.
-using Conversion = void (*)(const char* from, char* to, npy_intp count);
-
 // For two NumPy type numbers; null where there is none.
-Conversion conversion(int from, int to);
+EagerLoop conversion(int from, int to);
 
 }  // namespace nj

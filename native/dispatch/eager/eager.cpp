@@ -94,7 +94,8 @@ PyObject* run(EagerOp op, const Operand& a, const Operand& b) {
   if (!out) return nullptr;
   // Both calls above may run Python code, which may delete arrays.
   if ((a.array && !a.array->buffer) || (b.array && !b.array->buffer)) return nullptr;
-  loop(out->buffer->data, a.data(), b.data(), like->info->size);
+  const char* const in[] = {a.data(), b.data()};
+  loop(out->buffer->data, in, like->info->size);
   return give(std::move(out));
 }
 
@@ -128,7 +129,8 @@ PyObject* eager_negative(Array* a) {
   if (!loop) return nullptr;
   ArrayRef out = result_like(a, a->info, a->committed);
   if (!out || !a->buffer) return nullptr;
-  loop(out->buffer->data, a->buffer->data, nullptr, a->info->size);
+  const char* const in[] = {a->buffer->data};
+  loop(out->buffer->data, in, a->info->size);
   return give(std::move(out));
 }
 

@@ -18,10 +18,16 @@ PyObject* eager_matmul(PyObject* left, PyObject* right);
 // The code of a dtype whose products are summed in itself, for nj_gemm; -1 for others.
 int64_t matrix_code(const PyArray_Descr* dtype);
 
-// out[i] = a[i] op b[i], where a scalar operand is not advanced. Null where the kind has no such operation.
+// A loop over the elements of contiguous arrays: out[i] of in[0][i], in[1][i] and so on, where a number is not advanced.
+using EagerLoop = void (*)(char* out, const char* const* in, Py_ssize_t n);
+// in[0] op in[1]; null where the kind has no such operation.
 enum Operands : int { both_arrays, scalar_right, scalar_left, operands_count };
-using EagerLoop = void (*)(char* out, const char* a, const char* b, Py_ssize_t n);
 EagerLoop eager_loop(EagerOp op, Kind kind, Operands operands);
 EagerLoop negative_loop(Kind kind);
+// The same for a ufunc of NumPy, by its name, of `count` operands of a NumPy type number, where IEEE 754 or two's complement
+// leave one result: it is NumPy's to the bit, but for which of two NaNs a sum or a product is. NumPy's own inner loops, which
+// look for overlaps, choose between kernels and clear the processor's flags, take three times as long for a few elements. Null
+// for all other ufuncs and types.
+EagerLoop exact_loop(const char* ufunc, int type, int count, Operands operands);
 
 }  // namespace nj

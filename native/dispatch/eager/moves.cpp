@@ -14,12 +14,21 @@ struct Wide {
   char bytes[16];
 };
 
-template <class T>
-void select(char* out, const char* which, const char* if_false, const char* if_true, const npy_intp* strides, npy_intp count) {
-  for (npy_intp k = 0; k < count; ++k) {
-    const char* from = which[k * strides[0]] ? if_true + k * strides[2] : if_false + k * strides[1];
-    std::memcpy(out + k * npy_intp(sizeof(T)), from, sizeof(T));
+template <class T, bool kAllAlike, bool kOneFalse, bool kOneTrue>
+void select(char* out_bytes, const char* const* in, Py_ssize_t n) {
+  const char* which = in[0];
+  const T* if_false = reinterpret_cast<const T*>(in[1]);
+  const T* if_true = reinterpret_cast<const T*>(in[2]);
+  T* __restrict out = reinterpret_cast<T*>(out_bytes);
+  for (Py_ssize_t k = 0; k < n; ++k) {
+    const T x = if_false[kOneFalse ? 0 : k], y = if_true[kOneTrue ? 0 : k];
+    out[k] = which[kAllAlike ? 0 : k] ? y : x;
   }
+}
+
+template <class T, bool... kOnes> EagerLoop pick_selection(const npy_intp* strides) {
+  if constexpr (sizeof...(kOnes) == 3) return select<T, kOnes...>;
+  else return *strides ? pick_selection<T, kOnes..., false>(strides + 1) : pick_selection<T, kOnes..., true>(strides + 1);
 }
 
 // Copies elements of any strides, the last axis by a loop of its own.
@@ -53,13 +62,13 @@ template <class T> void take(char* out, const char* from, const char* other, con
 
 }  // namespace
 
-Selection selection(npy_intp itemsize) {
+EagerLoop selection(npy_intp itemsize, const npy_intp* strides) {
   switch (itemsize) {
-    case 1: return select<uint8_t>;
-    case 2: return select<uint16_t>;
-    case 4: return select<uint32_t>;
-    case 8: return select<uint64_t>;
-    case 16: return select<Wide>;
+    case 1: return pick_selection<uint8_t>(strides);
+    case 2: return pick_selection<uint16_t>(strides);
+    case 4: return pick_selection<uint32_t>(strides);
+    case 8: return pick_selection<uint64_t>(strides);
+    case 16: return pick_selection<Wide>(strides);
     default: return nullptr;
   }
 }

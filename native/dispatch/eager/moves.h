@@ -3,13 +3,12 @@
 #include <vector>
 
 #include "array/numpy_api.h"
+#include "dispatch/eager/eager.h"
 
 namespace nj {
 
-// out[k] = which[k] ? if_true[k] : if_false[k]. strides: bytes between elements of which, if_false, if_true.
-using Selection = void (*)(char* out, const char* which, const char* if_false, const char* if_true, const npy_intp* strides,
-                           npy_intp count);
-Selection selection(npy_intp itemsize);
+// out[k] = in[0][k] ? in[2][k] : in[1][k], of bools and elements of a size. strides: bytes between the elements of the operands.
+EagerLoop selection(npy_intp itemsize, const npy_intp* strides);
 
 // An array of these dimensions, of elements of any strides.
 using PartCopy = void (*)(char* out, const char* from, const std::vector<npy_intp>& dims, const std::vector<npy_intp>& strides);

@@ -1,5 +1,5 @@
 // The steps of a tape. A loop or a reduction is an inner loop of a NumPy ufunc, run on whole contiguous arrays as the ufunc
-// would; other steps share or copy parts of an operand's memory, select between two operands, or call a function of NumPy
+// would, or a loop of our own with the same results; other steps share or copy parts of an operand's memory, select between two operands, or call a function of NumPy
 // arrays. So a tape gives the bits that evaluating its operations one by one gives. Values that only steps without Python read
 // lie in scratch memory of the run, which later values take over.
 #include "dispatch/eager/tape.h"
@@ -37,7 +37,7 @@ PyTypeObject* tape_type = nullptr;
 
 namespace {
 
-PyGlobal ufunc_type;  // numpy.ufunc
+PyGlobal numpy_module, ufunc_type;  // numpy, numpy.ufunc
 PyGlobal error_state, ignoring;  // NumPy's context variable, and its value that ignores floating-point errors
 
 Tape* as_tape(PyObject* self) { return reinterpret_cast<Tape*>(self); }
@@ -70,31 +70,35 @@ constexpr size_t kInlineScratch = 2048;
 // The values of a run, by number: arrays, or scratch memory.
 class Values {
  public:
-  explicit Values(size_t scratch) : block_(scratch > kInlineScratch ? scratch : 0), failed(block_.failed) {}
-  void push_array(ArrayRef array) {
-    arrays_.push_back(std::move(array));
-    places_.push_back(nullptr);
+  explicit Values(const TapePlan& plan)
+      : places_(plan.places.data()), block_(plan.scratch > kInlineScratch ? plan.scratch : 0), failed(block_.failed) {
+    arrays_.reserve(plan.places.size());
+    for (size_t k = 0; k < plan.ins.size(); ++k) arrays_.push_back(nullptr);
+    for (const ArrayRef& constant : plan.constants) arrays_.push_back(constant);
+    while (arrays_.size() < plan.places.size()) arrays_.push_back(nullptr);
   }
-  void push_place(char* place) {
-    arrays_.push_back(ArrayRef());
-    places_.push_back(place);
+  void set_array(uint32_t number, ArrayRef array) {
+    arrays_[number] = array;
+    owned_.push_back(std::move(array));
   }
   char* scratch() { return block_.data() ? block_.data() : inline_; }
-  ArrayRef& array(uint32_t number) { return arrays_[number]; }
-  char* data(uint32_t number) const { return places_[number] ? places_[number] : arrays_[number]->buffer->data; }
+  bool is_array(uint32_t number) const { return places_[number] < 0; }
+  Array* array(uint32_t number) { return arrays_[number]; }
+  char* data(uint32_t number) { return is_array(number) ? arrays_[number]->buffer->data : scratch() + places_[number]; }
   // Null, or an operand that was deleted.
-  Array* deleted(const std::vector<uint32_t>& numbers) const {
+  Array* deleted(const std::vector<uint32_t>& numbers) {
     for (uint32_t number : numbers) {
-      if (!places_[number] && !arrays_[number]->buffer) return arrays_[number];
+      if (is_array(number) && !arrays_[number]->buffer) return arrays_[number];
     }
     return nullptr;
   }
   // What keeps the memory of a value while other threads run.
-  BufferRef hold(uint32_t number) const { return places_[number] ? BufferRef() : arrays_[number]->buffer; }
+  BufferRef hold(uint32_t number) { return is_array(number) ? arrays_[number]->buffer : BufferRef(); }
 
  private:
-  SmallVector<ArrayRef, kInlineValues> arrays_;
-  SmallVector<char*, kInlineValues> places_;
+  const npy_intp* places_;
+  SmallVector<Array*, kInlineValues> arrays_;
+  SmallVector<ArrayRef, kInlineValues> owned_;  // all of these but constants
   alignas(64) char inline_[kInlineScratch];
   Scratch block_;
 
@@ -117,39 +121,32 @@ int collect(const Tape* tape, PyObject* const* leaves, Values& values) {
     if (is_array(leaves[k])) {
       auto* array = reinterpret_cast<Array*>(leaves[k]);
       if (array->remote || !array_ready(array)) return 0;
-      values.push_array(ArrayRef::share(array));
+      values.set_array(uint32_t(k), ArrayRef::share(array));
       continue;
     }
     if (!fits(leaves[k])) return 0;
     ArrayRef made = array_from_leaf(leaves[k], plan.ins[k], tape->device);
     if (!made) return PyErr_Clear(), 0;  // the function says what is wrong
-    values.push_array(std::move(made));
+    values.set_array(uint32_t(k), std::move(made));
   }
-  for (const ArrayRef& constant : plan.constants) values.push_array(constant);
   return 1;
 }
 
-void run_loop(const Step& step, const Values& values, char* out) {
+void run_loop(const Step& step, Values& values, char* out) {
   char* data[kMostOperands + 1];
   for (size_t k = 0; k < step.ins.size(); ++k) data[k] = values.data(step.ins[k]);
-  data[step.ins.size()] = out;
   npy_intp count = step.outs[0]->size;
+  if (step.own) return step.own(out, data, count);
+  data[step.ins.size()] = out;
   if (count) step.loop(data, &count, step.strides, step.data);
 }
 
-void run_select(const Step& step, const Values& values, char* out) {
-  const AvalInfo* info = step.outs[0];
-  const char* data[3];
-  for (size_t k = 0; k < 3; ++k) data[k] = values.data(step.ins[k]);
-  selection(info->itemsize)(out, data[0], data[1], data[2], step.strides, info->size);
-}
-
-void run_part(const Step& step, const Values& values, char* out) {
+void run_part(const Step& step, Values& values, char* out) {
   const AvalInfo* info = step.outs[0];
   if (info->size) part_copy(info->itemsize)(out, values.data(step.ins[0]) + step.offset, info->dims, step.part_strides);
 }
 
-void run_take(const Step& step, const Values& values, char* out) {
+void run_take(const Step& step, Values& values, char* out) {
   taking(step.outs[0]->itemsize)(out, values.data(step.ins[0]), values.data(step.ins[1]), step.table);
 }
 
@@ -165,7 +162,7 @@ template <class T> int64_t place_of(const Step& step, const char* vector) {
   return place;
 }
 
-void run_gather(const Step& step, const Values& values, char* out) {
+void run_gather(const Step& step, Values& values, char* out) {
   const char* indices = values.data(step.ins[1]);
   const size_t width = step.limits.size() * (step.long_indices ? sizeof(int64_t) : sizeof(int32_t));
   std::vector<int64_t> table(step.table.size());
@@ -177,7 +174,7 @@ void run_gather(const Step& step, const Values& values, char* out) {
   taking(step.outs[0]->itemsize)(out, values.data(step.ins[0]), values.data(step.ins[2]), table);
 }
 
-void run_join(const Step& step, const Values& values, char* out) {
+void run_join(const Step& step, Values& values, char* out) {
   for (size_t block = 0; block < step.blocks; ++block) {
     for (size_t k = 0; k < step.ins.size(); ++k) {
       const size_t bytes = step.lengths[k];
@@ -189,7 +186,7 @@ void run_join(const Step& step, const Values& values, char* out) {
 
 // Calls the inner loop as the ufunc's `reduce` does for contiguous arrays: along rows of one element by one call with a result
 // that stands still, else row by row.
-void run_reduce(const Step& step, const Values& values, char* result) {
+void run_reduce(const Step& step, Values& values, char* result) {
   const npy_intp item = step.outs[0]->itemsize, row = step.length * item;
   char* in = values.data(step.ins[0]);
   for (npy_intp part = 0; part < step.parts; ++part, in += step.rows * row, result += row) {
@@ -210,10 +207,6 @@ void run_reduce(const Step& step, const Values& values, char* result) {
       step.loop(data, &count, strides, step.data);
     }
   }
-}
-
-void run_convert(const Step& step, const Values& values, char* out) {
-  step.conversion(values.data(step.ins[0]), out, step.outs[0]->size);
 }
 
 void run_product(const Step& s, Values& values, char* out) {
@@ -251,7 +244,7 @@ int run_call(const Step& step, Values& values, PyObject* device) {
   if (!step.multiple) {
     ArrayRef out = wrap(result, step.outs[0], device);
     if (!out) return -1;
-    values.push_array(std::move(out));
+    values.set_array(step.number, std::move(out));
     return 0;
   }
   PyRef items(PySequence_Tuple(result));
@@ -263,46 +256,71 @@ int run_call(const Step& step, Values& values, PyObject* device) {
   for (size_t k = 0; k < step.outs.size(); ++k) {
     ArrayRef out = wrap(PyTuple_GET_ITEM(items.get(), Py_ssize_t(k)), step.outs[k], device);
     if (!out) return -1;
-    values.push_array(std::move(out));
+    values.set_array(step.number + uint32_t(k), std::move(out));
   }
   return 0;
 }
 
 int run_share(const Step& step, Values& values, PyObject* device) {
-  if (step.place >= 0) return values.push_place(values.data(step.ins[0])), 0;
+  if (!values.is_array(step.number)) return 0;
   ArrayRef out = array_share(values.array(step.ins[0]), step.outs[0], device, false);
   if (!out) return -1;
-  values.push_array(std::move(out));
+  values.set_array(step.number, std::move(out));
   return 0;
 }
 
 int run_step(const Step& step, Values& values, PyObject* device) {
   if (step.kind == StepKind::Call) return run_call(step, values, device);
   if (step.kind == StepKind::Share) return run_share(step, values, device);
-  ArrayRef array = step.place < 0 ? array_empty(step.outs[0], device, false) : ArrayRef();
-  if (step.place < 0 && !array) return -1;
+  if (values.is_array(step.number)) {
+    ArrayRef array = array_empty(step.outs[0], device, false);
+    if (!array) return -1;
+    values.set_array(step.number, std::move(array));
+  }
   // Python code of other steps, or of finalizers, may have deleted an array.
   if (Array* deleted = values.deleted(step.ins)) return raise_deleted(deleted);
-  char* out = array ? array->buffer->data : values.scratch() + step.place;
+  char* out = values.data(step.number);
   switch (step.kind) {
-    case StepKind::Loop: run_loop(step, values, out); break;
-    case StepKind::Select: run_select(step, values, out); break;
     case StepKind::Part: run_part(step, values, out); break;
     case StepKind::Take: run_take(step, values, out); break;
     case StepKind::Gather: run_gather(step, values, out); break;
     case StepKind::Join: run_join(step, values, out); break;
     case StepKind::Product: run_product(step, values, out); break;
-    case StepKind::Convert: run_convert(step, values, out); break;
-    default: run_reduce(step, values, out);
+    case StepKind::Reduce: run_reduce(step, values, out); break;
+    default: run_loop(step, values, out);
   }
-  if (array) values.push_array(std::move(array));
-  else values.push_place(out);
+  return 0;
+}
+
+// False where an operand was deleted.
+bool run_quick(const QuickStep& step, Values& values, char* scratch) {
+  const char* in[3];
+  for (size_t k = 0; k < 3; ++k) {
+    if (step.ins[k] >= 0) {
+      in[k] = scratch + step.ins[k];
+      continue;
+    }
+    const Array* array = values.array(uint32_t(~step.ins[k]));
+    if (!array->buffer) return false;
+    in[k] = array->buffer->data;
+  }
+  step.loop(scratch + step.place, in, step.count);
+  return true;
+}
+
+int run_steps(const TapePlan& plan, Values& values, PyObject* device) {
+  char* scratch = values.scratch();
+  const Step* step = plan.steps.data();
+  for (const QuickStep& quick : plan.quick) {
+    if (!(quick.loop && run_quick(quick, values, scratch)) && run_step(*step, values, device) < 0) return -1;
+    ++step;
+  }
   return 0;
 }
 
 PyRef result_of(const Result& result, Values& values, PyObject* device) {
-  ArrayRef& value = values.array(result.value);
-  if (!result.info) return as(value);
+  Array* value = values.array(result.value);
+  if (!result.info) return as(ArrayRef::share(value));
   return as(array_share(value, result.info, device, false));  // a handle of its own
 }
 
@@ -312,15 +330,13 @@ PyObject* run_tape(Tape* tape, PyObject* const* leaves, size_t count) {
   const Handle<Tape> alive = Handle<Tape>::share(tape);
   const TapePlan& plan = *tape->plan;
   if (count != plan.ins.size()) return nullptr;
-  Values values(plan.scratch);
+  Values values(plan);
   if (values.failed) return raise_no_memory(plan.scratch), nullptr;
   if (collect(tape, leaves, values) == 0) return nullptr;
   {
     QuietErrors quiet(plan.calls);
     if (quiet.failed) return nullptr;
-    for (const Step& step : plan.steps) {
-      if (run_step(step, values, tape->device) < 0) return nullptr;
-    }
+    if (run_steps(plan, values, tape->device) < 0) return nullptr;
   }
   if (!tape->treedef) return result_of(plan.results[0], values, tape->device).release();
   std::vector<PyRef> results;
@@ -388,6 +404,20 @@ bool set_loop(Step& step, PyObject* object, int number, const std::vector<const 
   return step.loop != nullptr;
 }
 
+// Sets the loop that stands for NumPy's own, if there is one: for contiguous operands of one dtype, one of which may be a number.
+bool set_exact_loop(Step& step, int type) {
+  const size_t count = step.ins.size();
+  const char* name = reinterpret_cast<PyUFuncObject*>(step.function.get())->name;
+  const npy_intp item = step.strides[0] ? step.strides[0] : step.strides[count - 1];
+  if (count > 2 || !item) return true;
+  const PyRef numpys(PyObject_GetAttrString(numpy_module.get(), name));
+  if (!numpys) PyErr_Clear();
+  if (numpys.get() != step.function.get()) return true;
+  const Operands operands = !step.strides[0] ? scalar_left : !step.strides[count - 1] ? scalar_right : both_arrays;
+  step.own = exact_loop(name, type, int(count), operands);
+  return true;
+}
+
 // loop: (ufunc, number of its inner loop)
 bool read_loop(Step& step, PyObject* more, const Infos& infos) {
   PyObject* object;
@@ -396,7 +426,7 @@ bool read_loop(Step& step, PyObject* more, const Infos& infos) {
   std::vector<const AvalInfo*> operands;
   for (uint32_t in : step.ins) operands.push_back(infos[in]);
   operands.push_back(step.outs[0]);
-  return set_loop(step, object, number, operands);
+  return set_loop(step, object, number, operands) && set_exact_loop(step, operands[0]->dtype->type_num);
 }
 
 // reduce: (ufunc, number of its inner loop, bytes of the first value or None, parts, rows in each, elements in a row)
@@ -419,7 +449,8 @@ bool read_reduce(Step& step, PyObject* more, const Infos& infos) {
 bool read_select(Step& step, const Infos& infos) {
   if (!set_strides(step, infos, 3)) return false;
   const AvalInfo* out = step.outs[0];
-  const bool good = infos[step.ins[0]]->kind == Kind::Bool && selection(out->itemsize) &&
+  step.own = selection(out->itemsize, step.strides);
+  const bool good = infos[step.ins[0]]->kind == Kind::Bool && step.own &&
                     infos[step.ins[1]]->itemsize == out->itemsize && infos[step.ins[2]]->itemsize == out->itemsize;
   if (!good) PyErr_SetString(PyExc_TypeError, "Tape: a selection takes bools and two operands of the result's dtype");
   return good;
@@ -434,10 +465,10 @@ bool read_share(const Step& step, const Infos& infos) {
 bool read_convert(Step& step, const Infos& infos) {
   const AvalInfo* out = step.outs[0];
   if (step.ins.size() == 1 && infos[step.ins[0]]->size == out->size) {
-    step.conversion = conversion(infos[step.ins[0]]->dtype->type_num, out->dtype->type_num);
+    step.own = conversion(infos[step.ins[0]]->dtype->type_num, out->dtype->type_num);
   }
-  if (!step.conversion) PyErr_SetString(PyExc_TypeError, "Tape: no conversion between these operands");
-  return step.conversion;
+  if (!step.own) PyErr_SetString(PyExc_TypeError, "Tape: no conversion between these operands");
+  return step.own;
 }
 
 // part: (offset in bytes, strides), inside of the operand.
@@ -600,6 +631,7 @@ bool read_step(PyObject* item, TapePlan& plan, Infos& infos) {
   else if (name == "call") good = read_call(step, more), plan.calls = true;
   else PyErr_Format(PyExc_ValueError, "Tape: no kind of step is called '%s'", kind), good = false;
   if (!good) return false;
+  step.number = uint32_t(infos.size());
   for (const AvalRef& out : step.outs) infos.push_back(out);
   plan.steps.push_back(std::move(step));
   return true;
@@ -749,6 +781,7 @@ int tape_init(PyObject* module) {
   PyRef numpy(PyImport_ImportModule("numpy"));
   if (!numpy) return -1;
   ufunc_type.exchange(PyRef(PyObject_GetAttrString(numpy, "ufunc")));
+  numpy_module.exchange(PyRef::share(numpy.get()));
   tape_type = ufunc_type ? reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec)) : nullptr;
   if (!tape_type || PyModule_AddObjectRef(module, "Tape", reinterpret_cast<PyObject*>(tape_type)) < 0) return -1;
   return PyModule_AddFunctions(module, functions);

@@ -61,36 +61,49 @@ std::vector<bool> find_arrays(const TapePlan& plan, size_t values) {
   return arrays;
 }
 
+constexpr size_t kQuickest = 1 << 30;  // bytes of scratch memory, so that places have 32 bits
+
+QuickStep quick_step(const Step& step, const TapePlan& plan) {
+  QuickStep quick;
+  if (!step.own || plan.places[step.number] < 0 || plan.scratch > kQuickest) return quick;
+  quick.loop = step.own, quick.count = int32_t(step.outs[0]->size), quick.place = int32_t(plan.places[step.number]);
+  for (size_t k = 0; k < 3; ++k) {
+    const uint32_t number = step.ins[std::min(k, step.ins.size() - 1)];
+    quick.ins[k] = plan.places[number] < 0 ? ~int32_t(number) : int32_t(plan.places[number]);
+  }
+  return quick;
+}
+
 }  // namespace
 
 void place_values(TapePlan& plan, const Infos& infos) {
   const std::vector<bool> arrays = find_arrays(plan, infos.size());
   std::vector<uint32_t> owner(infos.size());  // whose memory a value is in
   std::vector<size_t> last(infos.size(), 0);  // the step that reads it last
-  size_t number = plan.ins.size() + plan.constants.size();
   for (size_t k = 0; k < plan.steps.size(); ++k) {
     const Step& step = plan.steps[k];
     for (uint32_t in : step.ins) last[owner[in]] = k;
-    for (size_t out = 0; out < step.outs.size(); ++out, ++number) {
-      owner[number] = step.kind == StepKind::Share && !arrays[number] ? owner[step.ins[0]] : uint32_t(number);
+    for (uint32_t number = step.number; number < step.number + step.outs.size(); ++number) {
+      owner[number] = step.kind == StepKind::Share && !arrays[number] ? owner[step.ins[0]] : number;
       last[owner[number]] = k;
     }
   }
   Places places;
+  plan.places.assign(infos.size(), -1);
   std::vector<std::vector<npy_intp>> ending(plan.steps.size());
-  number = plan.ins.size() + plan.constants.size();
   for (size_t k = 0; k < plan.steps.size(); ++k) {
-    Step& step = plan.steps[k];
-    if (!arrays[number] && step.kind == StepKind::Share) {
-      step.place = 0;
-    } else if (!arrays[number]) {
-      step.place = places.take(infos[number]->nbytes);
-      ending[last[number]].push_back(step.place);
+    const Step& step = plan.steps[k];
+    npy_intp& place = plan.places[step.number];
+    if (!arrays[step.number] && step.kind == StepKind::Share) {
+      place = plan.places[step.ins[0]];
+    } else if (!arrays[step.number]) {
+      place = places.take(infos[step.number]->nbytes);
+      ending[last[step.number]].push_back(place);
     }
-    for (npy_intp place : ending[k]) places.give_back(place);
-    number += step.outs.size();
+    for (npy_intp ended : ending[k]) places.give_back(ended);
   }
   plan.scratch = places.total;
+  for (const Step& step : plan.steps) plan.quick.push_back(quick_step(step, plan));
 }
 
 }  // namespace nj

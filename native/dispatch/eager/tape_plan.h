@@ -6,6 +6,7 @@
 #include "array/array.h"
 #include "array/ufunc_api.h"
 #include "dispatch/eager/conversion.h"
+#include "dispatch/eager/eager.h"
 
 namespace nj {
 
@@ -17,19 +18,19 @@ struct Step {
   bool multiple = false;
   std::vector<uint32_t> ins;  // numbers of values
   std::vector<AvalRef> outs;
+  uint32_t number = 0;  // of the first result
   // Loop, Select: bytes from one element of an operand to the next, the result's last.
   npy_intp strides[kMostOperands + 1] = {};
   PyUFuncGenericFunction loop = nullptr;
   void* data = nullptr;
+  EagerLoop own = nullptr;  // Loop: what gives the same bits in less time; Select, Convert: what runs
   // Products of (m, k) and (k, n) matrices, `batch` of each, whose strides are in elements.
   int64_t code = 0, batch = 1, m = 0, n = 0, k = 0, left[3] = {}, right[3] = {};
-  npy_intp place = -1;  // of the result in the run's scratch memory; negative: it is an array
   size_t blocks = 1;  // Join: how many runs of bytes of each operand alternate in the result
   std::vector<size_t> lengths;  // Join: of these runs
   // Reduce: the loop joins the rows of each part, and begins with a value of these bytes, or with the first row.
   npy_intp parts = 1, rows = 1, length = 1;
   std::string initial;
-  Conversion conversion = nullptr;
   // Part: where the elements of the result are in the operand.
   npy_intp offset = 0;
   std::vector<npy_intp> part_strides;
@@ -49,10 +50,19 @@ struct Result {
   AvalRef info;
 };
 
+// A step that is one loop into scratch memory: all that a run reads of it, in one piece of memory. No loop: another step.
+struct QuickStep {
+  EagerLoop loop = nullptr;
+  int32_t count = 0, place = 0;
+  int32_t ins[3] = {};  // places of the operands, or the complements of the numbers of arrays
+};
+
 struct TapePlan {
   std::vector<AvalRef> ins;
   std::vector<ArrayRef> constants;
   std::vector<Step> steps;
+  std::vector<QuickStep> quick;  // one for each step
+  std::vector<npy_intp> places;  // of the values in the run's scratch memory; negative: an array
   std::vector<Result> results;
   bool calls = false;  // whether a step calls Python
   size_t scratch = 0;  // bytes
@@ -61,7 +71,7 @@ struct TapePlan {
 // What is known of the values while a tape is read.
 using Infos = std::vector<AvalInfo*>;
 
-// Gives the values that no Python code sees places in scratch memory, which later ones take over.
+// Gives the values that no Python code sees places in scratch memory, which later ones take over, and finds the quick steps.
 void place_values(TapePlan& plan, const Infos& infos);
 
 }  // namespace nj

@@ -27,8 +27,11 @@ template <class T, size_t kInline> class SmallVector {
     if (data_ != inline_data()) std::free(data_);
   }
 
+  void reserve(size_t count) {
+    if (count > capacity_) grow(count);
+  }
   void push_back(T value) {
-    if (size_ == capacity_) grow();
+    if (size_ == capacity_) grow(capacity_ * 2);
     new (static_cast<void*>(data_ + size_)) T(std::move(value));
     ++size_;
   }
@@ -43,8 +46,7 @@ template <class T, size_t kInline> class SmallVector {
 
  private:
   T* inline_data() { return reinterpret_cast<T*>(inline_); }
-  void grow() {
-    const size_t capacity = capacity_ * 2;
+  void grow(size_t capacity) {
     T* data = static_cast<T*>(std::malloc(capacity * sizeof(T)));
     if (!data) throw std::bad_alloc();
     std::memcpy(static_cast<void*>(data), static_cast<const void*>(data_), size_ * sizeof(T));
