@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "kernels/sort/halves.h"
+#include "kernels/sort/buckets.h"
 #include "kernels/sort/radix.h"
 
 namespace nj::sorting {
@@ -70,9 +70,12 @@ void sort_pass(uint32_t* order, Keys keys, uint64_t* words, int64_t n, uint64_t*
 KeyLoop key_loop(int64_t code) { return pick(code, std::make_integer_sequence<int64_t, code_count>()); }
 
 void sort_words(uint64_t* words, int64_t n, uint64_t* spare) {
-  if (spare && n >= kHalved && thread_count() > 1)
-    sort_halves<uint64_t, uint64_t>(words, n, spare, [](uint64_t* part, int64_t size) { sort_words(part, size); });
-  else if (n <= 16) insertion_sort(words, n);
+  if (spare && has_buckets(code_uint64, n)) {
+    std::memcpy(spare, words, size_t(n) * sizeof(uint64_t));
+    bucket_sort(code_uint64, reinterpret_cast<const char*>(spare), reinterpret_cast<char*>(words), n);
+    return;
+  }
+  if (n <= 16) insertion_sort(words, n);
   else if (row_sorts[code_uint64]) row_sorts[code_uint64](words, n, nullptr);
   else std::sort(words, words + n);
 }

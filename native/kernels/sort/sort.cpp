@@ -1,9 +1,9 @@
 // nj_sort: stable lexicographic sort of several operands along the middle axis. No Python in here.
 #include <algorithm>
-#include <type_traits>
+#include <atomic>
 
 #include "kernels/registry.h"
-#include "kernels/sort/halves.h"
+#include "kernels/sort/buckets.h"
 #include "kernels/sort/order.h"
 #include "kernels/sort/radix.h"
 #include "kernels/sort/rows.h"
@@ -81,13 +81,6 @@ void gather_row(char* to, int64_t stride, const char* from, int size, const uint
   }
 }
 
-// spare: memory for n elements. alone: it is the only row, which other threads may help with.
-template <class T, class Number> void sort_numbers(T* row, int64_t n, RowSort row_sort, T* spare, bool alone) {
-  if (alone && n >= kHalved && thread_count() > 1)
-    sort_halves<T, Number>(row, n, spare, [row_sort](T* part, int64_t size) { row_sort(part, size, nullptr); });
-  else row_sort(row, n, nullptr);
-}
-
 // What an unstable sort of floats loses: the bits of NaNs, and the order of -0 and 0.
 template <class Bits>
 struct FloatRow {
@@ -97,38 +90,64 @@ struct FloatRow {
   static bool is_zero(Bits bits) { return (bits & ~sign) == 0; }
   static bool below_zero(Bits bits) { return (bits & sign) && !is_zero(bits); }
 
-  // spare, alone: see sort_numbers.
-  static void sort(Bits* row, int64_t n, RowSort row_sort, Bits* spare, bool alone) {
-    int64_t nans = 0, zeros = 0, negative_zeros = 0;
-    for (int64_t i = 0; i < n; ++i) {
-      nans += is_nan(row[i]);
-      zeros += is_zero(row[i]);
-      negative_zeros += row[i] == sign;
-    }
-    bool mixed = negative_zeros != 0 && negative_zeros != zeros;
-    if (!nans && !mixed) {
-      sort_numbers<Bits, std::conditional_t<sizeof(Bits) == 4, float, double>>(row, n, row_sort, spare, alone);
-      return;
-    }
-    Bits *nan = spare, *zero = spare + nans;
+  std::atomic<int64_t> nans{0}, zeros{0}, negative_zeros{0};
+
+  FloatRow(const Bits* row, int64_t n, bool shared) {
+    each_part(n, shared, [&](int64_t, int64_t first, int64_t last) {
+      int64_t nan = 0, zero = 0, negative = 0;
+      for (int64_t i = first; i < last; ++i) {
+        nan += is_nan(row[i]);
+        zero += is_zero(row[i]);
+        negative += row[i] == sign;
+      }
+      nans += nan;
+      zeros += zero;
+      negative_zeros += negative;
+    });
+  }
+
+  // How many numbers have to be kept, 0 if nothing is lost.
+  int64_t kept() const {
+    const bool mixed = negative_zeros != 0 && negative_zeros != zeros;
+    return nans || mixed ? nans + zeros : 0;
+  }
+  void keep(const Bits* row, int64_t n, Bits* memory) const {
+    Bits *nan = memory, *zero = memory + nans;
     for (int64_t i = 0; i < n; ++i) {
       if (is_nan(row[i])) *nan++ = row[i];
       else if (is_zero(row[i])) *zero++ = row[i];
     }
-    row_sort(row, n, nullptr);
-    std::copy(spare, spare + nans, row + (n - nans));
+  }
+  void put_back(Bits* row, int64_t n, const Bits* memory) const {
+    std::copy(memory, memory + nans, row + (n - nans));
     Bits* first_zero = std::partition_point(row, row + (n - nans), below_zero);
-    std::copy(spare + nans, spare + nans + zeros, first_zero);
+    std::copy(memory + nans, memory + nans + zeros, first_zero);
   }
 };
 
-template <class Bits>
-void sort_floats(char* row, int64_t n, RowSort row_sort, char* spare, bool alone) {
-  FloatRow<Bits>::sort(reinterpret_cast<Bits*>(row), n, row_sort, reinterpret_cast<Bits*>(spare), alone);
+// Sorts floats in place. spare: memory for n of them.
+template <class Bits> void sort_floats(char* memory, int64_t n, RowSort row_sort, char* spare) {
+  Bits *row = reinterpret_cast<Bits*>(memory), *kept = reinterpret_cast<Bits*>(spare);
+  const FloatRow<Bits> lost(row, n, false);
+  if (lost.kept()) lost.keep(row, n, kept);
+  row_sort(row, n, nullptr);
+  if (lost.kept()) lost.put_back(row, n, kept);
 }
 
-template <class T> void sort_integers(char* row, int64_t n, RowSort row_sort, char* spare, bool alone) {
-  sort_numbers<T, T>(reinterpret_cast<T*>(row), n, row_sort, reinterpret_cast<T*>(spare), alone);
+// The same by buckets, into other memory.
+template <class Bits> void sort_many_floats(int64_t code, const char* from, char* to, int64_t n) {
+  const auto* row = reinterpret_cast<const Bits*>(from);
+  const FloatRow<Bits> lost(row, n, true);
+  const Workspace<Bits> kept(lost.kept());
+  if (lost.kept()) lost.keep(row, n, kept.data());
+  bucket_sort(code, from, to, n);
+  if (lost.kept()) lost.put_back(reinterpret_cast<Bits*>(to), n, kept.data());
+}
+
+void sort_many(int64_t code, const char* from, char* to, int64_t n) {
+  if (code == code_float32) sort_many_floats<uint32_t>(code, from, to, n);
+  else if (code == code_float64) sort_many_floats<uint64_t>(code, from, to, n);
+  else bucket_sort(code, from, to, n);
 }
 
 // Bytes are counted. flip: 128 where they have a sign.
@@ -142,29 +161,32 @@ void sort_bytes(uint8_t* row, int64_t n, uint8_t flip) {
   }
 }
 
-void sort_contiguous(int64_t code, char* row, int64_t n, char* spare, bool alone) {
+// In place. spare: memory for n elements.
+void sort_contiguous(int64_t code, char* row, int64_t n, char* spare) {
   if (n >= kCounted && (code == code_int8 || code == code_uint8 || code == code_bool))
     return sort_bytes(reinterpret_cast<uint8_t*>(row), n, code == code_int8 ? 128 : 0);
-  RowSort row_sort = row_sorts[code];
-  if (code == code_float32) return sort_floats<uint32_t>(row, n, row_sort, spare, alone);
-  if (code == code_float64) return sort_floats<uint64_t>(row, n, row_sort, spare, alone);
-  if (code == code_int32) return sort_integers<int32_t>(row, n, row_sort, spare, alone);
-  if (code == code_uint32) return sort_integers<uint32_t>(row, n, row_sort, spare, alone);
-  if (code == code_int64) return sort_integers<int64_t>(row, n, row_sort, spare, alone);
-  if (code == code_uint64) return sort_integers<uint64_t>(row, n, row_sort, spare, alone);
-  row_sort(row, n, nullptr);
+  if (code == code_float32) return sort_floats<uint32_t>(row, n, row_sorts[code], spare);
+  if (code == code_float64) return sort_floats<uint64_t>(row, n, row_sorts[code], spare);
+  row_sorts[code](row, n, nullptr);
 }
 
 // Rows first ... last of one operand of a dtype that has a row sort.
 Status sort_values(const Problem& p, int64_t first, int64_t last) {
-  const int64_t line = p.axis * p.item_size(0);
+  const int64_t code = p.codes[0], line = p.axis * p.item_size(0);
   const bool direct = p.strides(p.out_strides, 0).axis == p.item_size(0);
   const Workspace<char> spare(direct ? line : 2 * line);
+  const bool many = p.outer * p.inner == 1 && has_buckets(code, p.axis);
   for (int64_t r = first; r < last; ++r) {
     Row row = row_of(p, 0, r);
     char* work = direct ? row.out : spare.data() + line;
-    copy_row(work, row.size, row.in, row.in_stride, row.size, p.axis);
-    sort_contiguous(p.codes[0], work, p.axis, spare.data(), p.outer * p.inner == 1);
+    if (many) {
+      const bool readable = row.in_stride == row.size && row.in != work;
+      if (!readable) copy_row(spare.data(), row.size, row.in, row.in_stride, row.size, p.axis);
+      sort_many(code, readable ? row.in : spare.data(), work, p.axis);
+    } else {
+      copy_row(work, row.size, row.in, row.in_stride, row.size, p.axis);
+      sort_contiguous(code, work, p.axis, spare.data());
+    }
     if (!direct) copy_row(row.out, row.out_stride, work, row.size, row.size, p.axis);
   }
   return status_good;

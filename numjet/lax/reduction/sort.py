@@ -68,12 +68,18 @@ _FEW = 256  # elements for which it is not worth looking how they may be sorted
 
 
 def _sorted(x: np.ndarray, axis: int) -> np.ndarray:
-    """NumPy's fast sort is not stable, which only shows among zeros of either sign: other equal elements have equal bits."""
+    """NumPy's fast sort is not stable, which only shows among zeros of either sign and NaNs: other equal elements have equal
+    bits."""
     values = x.astype(accumulator(x.dtype), copy=False)
-    stable = values.size <= _FEW or (values.dtype.kind == "f" and bool(((values == 0) & np.signbit(values)).any()))
+    stable = values.size <= _FEW or (values.dtype.kind == "f" and bool(_of_many_bits(values).any()))
     out = values.copy()
     out.sort(axis, "stable" if stable else None)
     return out.astype(x.dtype, copy=False)
+
+
+def _of_many_bits(x: np.ndarray) -> np.ndarray:
+    """Which floats may equal one of other bits."""
+    return np.isnan(x) | ((x == 0) & np.signbit(x))
 
 
 def _ordered_parts(x: np.ndarray) -> list[np.ndarray]:
