@@ -102,11 +102,12 @@ void solve_by_halves(bool left, const Triangle<T>& t, int64_t m, int64_t n, View
 template <class T> void solve_shared(bool left, const Triangle<T>& t, int64_t m, int64_t n, View<T> b) {
   const int64_t order = left ? m : n, across = left ? n : m;
   if (order == 0 || across == 0) return;
-  constexpr int64_t strip = 64;
+  constexpr int64_t strip = 64, least = 32;
   const auto serial = [](auto... args) { multiply(args...); };
   const auto shared = [](auto... args) { multiply_shared(args...); };
-  if (across < 2 * strip || order * order * across < 1 << 18) return solve_by_halves(left, t, m, n, b, shared);
-  const int64_t strips = across / strip;
+  const int64_t worth = across < 2 * strip ? 1 << 20 : 1 << 18;
+  if (across < 2 * least || order * order * across < worth) return solve_by_halves(left, t, m, n, b, shared);
+  const int64_t strips = std::max<int64_t>(2, across / strip);
   const auto edge = [=](int64_t k) { return k == strips ? across : across * k / strips / 16 * 16; };
   parallel_for(strips, [&](int64_t k) {
     const int64_t first = edge(k), size = edge(k + 1) - first;

@@ -9,7 +9,6 @@ import numpy as np
 from numjet import _native, lax
 from numjet.core.trace import aval_of
 from numjet.foundation import dtypes, lazy_import
-from numjet.foundation.config import config
 from numjet.lax import GatherScatterMode
 from numjet.lax.scalar_programs import wrong_type
 from numjet.numpy.indexing.guarded import check_index
@@ -28,8 +27,6 @@ class IndexUpdateHelper:
         self.array = array
 
     def __getitem__(self, index: Any) -> IndexUpdateRef:
-        if config.transfer_guard or config.transfer_guard_host_to_device:
-            check_index(self.array, index)
         return IndexUpdateRef(self.array, index)
 
     def __repr__(self) -> str:
@@ -50,6 +47,7 @@ def _update_method(name: str, doc: str, op: str | None = None) -> Callable[..., 
             quick = _native.updated_part(self.array, self.index, values, change)
             if quick is not None:
                 return quick
+        check_index(self.array, self.index)
         update = _COMPOSED.get(name, scatter_update)
         return update(self.array, self.index, values, op or name, indices_are_sorted=indices_are_sorted,
                       unique_indices=unique_indices, mode=mode, wrap_negative_indices=wrap_negative_indices,
@@ -100,6 +98,7 @@ class IndexUpdateRef:
             mode: str | GatherScatterMode | None = None, fill_value: Any = None, out_sharding: Any = None,
             wrap_negative_indices: bool = True) -> Any:
         """x[idx], with a choice of what happens out of bounds: `x.at[9].get(mode="fill", fill_value=0)`."""
+        check_index(self.array, self.index)
         return getitem(self.array, self.index, mode=mode, fill_value=fill_value, indices_are_sorted=indices_are_sorted,
                        unique_indices=unique_indices, wrap_negative_indices=wrap_negative_indices,
                        out_sharding=out_sharding)
@@ -121,6 +120,7 @@ class IndexUpdateRef:
         form cannot be differentiated. ValueError when func gives another shape or dtype.
         """
         x, idx = self.array, self.index
+        check_index(x, idx)
         masked = traced_mask(idx, aval_of(x).shape)
         if masked is not None:
             nothing = np.zeros((), aval_of(x).dtype)
