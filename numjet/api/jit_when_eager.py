@@ -1,7 +1,8 @@
 """Implicit jit of library functions: called outside of transformations, they run as one compiled program.
 
 They consist of many operations, each of which would cost a pass over memory and a few microseconds of Python. Inside of
-any transformation the decorator does nothing.
+any transformation the decorator does nothing. From the third call of a signature on the program is called without Python
+(`native/dispatch/eager/eager_function.cpp`).
 """
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from numjet import _native
+from numjet.api.eager_plans import recorded
 from numjet.api.jit import jit
 from numjet.core.stage import StageTrace
 from numjet.core.trace import EVAL, current_trace
@@ -47,22 +49,31 @@ def jit_when_eager(*static: str, small: bool = True, large: bool = True) -> Call
         by_name = tuple(name for name in static if names.index(name) >= fun.__code__.co_posonlyargcount)
         program: Callable[..., Any] | None = None
 
-        @wraps(fun)
-        def call(*args: Any, **kwargs: Any) -> Any:
+        def chosen(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[..., Any]:
+            """The program, or the function where it is not to run as one."""
             nonlocal program
             if not (small and large or _any_large(args) == large):
-                return fun(*args, **kwargs)
+                return fun
             if (current_trace() is not EVAL or not fast_paths_allowed()) and not _checks_whole():
-                return fun(*args, **kwargs)
+                return fun
             fixed = [args[n] for n in positions if n < len(args)]
             if not _separable(args, fixed, kwargs, static):
-                return fun(*args, **kwargs)
+                return fun
             if program is None:
                 program = jit(fun, static_argnums=positions, static_argnames=by_name)
-            return program(*args, **kwargs)
+            return program
+
+        @wraps(fun)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            return chosen(args, kwargs)(*args, **kwargs)
+
+        def record(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
+            found = chosen(args, kwargs)
+            return found(*args, **kwargs), None if found is fun else found
+
         call.__signature__ = SignatureOf(fun)  # type: ignore[attr-defined]
         call.runs_programs = small  # type: ignore[attr-defined]
-        return call  # type: ignore[return-value]
+        return recorded(call, record, positions, by_name) if small else call  # type: ignore[return-value]
     return decorate
 
 

@@ -1,6 +1,7 @@
 """Library functions that run as one program outside of jit."""
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import numjet.numpy as jnp
 from numjet import _native, nn
 from numjet.api.jit_when_eager import jit_when_eager
 from numjet.foundation import events
-from numjet.foundation.config import disable_jit
+from numjet.foundation.config import debug_nans, disable_jit
 from numjet.runtime.eager_compile import LARGE
 
 X = jnp.asarray(np.random.default_rng(0).normal(size=(7, 9)).astype(np.float32))
@@ -69,6 +70,42 @@ def test_one_program_per_signature() -> None:
     assert counted(lambda: nn.softmax(x)) == (0, 1)
     assert counted(lambda: nn.softmax(x, axis=0)) == (1, 1)
     assert counted(lambda: nn.softmax(x + 1, 0)) == (1, 1) or counted(lambda: nn.softmax(x + 1, 0)) == (0, 1)
+
+
+def python_calls(f: Any) -> int:
+    """How many functions written in Python a call of f runs, f itself included."""
+    seen = []
+    sys.setprofile(lambda frame, event, arg: seen.append(frame) if event == "call" else None)
+    try:
+        f()
+    finally:
+        sys.setprofile(None)
+    return len(seen)
+
+
+@pytest.mark.usefixtures("one_platform")
+def test_repeated_calls_need_no_python() -> None:
+    x, y = jnp.ones((2, 23)), np.ones((2, 23), np.float32)
+    calls = [lambda: jnp.hypot(x, x), lambda: jnp.hypot(x, y), lambda: nn.softmax(x, axis=0), lambda: jnp.sinc(x),
+             lambda: jnp.median(x, axis=1)]
+    for f in calls:
+        f(), f()
+        assert python_calls(f) == 1
+        assert counted(f) == (0, 1)
+    with pytest.raises(TypeError, match="list"):
+        jnp.median([1.0, 2.0])
+
+
+def test_flags_and_transformations_are_seen_by_repeated_calls() -> None:
+    x = jnp.full((2, 29), -1.0)
+    roots = jit_when_eager()(lambda x: jnp.sqrt(x) + 1)
+    for _ in range(3):
+        assert np.isnan(roots(x)).all()
+    with debug_nans(True), pytest.raises(FloatingPointError):
+        roots(x)
+    with disable_jit():
+        assert counted(lambda: roots(x)) == (0, 0)
+    np.testing.assert_allclose(nj.grad(lambda x: roots(x).sum())(-x), 0.5)
 
 
 def test_operands_of_any_number() -> None:

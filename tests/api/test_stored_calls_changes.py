@@ -208,8 +208,9 @@ CASES: dict[str, tuple[str, ...]] = {
         "nj.tree_util.register_pytree_node(P,lambda p:((p.a,),None),lambda _,c:P(c[0]*3))"),
     "own defaults": (
         "def f(x): return jnp.ones_like(x)*jnp.linspace(0,1).size",
-        "old=jnp.linspace.__wrapped__.__defaults__ if hasattr(jnp.linspace,'__wrapped__') else jnp.linspace.__defaults__\n"
-        "L=getattr(jnp.linspace,'__wrapped__',jnp.linspace)\n"
+        "import inspect\n"
+        "L=inspect.unwrap(jnp.linspace)\n"
+        "old=L.__defaults__\n"
         "L.__defaults__=(7,)+old[1:]",
         "L.__defaults__=old"),
     "fake np by wraps": (

@@ -1,7 +1,7 @@
 // The steps of a tape. A loop or a reduction is an inner loop of a NumPy ufunc, run on whole contiguous arrays as the ufunc
-// would, or a loop of our own with the same results; other steps share or copy parts of an operand's memory, select between two operands, or call a function of NumPy
-// arrays. So a tape gives the bits that evaluating its operations one by one gives. Values that only steps without Python read
-// lie in scratch memory of the run, which later values take over.
+// would, or a loop of our own with the same results; other steps share or copy parts of an operand's memory, select between two
+// operands, or call a function of NumPy arrays. So a tape gives the bits that evaluating its operations one by one gives. Values
+// that only steps without Python read lie in scratch memory of the run, which later values take over.
 #include "dispatch/eager/tape.h"
 
 #include <algorithm>
