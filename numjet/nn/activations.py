@@ -314,7 +314,14 @@ def _log1mexp(x: Any) -> Any:
     return compare.select(small, near, transcendental.log1p(-transcendental.exp(-x)))
 
 
-_log1mexp.defjvps(lambda t, out, x: t / transcendental.expm1(x))
+@custom_jvp
+def _inverse_expm1(x: Any) -> Any:
+    """1 / (exp(x) - 1); its derivative, too, is finite where the exponential overflows."""
+    return 1 / transcendental.expm1(x)
+
+
+_inverse_expm1.defjvps(lambda t, out, x: -t * (out + out * out))
+_log1mexp.defjvps(lambda t, out, x: t * _inverse_expm1(x))
 
 
 def log1mexp(x: Any) -> Any:

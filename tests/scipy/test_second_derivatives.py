@@ -7,6 +7,7 @@ import pytest
 
 import numjet as nj
 import numjet.numpy as jnp
+from numjet import nn
 from numjet.scipy import special
 
 FUNCTIONS = {
@@ -32,3 +33,41 @@ def test_ends_of_the_domain():
     np.testing.assert_array_equal(curvature, [-np.inf, 0, 0, np.inf])
     for x in (-2.0, -1e-6):  # entr is -inf there
         assert nj.grad(special.entr)(x) == nj.jvp(special.entr, (x,), (1.0,))[1] == nj.grad(nj.grad(special.entr))(x) == 0
+
+
+INF, MAX = np.inf, float(np.finfo(np.float64).max)
+FAR = {
+    "arctan": (jnp.arctan, [-INF, MAX, INF], 0, 0), "arcsinh": (jnp.arcsinh, [-INF, INF], 0, 0),
+    "erf": (special.erf, [-INF, MAX, INF], 0, 0), "erfc": (special.erfc, [-INF, MAX, INF], 0, 0),
+    "dawsn": (special.dawsn, [-INF, MAX, INF], 0, 0), "erfcx": (special.erfcx, [MAX, INF], 0, 0),
+    "log1mexp": (nn.log1mexp, [800.0, MAX, INF], 0, 0), "spence": (special.spence, [INF], 0, 0),
+    "zeta": (special.zeta, [2e4, 1e30], 0, 0), "expi": (special.expi, [800.0, INF], INF, INF),
+    "logit": (special.logit, [0.0], INF, -INF), "logit at 1": (special.logit, [1.0], INF, INF)}
+
+
+@pytest.mark.parametrize("name", FAR)
+def test_limits_far_out(name, x64):
+    """Where a product in the derivative's formula would be 0 times infinity, or a difference of infinities."""
+    function, points, *wanted = FAR[name]
+    tangent = lambda f: lambda x: nj.jvp(f, (x,), (1.0,))[1]
+    for make in (nj.grad, tangent):
+        for order, want in zip((make(function), make(make(function))), wanted, strict=True):
+            for call in (nj.vmap(order), nj.jit(nj.vmap(order))):
+                np.testing.assert_allclose(call(np.array(points)), want, atol=1e-300)
+
+
+ASYMPTOTIC = {
+    "dawsn": (special.dawsn, lambda x: mpmath.sqrt(mpmath.pi) / 2 * mpmath.exp(-x * x) * mpmath.erfi(x)),
+    "erfcx": (special.erfcx, lambda x: mpmath.exp(x * x) * mpmath.erfc(x)),
+    "spence": (special.spence, lambda x: mpmath.re(mpmath.polylog(2, 1 - x)))}
+
+
+@pytest.mark.parametrize("name", ASYMPTOTIC)
+def test_derivatives_whose_terms_cancel_far_out_and_near_one(name, x64):
+    function, exact = ASYMPTOTIC[name]
+    points = np.array([0.5, 0.9, 1 - 1e-6, 1.0, 1.001, 1.12, 1.13, 4.9, 5.1, 9.9, 10.1, 50.0, 1e4])
+    with mpmath.workdps(60):
+        wanted = [[float(mpmath.diff(exact, mpmath.mpf(float(x)), n, h=mpmath.mpf(10) ** -15)) for x in points] for n in (1, 2)]
+    for order, want in zip((nj.grad(function), nj.grad(nj.grad(function))), wanted, strict=True):
+        for wrap in (lambda f: f, nj.jit):
+            np.testing.assert_allclose(wrap(nj.vmap(order))(points), want, rtol=1e-9)

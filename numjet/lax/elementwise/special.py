@@ -10,7 +10,7 @@ from numjet.core.op import SCALARS, Missing, Op, Samples
 from numjet.core.traits import TRANSCENDENTAL
 from numjet.lax.elementwise import gamma_slopes, incomplete_beta, incomplete_gamma, special_rules as rules
 from numjet.lax.elementwise.arithmetic import add_p, div_p, mul_p, neg_p, sign_p, square_p, sub_p
-from numjet.lax.elementwise.compare import eq_p, lt_p
+from numjet.lax.elementwise.compare import clamp_p, eq_p, lt_p
 from numjet.lax.elementwise.scipy_functions import by_scipy, scipy_special
 from numjet.lax.elementwise.special_loops import by_numpy, looped, looped_hlo
 from numjet.lax.elementwise.transcendental import exp_p, log1p_p, log_p
@@ -77,7 +77,11 @@ def _refuse(message: str) -> Any:
 
 # ------------------------------------------------------------------------------------------------ error functions
 
+_ERF_END = 30.0   # exp(-x²) is 0 beyond in every dtype, and times x, which may be infinite, too
+
+
 def _erf_slope(x: Any) -> Any:
+    x = clamp_p(-_ERF_END, x, _ERF_END)
     return mul_p(exp_p.bind(neg_p.bind(square_p.bind(x))), 2 / math.sqrt(math.pi))
 
 

@@ -220,7 +220,15 @@ def acos(x: Any) -> Any:
     return acos_p(x)
 
 
-atan_p: Op = _function("atan", np.arctan, lambda t, out, x: div_p.bind(t, add_p(square_p.bind(x), 1.0)), cx.atan)
+def _atan_jvp(t: Any, out: Any, x: Any) -> Any:
+    """t / (x² + 1); 0 for floats whose square overflows, where the derivative of the quotient would be inf * 0."""
+    if aval_of(x).dtype.kind == "c":
+        return div_p.bind(t, add_p(square_p.bind(x), 1.0))
+    far = gt_p(abs_p.bind(x), math.sqrt(float(dtypes.finfo(aval_of(x).dtype).max)))
+    return div_p.bind(where(far, 0.0, t), add_p(square_p.bind(where(far, 0.0, x)), 1.0))
+
+
+atan_p: Op = _function("atan", np.arctan, _atan_jvp, cx.atan)
 
 
 def atan(x: Any) -> Any:
@@ -309,12 +317,12 @@ def tanh(x: Any, *, accuracy: Any = None) -> Any:
 
 def _asinh_jvp(t: Any, out: Any, x: Any) -> Any:
     """t / sqrt(x² + 1); 1 / |x| for floats whose square hides the 1, before squares overflow."""
-    slope = rsqrt_p.bind(add_p(square_p.bind(x), 1.0))
-    if aval_of(x).dtype.kind != "c":
-        size = abs_p.bind(x)
-        far = gt_p(size, 4 / math.sqrt(float(dtypes.finfo(aval_of(x).dtype).eps)))
-        slope = select_n_p.bind(far, slope, div_p(1.0, max_p(size, 1.0)))
-    return mul_p.bind(t, slope)
+    if aval_of(x).dtype.kind == "c":
+        return mul_p.bind(t, rsqrt_p.bind(add_p(square_p.bind(x), 1.0)))
+    size = abs_p.bind(x)
+    far = gt_p(size, 4 / math.sqrt(float(dtypes.finfo(aval_of(x).dtype).eps)))
+    near = rsqrt_p.bind(add_p(square_p.bind(where(far, 0.0, x)), 1.0))
+    return mul_p.bind(t, select_n_p.bind(far, near, div_p(1.0, max_p(size, 1.0))))
 
 
 asinh_p: Op = _function("asinh", np.arcsinh, _asinh_jvp, cx.asinh)

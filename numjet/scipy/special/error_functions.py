@@ -24,6 +24,7 @@ _MIDDLES = [(k + 0.5) * _STEP for k in range(_NODES)]
 _MULTIPLES = [k * _STEP for k in range(1, _NODES)]
 _LIMIT = math.pi / _STEP          # from here on the pole needs no correction
 _TWO_BY_ROOT_PI = 2 / math.sqrt(math.pi)
+_FAR, _FAR_TERMS = {4: 5.0, 8: 10.0}, 16       # from where on slopes are asymptotic series, by bytes of the dtype
 
 
 def _widened(x: Any) -> Any:
@@ -111,7 +112,27 @@ def _erfcx(x: Any) -> Any:
     return jnp.where(x < -30, jnp.inf, jnp.where(jnp.isnan(x), jnp.nan, out))
 
 
-_erfcx.defjvps(lambda t, out, x: t * (2 * x * out - _TWO_BY_ROOT_PI))
+def _far_slope(near: Any, far: Any, x: Any, sign: int, factor: float) -> Any:
+    """`near`, or where the terms of it cancel, for large x: factor times the sum of sign^k (2k + 1)!! / 2^k / x^(2k + 2)."""
+    square = jnp.square(1 / jnp.where(far, x, 1))
+    coefficients = [1.0]
+    for k in range(1, _FAR_TERMS):
+        coefficients.append(coefficients[-1] * sign * (k + 0.5))
+    return jnp.where(far, factor * square * horner(coefficients, square), near)
+
+
+def _erfcx_slope(x: Any, out: Any) -> Any:
+    far = x > _FAR[x.dtype.itemsize]
+    near = 2 * jnp.where(far, 0, x) * out - _TWO_BY_ROOT_PI
+    return _far_slope(near, far, x, -1, -0.5 * _TWO_BY_ROOT_PI)
+
+
+def _dawsn_slope(x: Any, out: Any) -> Any:
+    far = jnp.abs(x) > _FAR[x.dtype.itemsize]
+    return _far_slope(1 - 2 * jnp.where(far, 0, x) * out, far, x, 1, -0.5)
+
+
+_erfcx.defjvps(lambda t, out, x: t * _erfcx_slope(x, out))
 
 
 def erfcx(x: Any) -> Any:
@@ -178,7 +199,7 @@ def _dawsn(x: Any) -> Any:
     return jnp.where(jnp.isnan(x), jnp.nan, out)
 
 
-_dawsn.defjvps(lambda t, out, x: t * (1 - 2 * x * out))
+_dawsn.defjvps(lambda t, out, x: t * _dawsn_slope(x, out))
 
 
 def dawsn(x: Any) -> Any:

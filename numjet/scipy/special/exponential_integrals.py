@@ -23,6 +23,16 @@ def _table(name: str, x: Any) -> tuple[float, ...]:
 
 
 @custom_jvp
+def _exp_quotient(x: Any) -> Any:
+    """exp(x) / x, infinite where it overflows, not before."""
+    half = jnp.exp(0.5 * x)
+    return jnp.where(x == jnp.inf, jnp.inf, half / x * half)
+
+
+_exp_quotient.defjvps(lambda t, out, x: t * (out * (1 - 1 / x)))
+
+
+@custom_jvp
 def _exp1(x: Any) -> Any:
     """A polynomial less the logarithm below 1, exp(-x) / x times a polynomial of (x - 4) / (x + 2) above."""
     near = x < 1
@@ -33,7 +43,7 @@ def _exp1(x: Any) -> Any:
     return jnp.where(x == 0, jnp.inf, jnp.where((x < 0) | jnp.isnan(x), jnp.nan, out))
 
 
-_exp1.defjvps(lambda t, out, x: -t * jnp.exp(-x) / x)
+_exp1.defjvps(lambda t, out, x: t * _exp_quotient(-x))
 
 
 @jit_when_eager()
@@ -76,7 +86,7 @@ def _expi(x: Any) -> Any:
     return jnp.where(jnp.isnan(x) | (x == jnp.inf), x, out)
 
 
-_expi.defjvps(lambda t, out, x: t * jnp.exp(x) / x)
+_expi.defjvps(lambda t, out, x: t * _exp_quotient(x))
 
 
 @jit_when_eager()

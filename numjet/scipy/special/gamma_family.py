@@ -21,6 +21,7 @@ from numjet.scipy.special.gamma_values import gamma_of_double, stirling_series
 from numjet.scipy.special.wide_evaluation import smooth_by_precision, smooth_in_64_bits
 
 _EXACT = 1e9            # counts below are rounded to whole numbers
+_ZETA_FAR = 1e4
 _ZETA_TERMS = 12        # of zeta's sum in its derivative, and of the corrections behind them
 _ZETA_CORRECTIONS = 8
 
@@ -318,16 +319,11 @@ def _zeta(x: Any, q: Any) -> Any:
     return special.zeta(x, q)
 
 
-@_zeta.defjvp
-def _zeta_jvp(primals: Any, tangents: Any) -> Any:
-    x, q = primals
-    return _zeta(x, q), _zeta_slope(x, q) * tangents[0] - x * _zeta(x + 1, q) * tangents[1]
-
-
 def _zeta_slope(x: Any, q: Any) -> Any:
     """The derivative of zeta in x: the derivative of Euler and Maclaurin's sum, DLMF 25.11.5."""
-    infinite = x == jnp.inf
-    x = jnp.where(infinite, 2, jnp.where(x >= 1, x, jnp.nan))
+    far = x > _ZETA_FAR  # the first term is the sum
+    first = -jnp.log(q) * q ** -jnp.where(far, x, 2)
+    x = jnp.where(far, 2, jnp.where(x >= 1, x, jnp.nan))
     base = jnp.expand_dims(q, -1) + jnp.arange(_ZETA_TERMS, dtype=q.dtype)
     head = -jnp.sum(jnp.log(base) * base ** -jnp.expand_dims(x, -1), axis=-1)
     a = q + _ZETA_TERMS
@@ -339,7 +335,10 @@ def _zeta_slope(x: Any, q: Any) -> Any:
         pair = (x + (2 * k - 1)) * (x + 2 * k)
         rising = rising + 1 / (x + (2 * k - 1)) + 1 / (x + 2 * k)
         factor = factor * pair * inverse * inverse
-    return jnp.where(infinite, 0, total)
+    return jnp.where(far, first, total)
+
+
+_zeta.defjvps(lambda t, out, x, q: t * _zeta_slope(x, q), lambda t, out, x, q: t * (-x * _zeta(x + 1, q)))
 
 
 def _bernoulli_numbers(count: int) -> list[Fraction]:

@@ -8,8 +8,10 @@ import numjet.numpy as jnp
 from numjet.control.custom.custom_jvp import custom_jvp
 from numjet.lax.elementwise import special
 from numjet.scipy.special.gamma_family import _bernoulli_numbers, floats, halves_in_float32
+from numjet.scipy.special.horner import horner
 
 _EULER = 0.57721566490153286061
+_NEAR_ONE, _SLOPE_TERMS = 0.125, 18   # of the slope of Spence's function
 
 
 # -------------------------------------------------------------------------------------------- Bessel functions
@@ -106,11 +108,15 @@ def _spence(x: Any) -> Any:
     return jnp.where(x == 0, math.pi ** 2 / 6, jnp.where(x < 0, jnp.nan, out))
 
 
-@_spence.defjvp
-def _spence_jvp(primals: Any, tangents: Any) -> Any:
-    (x,), (t,) = primals, tangents
-    one = x == 1
-    return _spence(x), t * jnp.where(one, -1, jnp.log(x) / jnp.where(one, 1, 1 - x))
+def _spence_slope(x: Any) -> Any:
+    """log(x) / (1 - x); a power series near 1, where the derivatives of the quotient cancel."""
+    near, endless = abs(x - 1) < _NEAR_ONE, x == jnp.inf
+    quotient = jnp.log(jnp.where(near | endless, 2, x)) / (1 - jnp.where(near | endless, 2, x))
+    series = horner([(-1) ** (k + 1) / (k + 1) for k in range(_SLOPE_TERMS)], jnp.where(near, x - 1, 0))
+    return jnp.where(near, series, jnp.where(endless, 0, quotient))
+
+
+_spence.defjvps(lambda t, out, x: t * _spence_slope(x))
 
 
 def spence(x: Any) -> Any:

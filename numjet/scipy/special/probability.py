@@ -75,7 +75,14 @@ def _logit(x: Any) -> Any:
     return jnp.where(near, series, jnp.log(x / (1 - x)))
 
 
-_logit.defjvps(lambda t, out, x: jnp.true_divide(t, x * (1 - x)))
+@custom_jvp
+def _logit_slope(x: Any) -> Any:
+    """1 / (x (1 - x)); its derivative overflows to an infinity, not to NaN."""
+    return jnp.true_divide(1, x * (1 - x))
+
+
+_logit_slope.defjvps(lambda t, out, x: t * ((1 / (1 - x) - 1 / x) * out))
+_logit.defjvps(lambda t, out, x: t * _logit_slope(x))
 
 
 def logit(x: Any) -> Any:
