@@ -1,7 +1,8 @@
 """Arrays that write down the NumPy functions applied to them: eager slots become steps of tapes.
 
 An eager slot made of ufuncs, selections and conversions is called once with such arrays, and each of these becomes a step; what
-it computes of dtypes, shapes and constants is known. All else that a slot may do with an array, such as a test of its values,
+it computes of dtypes, shapes and constants is known. Whether any element is true is asked again by each run of the tape; where
+the answer is another, the function runs itself. All else that a slot may do with an array, such as a test of a single value,
 ends the recording with an exception, and the slot is called as a whole.
 """
 from __future__ import annotations
@@ -14,7 +15,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from numjet.api.tape_steps import Steps, Unsuited
 
-_CONVERTED = frozenset(np.dtype(t) for t in "?bBhHiIlLqQfdFD")
+_CONVERTED = frozenset(np.dtype(t) for t in "?bBhHiIlLqQefdFD")
 _WEAK = (int, float, complex)
 
 
@@ -90,6 +91,14 @@ class SlotArray(NDArrayOperatorsMixin):
         if self.ndim:
             raise Unsuited
         return self._made("part", (0, (0,) * len(shape)), np.broadcast_to(self.value, shape).copy())
+
+    def any(self) -> bool:
+        """Whether an element is true, in the recorded call and all that the tape runs for."""
+        found = bool(self.value.any())
+        if self.dtype != bool:
+            raise Unsuited
+        self.steps.write("guard", (self.number,), found, np.asarray(found))
+        return found
 
     def _made(self, kind: str, more: Any, out: np.ndarray) -> SlotArray:
         return SlotArray(self.steps, self.steps.write(kind, (self.number,), more, out))
@@ -179,5 +188,5 @@ def _new(steps: Steps, like: SlotArray, dtype: Any) -> NewComplex:
 
 
 _FUNCTIONS: dict[Any, Callable[..., Any]] = {
-    np.where: _where, np.empty_like: _new, np.zeros_like: lambda _, x: np.zeros_like(x.value),
+    np.where: _where, np.any: lambda _, x: x.any(), np.empty_like: _new, np.zeros_like: lambda _, x: np.zeros_like(x.value),
     np.ones_like: lambda _, x: np.ones_like(x.value), np.real: lambda _, x: x.real, np.imag: lambda _, x: x.imag}

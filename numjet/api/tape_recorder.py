@@ -23,6 +23,8 @@ from numjet.foundation.tree import tree_flatten
 from numjet.lax.indexing.dimension_numbers import fills
 from numjet.lax.indexing.gather import fill_of, gather_p
 from numjet.lax.indexing.gather_elements import element_plan
+from numjet.lax.reduction.argreduce import argmax_p, argmin_p
+from numjet.lax.reduction.sort import KERNEL_DTYPES, sort_p
 from numjet.runtime import dispatch
 from numjet.runtime.device import CPU, elsewhere
 from numjet.runtime.eager_compile import LARGE
@@ -34,6 +36,8 @@ from numjet.transforms.inline import write_out_calls
 _MOST_EQUATIONS = 1024
 _FIRST = 1 << 40   # of the numbers that stand for elements: larger than any value that an operation puts among them
 _CONSTANT_BYTES = 1 << 13   # of results that depend on no argument: they are kept
+_FEW = 1024   # elements up to which a plain loop over an axis is faster than the call of NumPy's
+_COMPARED = frozenset(("float32", "float64", "int32", "int64", "uint32", "uint64"))
 _EXACT = frozenset(map(np.dtype, ("bool", "int32", "int64", "float32", "float64", "complex64", "complex128")))
 _MULTIPLIED = frozenset(("float32", "float64", "int32", "int64", "complex64", "complex128"))
 _OPTIONS = {"static_argnums": (), "static_argnames": (), "donate_argnums": None, "donate_argnames": None, "keep_unused": True,
@@ -276,6 +280,10 @@ class _Writer:
 
     def step(self, op: Op, params: dict[str, Any], ins: tuple[int, ...], values: list[np.ndarray], outs: list[np.ndarray],
              avals: tuple[ShapedArray, ...]) -> tuple[Any, ...]:
+        if op is sort_p and 0 < values[0].size <= _FEW:
+            return "sort", ins, avals, (params["num_keys"], _codes(values), *_rows(values[0], params["dimension"]))
+        if op in (argmax_p, argmin_p) and 0 < values[0].size <= _FEW and values[0].dtype.name in _COMPARED:
+            return "extreme", ins, avals, (op is argmax_p, *_rows(values[0], params["axes"][0]))
         if len(outs) == 1 and not op.multiple:
             out = outs[0]
             reduction = _reduction(op, params, values[0], out) if op.reduces is not None else None
@@ -311,6 +319,16 @@ class _Writer:
                     v.shape == out.shape or not v.ndim for v in values):
                 return "select", ins, avals, None
         return "call", ins, avals, (op.eager, params, op.multiple)
+
+
+def _rows(value: np.ndarray, axis: int) -> tuple[int, int, int]:
+    """How many elements there are before, along and after an axis."""
+    return prod(value.shape[:axis]), value.shape[axis], prod(value.shape[axis + 1:])
+
+
+def _codes(values: Sequence[np.ndarray]) -> bytes:
+    """The sorting kernel's codes of the dtypes."""
+    return np.array([KERNEL_DTYPES.index(x.dtype.name) for x in values], np.int64).tobytes()
 
 
 def _gather(params: dict[str, Any], values: list[np.ndarray]) -> tuple[np.ndarray, tuple[Any, ...]]:

@@ -85,11 +85,11 @@ class Steps:
 
     def tape(self, avals: Sequence[ShapedArray], outs: Sequence[int], out_avals: Sequence[ShapedArray], handed: tuple[int, ...],
              treedef: Any) -> Any:
-        """The tape of inputs of these avals and results of these numbers, with the steps that these need."""
+        """The tape of inputs of these avals and results of these numbers, with the steps that these need, and all guards."""
         needed = set(outs)
         kept: list[_Step] = []
         for step in reversed(self.steps):
-            if needed.intersection(step.outs):
+            if step.kind == "guard" or needed.intersection(step.outs):
                 needed.update(step.ins)
                 kept.append(step)
         kept.reverse()

@@ -459,3 +459,17 @@ def test_exponents_of_rank_0_choose_the_operation():
     for n in (2, 3, -1, 5):
         for _ in range(4):
             same(jnp.power(x, jnp.asarray(n)), jnp.power(x, n))
+
+
+def test_fill_values_are_operands():
+    """Numbers and arrays: another value needs no other tape."""
+    fill = jnp.arange(3.0)
+    check(jnp.full, (2, 3), fill)
+    before = jnp.full._tape_count()
+    check(jnp.full, (2, 3), fill + 1)
+    assert jnp.full._tape_count() == before
+    for number in (2.5, 7, True):
+        check(jnp.full, (3,), number)
+        check(jnp.full, (3,), number, jnp.int32)
+        check(jnp.full_like, fill, number)
+    check(jnp.full_like, fill, fill[1])

@@ -8,10 +8,14 @@ import numpy as np
 import pytest
 
 import numjet.numpy as jnp
+from numjet import lax
 from numjet.api.slot_arrays import loop_number
+from numjet.api.tape_recorder import Recorder
 from numjet.api.tape_steps import Steps
 from numjet.core.aval import ShapedArray
 from numjet.foundation.config import enable_x64
+from numjet.scipy import special as special_functions
+from numjet.tree import leaves
 
 SIGNED = ("float32", "float64", "int32", "int64")
 FLOATS, INTEGERS, BOOLS = ("float32", "float64"), ("int32", "uint32", "int64", "uint64"), ("bool",)
@@ -114,3 +118,72 @@ def test_ufuncs_of_others_keep_their_loops():
     from scipy import special
     x = values("float64", 8)
     run_ufunc(special.expm1, (x,))
+
+
+def tape_of(fun: Any, *xs: Any) -> Any:
+    """The tape of a call."""
+    _, tape = Recorder(fun, (), (), False)(xs, {})
+    assert tape is not None
+    return tape
+
+
+def special(dtype: str, shape: tuple[int, ...], seed: int = 0) -> Any:
+    """Values among which many are equal, zeros of both signs and NaNs."""
+    rng = np.random.default_rng(seed)
+    x = rng.choice(values(dtype, 8, seed), shape)
+    return jnp.asarray(np.where(rng.random(shape) < 0.3, -x if x.dtype.kind == "f" else x, x).astype(x.dtype))
+
+
+@pytest.mark.usefixtures("one_platform")
+@pytest.mark.parametrize("dtype", ["float32", "int32", "uint32", "bool"])
+@pytest.mark.parametrize(("shape", "axis"), [((9,), 0), ((4, 5), 0), ((4, 5), 1), ((2, 3, 4), 1)])
+def test_sorts_and_extremes_need_no_python(dtype, shape, axis):
+    keys = [special(dtype, shape, seed) for seed in range(2)]
+    rest = jnp.arange(keys[0].size, dtype=jnp.int32).reshape(shape)
+    calls = [(lambda x: lax.sort(x, axis), keys[:1]),
+             (lambda x, r: lax.sort((x, r), axis), [keys[0], rest]),
+             (lambda x, y, r: lax.sort((x, y, r), axis, num_keys=2), [*keys, rest])]
+    if dtype != "bool":
+        calls += [(lambda x: lax.argmax(x, axis, jnp.int32), keys[:1]), (lambda x: lax.argmin(x, axis, jnp.int32), keys[:1])]
+    for fun, operands in calls:
+        tape = tape_of(fun, *operands)
+        assert "call" not in tape.kinds()
+        for others in (operands, [jnp.flip(x, axis) for x in operands]):
+            for x, y in zip(leaves(tape.run(tuple(others))), leaves(fun(*others)), strict=True):
+                assert np.asarray(x).tobytes() == np.asarray(y).tobytes()
+
+
+@pytest.mark.usefixtures("one_platform")
+def test_halves_are_converted_without_python():
+    every = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
+    every = every[~np.isnan(every)]
+    for x in np.array_split(every, 2):
+        tape = tape_of(lambda x: x.astype("float32"), jnp.asarray(x[:100]))
+        assert tape.kinds() == ("convert",)
+        for part in np.array_split(x[:x.size // 100 * 100], x.size // 100):
+            np.testing.assert_array_equal(tape.run((jnp.asarray(part),)), part.astype(np.float32))
+    wide = every[np.isfinite(every)].astype(np.float32)
+    middles = (np.sort(wide)[1:] + np.sort(wide)[:-1]) / 2    # ties, and their neighbours
+    x = np.concatenate([middles, np.nextafter(middles, 0), np.nextafter(middles, np.float32(np.inf)),
+                        [65519, 65520, 1e38, np.inf, -np.inf, 2**-25, np.nextafter(np.float32(2**-25), 1), 0, -0.0]])
+    x = x.astype(np.float32)
+    tape = tape_of(lambda x: x.astype("float16"), jnp.asarray(x[:1000]))
+    with np.errstate(over="ignore"):
+        for start in range(0, x.size - 1000, 1000):
+            part = x[start:start + 1000]
+            assert np.asarray(tape.run((jnp.asarray(part),))).tobytes() == part.astype(np.float16).tobytes()
+
+
+@pytest.mark.usefixtures("one_platform")
+def test_slots_that_ask_whether_any_element_is_true():
+    """The tape is for calls with the recorded answer; for others the function itself runs."""
+    a, x = jnp.asarray([0.5, 2.0, 30.0]), jnp.asarray([0.1, 3.0, 20.0])
+    tape = tape_of(lax.igamma, a, x)
+    assert "call" not in tape.kinds() and "guard" in tape.kinds()
+    for other in (a, a * 2):
+        np.testing.assert_array_equal(tape.run((other, x)), lax.igamma(other, x))
+    assert tape.run((a * 1e7, x)) is NotImplemented
+    for _ in range(4):
+        for other in (a, a * 1e7):
+            np.testing.assert_array_equal(special_functions.gammainc(other, other * 0.99),
+                                          lax.igamma(other, other * 0.99))

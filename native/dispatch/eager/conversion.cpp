@@ -7,6 +7,8 @@
 #include <limits>
 #include <type_traits>
 
+#include "kernels/small_floats.h"
+
 namespace nj {
 namespace {
 
@@ -14,8 +16,17 @@ template <class T> struct IsComplex : std::false_type {};
 template <class T> struct IsComplex<std::complex<T>> : std::true_type {};
 template <class T> constexpr bool kComplex = IsComplex<T>::value;
 
+struct Half {
+  uint16_t bits;
+};
+
 template <class To, class From> To converted(From x) {
-  if constexpr (kComplex<From>) {
+  if constexpr (std::is_same_v<From, Half>) {
+    if constexpr (std::is_same_v<To, Half>) return x;
+    else return converted<To>(widened_half(x.bits));
+  } else if constexpr (std::is_same_v<To, Half>) {
+    return {uint16_t(narrowed(double(x), 5, 10))};
+  } else if constexpr (kComplex<From>) {
     using Part = typename To::value_type;
     return To(Part(x.real()), Part(x.imag()));
   } else if constexpr (kComplex<To>) {
@@ -60,6 +71,7 @@ template <class F> EagerLoop of_type(int type, F f) {
     case NPY_ULONG: return f(npy_ulong());
     case NPY_LONGLONG: return f(npy_longlong());
     case NPY_ULONGLONG: return f(npy_ulonglong());
+    case NPY_HALF: return f(Half());
     case NPY_FLOAT: return f(npy_float());
     case NPY_DOUBLE: return f(npy_double());
     case NPY_CFLOAT: return f(std::complex<npy_float>());

@@ -93,12 +93,15 @@ void place_values(TapePlan& plan, const Infos& infos) {
   std::vector<std::vector<npy_intp>> ending(plan.steps.size());
   for (size_t k = 0; k < plan.steps.size(); ++k) {
     const Step& step = plan.steps[k];
-    npy_intp& place = plan.places[step.number];
-    if (!arrays[step.number] && step.kind == StepKind::Share) {
-      place = plan.places[step.ins[0]];
-    } else if (!arrays[step.number]) {
-      place = places.take(infos[step.number]->nbytes);
-      ending[last[step.number]].push_back(place);
+    for (uint32_t number = step.number; number < step.number + step.outs.size(); ++number) {
+      npy_intp& place = plan.places[number];
+      if (arrays[number]) continue;
+      if (step.kind == StepKind::Share) {
+        place = plan.places[step.ins[0]];
+      } else {
+        place = places.take(infos[number]->nbytes);
+        ending[last[number]].push_back(place);
+      }
     }
     for (npy_intp ended : ending[k]) places.give_back(ended);
   }

@@ -7,10 +7,13 @@
 #include "array/ufunc_api.h"
 #include "dispatch/eager/conversion.h"
 #include "dispatch/eager/eager.h"
+#include "dispatch/eager/extremes.h"
 
 namespace nj {
 
-enum class StepKind : uint8_t { Loop, Share, Part, Take, Gather, Join, Select, Product, Convert, Reduce, Call };
+enum class StepKind : uint8_t {
+  Loop, Share, Part, Take, Gather, Join, Select, Product, Convert, Reduce, Sort, Extreme, Guard, Call
+};
 constexpr size_t kMostOperands = 4;
 
 struct Step {
@@ -28,9 +31,13 @@ struct Step {
   int64_t code = 0, batch = 1, m = 0, n = 0, k = 0, left[3] = {}, right[3] = {};
   size_t blocks = 1;  // Join: how many runs of bytes of each operand alternate in the result
   std::vector<size_t> lengths;  // Join: of these runs
-  // Reduce: the loop joins the rows of each part, and begins with a value of these bytes, or with the first row.
+  // Reduce: the loop joins the rows of each part, and begins with a value of these bytes, or with the first row. Sort, Extreme:
+  // `rows` is the size of the axis.
   npy_intp parts = 1, rows = 1, length = 1;
   std::string initial;
+  std::vector<int64_t> codes;  // Sort: of the dtypes; the first `k` operands are keys
+  Extreme extreme = nullptr;
+  bool expected = false;  // Guard: whether an element of its operand is true, as when the call was recorded
   // Part: where the elements of the result are in the operand.
   npy_intp offset = 0;
   std::vector<npy_intp> part_strides;
@@ -67,6 +74,16 @@ struct TapePlan {
   bool calls = false;  // whether a step calls Python
   size_t scratch = 0;  // bytes
 };
+
+// A plan as Python gives it: tuples.
+struct PlanSource {
+  PyObject *avals, *constants, *steps;  // of the inputs; arrays; (kind, numbers of the operands, avals of the results, more)
+  PyObject *numbers, *outs, *handed;    // of the results; their avals; the positions of those that are an input itself
+};
+
+// False with an error set.
+bool read_plan(TapePlan& plan, const PlanSource& from);
+int tape_read_init();
 
 // What is known of the values while a tape is read.
 using Infos = std::vector<AvalInfo*>;

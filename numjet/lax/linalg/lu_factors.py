@@ -52,10 +52,10 @@ def _eager(x: np.ndarray) -> list[np.ndarray]:
 
 def _order(pivots: np.ndarray, size: int) -> np.ndarray:
     """The permutation that exchanging rows k and pivots[k], one after the other, makes."""
-    order = np.arange(size, dtype=_INDEX)
-    for k, p in enumerate(pivots):
-        order[[k, p]] = order[[p, k]]
-    return order
+    order = list(range(size))
+    for k, p in enumerate(pivots.tolist()):
+        order[k], order[p] = order[p], order[k]
+    return np.array(order, _INDEX)
 
 
 def _cpu(b: Any, x: Any) -> list[Any]:

@@ -17,15 +17,15 @@ _OF_NUMBERS = {
            "logical_xor bitwise_and bitwise_or bitwise_xor left_shift bitwise_left_shift",
     "x1 x2": "divide true_divide floor_divide mod remainder fmod arctan2 atan2 hypot logaddexp logaddexp2 copysign divmod fmax "
              "fmin heaviside ldexp right_shift bitwise_right_shift",
-    "arr values": "insert",
+    "arr values": "insert", "fill_value": "full", "a fill_value": "full_like",
     "condition x y": "where", "arr min max": "clip"}
 # Functions of arrays; numbers are left to the function.
 _OF_ARRAYS = {
-    "": "zeros ones full empty arange linspace eye identity tri blackman hamming hanning bartlett kaiser",
+    "": "zeros ones empty arange linspace eye identity tri blackman hamming hanning bartlett kaiser",
     "A": "tile",
     "a where": "sum prod max min amax amin mean var std any all nanmax nanmin nanprod nansum",
     "a": "argmax argmin count_nonzero ptp cumsum cumprod reshape ravel transpose swapaxes moveaxis rollaxis expand_dims "
-         "squeeze roll trace zeros_like ones_like full_like asarray copy sort argsort sort_complex partition argpartition "
+         "squeeze roll trace zeros_like ones_like asarray copy sort argsort sort_complex partition argpartition "
          "diff round around permute_dims repeat resize average nancumsum nancumprod nanargmax nanargmin packbits unpackbits",
     "a b": "dot matmul vdot inner outer tensordot cross",
     "a choices": "choose",

@@ -66,6 +66,7 @@ def _cho_solve(c: Any, lower: bool, b: Any) -> Any:
 
 # -------------------------------------------------------------------------------------------- lu
 
+@jit_when_eager("overwrite_a", "check_finite")
 def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Any, Any]:
     """Packed LU factors and pivots (int32): row k was exchanged with row pivots[k].
 
