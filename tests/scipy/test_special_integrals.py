@@ -64,6 +64,16 @@ def test_owens_t():
         np.testing.assert_allclose(special.owens_t(*grid), oracle.owens_t(*grid), rtol=1e-14)
 
 
+def test_owens_t_in_single_precision():
+    """A rule of fewer points: errors of some units in the last place all over the range."""
+    h, a = (v.ravel() for v in np.meshgrid(np.linspace(-9, 9, 181), np.r_[np.linspace(-3, 3, 121), -50, 1e3, np.inf]))
+    h, a = h.astype(np.float32), a.astype(np.float32)
+    want = oracle.owens_t(h.astype(np.float64), a.astype(np.float64))
+    regular = np.abs(want) > 1e-37
+    error = np.abs(special.owens_t(h, a) / np.where(regular, want, 1) - 1)[regular] / np.finfo(np.float32).eps
+    assert error.max() < 20
+
+
 def test_owens_t_of_halves_is_float32():
     half = special.owens_t(np.array([1.0], np.float16), np.float16(0.5))
     np.testing.assert_array_equal(half, special.owens_t(np.array([1.0], np.float32), np.float32(0.5)))

@@ -115,17 +115,25 @@ def sici(x: Any) -> tuple[Any, Any]:
 
 # -------------------------------------------------------------------------------------------- Owen's T function
 
-_POINTS, _WEIGHTS = (v.tolist() for v in np.polynomial.legendre.leggauss(48))
-_REACH = 9.5   # standard deviations, beyond which a normal density is below half an ulp
+def _rule(count: int) -> list[tuple[float, float]]:
+    """Squares of the points of Gauss's rule on (0, 1), and the weights."""
+    points, weights = np.polynomial.legendre.leggauss(count)
+    return list(zip(np.square(0.5 + 0.5 * points).tolist(), (0.5 * weights).tolist(), strict=True))
+
+
+# By precision: the standard deviations beyond which the normal density is left out, and a rule for the rest. The largest relative
+# errors are 2e-16, and 1.3e-8 in single precision.
+_RULES = {np.dtype(np.float64): (9.5, _rule(48)), np.dtype(np.float32): (5.8, _rule(11))}
 
 
 def _slice(h: Any, a: Any) -> Any:
     """T(h, a) for h >= 0 and 0 <= a <= 1, by Gauss's rule where the integrand is not negligible."""
-    upper = jnp.minimum(a, _REACH / jnp.maximum(h, 1e-3))
+    reach, rule = _RULES[h.dtype]
+    upper = jnp.minimum(a, reach / jnp.maximum(h, 1e-3))
+    exponent, square = -0.5 * jnp.square(h * upper), jnp.square(upper)
     total = jnp.zeros_like(h)
-    for point, weight in zip(_POINTS, _WEIGHTS, strict=True):
-        x = upper * (0.5 + 0.5 * point)
-        total = total + 0.5 * weight * jnp.exp(-0.5 * jnp.square(h * x)) / (1 + x * x)
+    for place, weight in rule:
+        total = total + weight * jnp.exp(exponent * place) / (1 + square * place)
     return total * upper * jnp.exp(-0.5 * h * h) / (2 * math.pi)
 
 
