@@ -92,3 +92,24 @@ def test_values_that_functions_keep_stay_as_they_are(one_platform):
     tape.run((jnp.ones(8),))
     for before, now in zip(first, kept, strict=False):
         np.testing.assert_array_equal(before, now)
+
+
+def test_runs_within_runs(one_platform):
+    """A tape that runs already has no memory for a second run: that is for the function itself."""
+    steps = Steps()
+    x = np.arange(8, dtype=F32)
+    number = steps.input(x)
+    seen: list[Any] = []
+
+    def again(y: np.ndarray) -> np.ndarray:
+        seen.append(tape.run((jnp.asarray(x),)) if len(seen) < 3 else None)
+        return y + 1
+    square = (np.square, np.square.types.index("f->f"))
+    number = steps.write("loop", (number,), square, np.square(x))
+    number, = steps.append("call", (number,), (ShapedArray((8,), F32),), (again, {}, False), [np.square(x) + 1])
+    number = steps.write("loop", (number,), square, np.square(np.square(x) + 1))
+    aval = ShapedArray((8,), F32)
+    tape = steps.tape([aval], [number], [aval], (), None)
+    for _ in range(2):
+        np.testing.assert_array_equal(tape.run((jnp.asarray(x),)), np.square(np.square(x) + 1))
+    assert seen == [NotImplemented] * 2

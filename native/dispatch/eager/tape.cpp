@@ -1,7 +1,7 @@
 // The steps of a tape. A loop or a reduction is an inner loop of a NumPy ufunc, run on whole contiguous arrays as the ufunc
 // would, or a loop of our own with the same results; other steps share or copy parts of an operand's memory, select between two
 // operands, or call a function of NumPy arrays. So a tape gives the bits that evaluating its operations one by one gives. Values
-// that only steps without Python read lie in scratch memory of the run, which later values take over.
+// that only steps without Python read lie in scratch memory, which later values take over: that of the plan, or else of the run.
 #include "dispatch/eager/tape.h"
 
 #include <algorithm>
@@ -61,13 +61,13 @@ class QuietErrors {
 };
 
 constexpr size_t kInlineValues = 16;
-constexpr size_t kInlineScratch = 2048;
 
 // The values of a run, by number: arrays, or scratch memory.
 class Values {
  public:
   explicit Values(const TapePlan& plan)
-      : places_(plan.places.data()), block_(plan.scratch > kInlineScratch ? plan.scratch : 0), failed(block_.failed) {
+      : places_(plan.places.data()), block_(plan.memory ? 0 : plan.scratch), scratch_(plan.memory ? plan.memory.get() : block_.data()),
+        failed(block_.failed) {
     arrays_.reserve(plan.places.size());
     for (size_t k = 0; k < plan.ins.size(); ++k) arrays_.push_back(nullptr);
     for (const ArrayRef& constant : plan.constants) arrays_.push_back(constant);
@@ -77,10 +77,9 @@ class Values {
     arrays_[number] = array;
     owned_.push_back(std::move(array));
   }
-  char* scratch() { return block_.data() ? block_.data() : inline_; }
   bool is_array(uint32_t number) const { return places_[number] < 0; }
   Array* array(uint32_t number) { return arrays_[number]; }
-  char* data(uint32_t number) { return is_array(number) ? arrays_[number]->buffer->data : scratch() + places_[number]; }
+  char* data(uint32_t number) { return is_array(number) ? arrays_[number]->buffer->data : scratch_ + places_[number]; }
   // Null, or an operand that was deleted.
   Array* deleted(const std::vector<uint32_t>& numbers) {
     for (uint32_t number : numbers) {
@@ -95,8 +94,8 @@ class Values {
   const npy_intp* places_;
   SmallVector<Array*, kInlineValues> arrays_;
   SmallVector<ArrayRef, kInlineValues> owned_;  // all of these but constants
-  alignas(64) char inline_[kInlineScratch];
   Scratch block_;
+  char* const scratch_;
 
  public:
   const bool failed;
@@ -312,33 +311,51 @@ int run_step(const Step& step, Values& values, PyObject* device) {
   return 0;
 }
 
-// False where an operand was deleted.
-bool run_quick(const QuickStep& step, Values& values, char* scratch) {
-  const char* in[3];
-  for (size_t k = 0; k < 3; ++k) {
-    if (step.ins[k] >= 0) {
-      in[k] = scratch + step.ins[k];
-      continue;
-    }
-    const Array* array = values.array(uint32_t(~step.ins[k]));
-    if (!array->buffer) return false;
-    in[k] = array->buffer->data;
-  }
-  step.loop(scratch + step.place, in, step.count);
+// Whether the step is a quick one.
+bool run_quick(const QuickStep& step) {
+  if (step.loop) return step.loop(step.out, step.ins, step.count), true;
+  if (!step.ufunc) return false;
+  char* data[kMostOperands];
+  const size_t operands = step.ufunc->ins.size();
+  for (size_t k = 0; k < operands; ++k) data[k] = const_cast<char*>(step.ins[k]);
+  data[operands] = step.out;
+  npy_intp count = step.count;
+  if (count) step.ufunc->loop(data, &count, step.ufunc->strides, step.ufunc->data);
   return true;
 }
 
-int run_steps(const TapePlan& plan, Values& values, PyObject* device) {
-  char* scratch = values.scratch();
-  const Step* step = plan.steps.data();
-  for (const QuickStep& quick : plan.quick) {
-    if (!quick.loop || !run_quick(quick, values, scratch)) {
-      if (const int status = run_step(*step, values, device)) return status;
-    }
-    ++step;
+// Puts the inputs where quick steps read them.
+int copy_inputs(const TapePlan& plan, Values& values) {
+  for (size_t k = 0; k < plan.copied.size(); ++k) {
+    if (plan.copied[k] < 0) continue;
+    Array* array = values.array(uint32_t(k));
+    if (!array->buffer) return raise_deleted(array);
+    std::memcpy(plan.memory.get() + plan.copied[k], array->buffer->data, plan.ins[k]->nbytes);
   }
   return 0;
 }
+
+int run_steps(const TapePlan& plan, Values& values, PyObject* device) {
+  if (plan.memory && copy_inputs(plan, values) < 0) return -1;
+  const QuickStep* quick = plan.quick.data();
+  for (const Step& step : plan.steps) {
+    if (plan.memory && run_quick(*quick++)) continue;
+    if (const int status = run_step(step, values, device)) return status;
+  }
+  return 0;
+}
+
+// Holds the memory of a plan for one run.
+class InUse {
+ public:
+  explicit InUse(TapePlan& plan) : plan_(plan) { plan.busy = true; }
+  ~InUse() { plan_.busy = false; }
+  InUse(const InUse&) = delete;
+  InUse& operator=(const InUse&) = delete;
+
+ private:
+  TapePlan& plan_;
+};
 
 PyRef result_of(const Result& result, Values& values, PyObject* device) {
   Array* value = values.array(result.value);
@@ -350,8 +367,9 @@ PyRef result_of(const Result& result, Values& values, PyObject* device) {
 
 PyObject* run_tape(Tape* tape, PyObject* const* leaves, size_t count) {
   const Handle<Tape> alive = Handle<Tape>::share(tape);
-  const TapePlan& plan = *tape->plan;
-  if (count != plan.ins.size()) return nullptr;
+  TapePlan& plan = *tape->plan;
+  if (count != plan.ins.size() || (plan.busy && plan.memory)) return nullptr;
+  const InUse using_plan(plan);
   Values values(plan);
   if (values.failed) return raise_no_memory(plan.scratch), nullptr;
   if (collect(tape, leaves, values) == 0) return nullptr;

@@ -2,12 +2,15 @@
 #include "dispatch/eager/tape_plan.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <unordered_map>
 #include <utility>
 
 namespace nj {
 
 namespace {
+
+constexpr size_t kAlignment = 64;
 
 // Memory that values take over from each other: pieces that are free, by their place and size.
 class Places {
@@ -34,7 +37,6 @@ class Places {
   size_t total = 0;
 
  private:
-  static constexpr size_t kAlignment = 64;
   std::vector<std::pair<npy_intp, size_t>> free_;
   std::unordered_map<npy_intp, size_t> taken_;
 };
@@ -61,17 +63,49 @@ std::vector<bool> find_arrays(const TapePlan& plan, size_t values) {
   return arrays;
 }
 
-constexpr size_t kQuickest = 1 << 30;  // bytes of scratch memory, so that places have 32 bits
+constexpr size_t kShared = 1 << 14;  // bytes of scratch memory that a tape keeps
+// The address of an operand that stays where it is; null: an array that a step gives.
+const char* fixed_address(uint32_t number, TapePlan& plan) {
+  if (plan.places[number] >= 0) return plan.memory.get() + plan.places[number];
+  if (number < plan.ins.size()) return plan.memory.get() + plan.copied[number];
+  const size_t constant = number - plan.ins.size();
+  return constant < plan.constants.size() ? plan.constants[constant]->buffer->data : nullptr;
+}
 
-QuickStep quick_step(const Step& step, const TapePlan& plan) {
+QuickStep quick_step(const Step& step, TapePlan& plan) {
   QuickStep quick;
-  if (!step.own || plan.places[step.number] < 0 || plan.scratch > kQuickest) return quick;
-  quick.loop = step.own, quick.count = int32_t(step.outs[0]->size), quick.place = int32_t(plan.places[step.number]);
-  for (size_t k = 0; k < 3; ++k) {
-    const uint32_t number = step.ins[std::min(k, step.ins.size() - 1)];
-    quick.ins[k] = plan.places[number] < 0 ? ~int32_t(number) : int32_t(plan.places[number]);
+  if (!(step.own || step.loop) || step.kind == StepKind::Reduce || plan.places[step.number] < 0 || step.ins.size() > 3) return {};
+  for (size_t k = 0; k < step.ins.size(); ++k) {
+    quick.ins[k] = fixed_address(step.ins[k], plan);
+    if (!quick.ins[k]) return {};
   }
+  if (step.own) quick.loop = step.own;
+  else quick.ufunc = &step;
+  quick.count = step.outs[0]->size;
+  quick.out = plan.memory.get() + plan.places[step.number];
   return quick;
+}
+
+// Gives the plan memory of its own, with room for the inputs.
+void share_memory(TapePlan& plan) {
+  size_t total = plan.scratch;
+  for (const AvalRef& in : plan.ins) {
+    plan.copied.push_back(npy_intp(total));
+    total += (in->nbytes + kAlignment - 1) / kAlignment * kAlignment;
+  }
+  if (total <= kShared) plan.memory.reset(static_cast<char*>(std::aligned_alloc(kAlignment, std::max(total, kAlignment))));
+  if (!plan.memory) return;
+  for (const Step& step : plan.steps) plan.quick.push_back(quick_step(step, plan));
+  std::vector<bool> read(plan.ins.size(), false);
+  for (size_t k = 0; k < plan.steps.size(); ++k) {
+    if (!plan.quick[k].loop && !plan.quick[k].ufunc) continue;
+    for (uint32_t in : plan.steps[k].ins) {
+      if (in < read.size()) read[in] = true;
+    }
+  }
+  for (size_t k = 0; k < read.size(); ++k) {
+    if (!read[k]) plan.copied[k] = -1;
+  }
 }
 
 }  // namespace
@@ -106,7 +140,7 @@ void place_values(TapePlan& plan, const Infos& infos) {
     for (npy_intp ended : ending[k]) places.give_back(ended);
   }
   plan.scratch = places.total;
-  for (const Step& step : plan.steps) plan.quick.push_back(quick_step(step, plan));
+  share_memory(plan);
 }
 
 }  // namespace nj

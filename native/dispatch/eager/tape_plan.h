@@ -1,5 +1,7 @@
 // What a tape consists of: values by number, those of the inputs, of constants and of the steps in order.
 #pragma once
+#include <cstdlib>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -57,19 +59,32 @@ struct Result {
   AvalRef info;
 };
 
-// A step that is one loop into scratch memory: all that a run reads of it, in one piece of memory. No loop: another step.
+// A step that is one loop from memory to memory of the plan: all that a run reads of it, in one piece. No loop and no ufunc:
+// another step.
 struct QuickStep {
   EagerLoop loop = nullptr;
-  int32_t count = 0, place = 0;
-  int32_t ins[3] = {};  // places of the operands, or the complements of the numbers of arrays
+  const Step* ufunc = nullptr;  // whose inner loop runs
+  Py_ssize_t count = 0;
+  char* out = nullptr;
+  const char* ins[3] = {};
 };
+
+// Memory that starts at a cache line.
+struct FreeMemory {
+  void operator()(char* memory) const { std::free(memory); }
+};
+using Memory = std::unique_ptr<char, FreeMemory>;
 
 struct TapePlan {
   std::vector<AvalRef> ins;
   std::vector<ArrayRef> constants;
   std::vector<Step> steps;
   std::vector<QuickStep> quick;  // one for each step
-  std::vector<npy_intp> places;  // of the values in the run's scratch memory; negative: an array
+  std::vector<npy_intp> places;  // of the values in scratch memory; negative: an array
+  // Where all values are small, runs share this scratch memory, one at a time: addresses are known, and inputs copied there.
+  Memory memory;
+  std::vector<npy_intp> copied;  // the places of the inputs; negative: no quick step reads it
+  bool busy = false;
   std::vector<Result> results;
   bool calls = false;  // whether a step calls Python
   size_t scratch = 0;  // bytes

@@ -121,8 +121,8 @@ def _rule(count: int) -> list[tuple[float, float]]:
     return list(zip(np.square(0.5 + 0.5 * points).tolist(), (0.5 * weights).tolist(), strict=True))
 
 
-# By precision: the standard deviations beyond which the normal density is left out, and a rule for the rest. The largest relative
-# errors are 2e-16, and 1.3e-8 in single precision.
+# By precision: the standard deviations beyond which the normal density is left out, and a rule for the rest. The largest
+# relative errors are 2e-16, and 1.3e-8 in single precision.
 _RULES = {np.dtype(np.float64): (9.5, _rule(48)), np.dtype(np.float32): (5.8, _rule(11))}
 
 
