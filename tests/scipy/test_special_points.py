@@ -116,6 +116,23 @@ def test_invalid_parameters_give_nan_with_all_derivatives(distribution, function
         assert not np.asarray(nj.grad(fun)(x, *bad[distribution])) or np.isnan(nj.grad(fun)(x, *bad[distribution]))
 
 
+@pytest.mark.parametrize("distribution, sign", [("gumbel_r", 1), ("gumbel_l", -1)])
+def test_gumbel_slopes_where_the_inner_exponential_overflows_and_at_the_ends_of_quantiles(distribution, sign, x64):
+    own = getattr(stats, distribution)
+    far = np.array([-1e30, -1e4, -800.0]) * sign
+    for function in (own.cdf, own.sf, own.pdf, own.logsf if sign > 0 else own.logcdf):
+        for order in (nj.grad(function), nj.grad(nj.grad(function)), nj.grad(function, 2)):
+            assert not np.any(nj.vmap(lambda x, order=order: order(x, 0.0, 1.0))(far))
+    for function, rises in ((own.ppf, 1), (own.isf, -1)):
+        for end, bend in ((0.0, -1), (1.0, 1)):
+            assert nj.grad(function)(end) == nj.jit(nj.grad(function))(end) == rises * INF
+            assert nj.grad(nj.grad(function))(end) == rises * bend * INF
+        exact = getattr(reference_stats, distribution)
+        q = np.array([1e-12, 0.2, 0.9])
+        want = rises / exact.pdf(getattr(exact, function.__name__)(q))
+        np.testing.assert_allclose(nj.vmap(nj.grad(function))(q), want, rtol=1e-9)
+
+
 DERIVATIVES = {
     "erf": mpmath.erf, "erfc": mpmath.erfc, "gammaln": lambda x: mpmath.log(abs(mpmath.gamma(x))), "digamma": mpmath.digamma,
     "expit": lambda x: 1 / (1 + mpmath.exp(-x)), "ndtr": mpmath.ncdf, "log_ndtr": lambda x: mpmath.log(mpmath.ncdf(x)),

@@ -7,16 +7,16 @@ from typing import Any
 import numjet.numpy as jnp
 from numjet import random
 from numjet.scipy.stats.arguments import float_args, valid_scale
-from numjet.scipy.stats.gumbel_r import log_density, log_upper
+from numjet.scipy.stats.gumbel_r import decay, log_density, log_of_minus_log, log_of_minus_log1p, log_upper
 from numjet.scipy.stats.publish import LocationScale, exp_of, on_probabilities
 from numjet.scipy.stats.variables import EULER, Variable
 
 _gumbel = LocationScale(__name__)
 logpdf = _gumbel.density(lambda z, scale: log_density(-z) - jnp.log(scale), -1.727)
 pdf = exp_of(logpdf, 0.178)
-cdf = _gumbel.probability("cdf", lambda z: -jnp.expm1(-jnp.exp(z)), 0.723)
+cdf = _gumbel.probability("cdf", lambda z: -jnp.expm1(-decay(-z)), 0.723)
 logcdf = _gumbel.probability("logcdf", lambda z: log_upper(-z), -0.324)
-sf = _gumbel.probability("sf", lambda z: jnp.exp(-jnp.exp(z)), 0.277)
+sf = _gumbel.probability("sf", lambda z: jnp.exp(-decay(-z)), 0.277)
 logsf = _gumbel.probability("logsf", lambda z: -jnp.exp(z), -1.284)
 
 
@@ -27,7 +27,7 @@ def ppf(p: Any, loc: Any = 0, scale: Any = 1) -> Any:
     1.153
     """
     p, loc, scale = float_args("gumbel_l.ppf", p, loc, scale)
-    return loc + valid_scale(scale) * on_probabilities(lambda p: jnp.log(-jnp.log1p(-p)))(p)
+    return loc + valid_scale(scale) * on_probabilities(log_of_minus_log1p)(p)
 
 
 def isf(q: Any, loc: Any = 0, scale: Any = 1) -> Any:
@@ -37,7 +37,7 @@ def isf(q: Any, loc: Any = 0, scale: Any = 1) -> Any:
     -1.992
     """
     q, loc, scale = float_args("gumbel_l.isf", q, loc, scale)
-    return loc + valid_scale(scale) * on_probabilities(lambda q: jnp.log(-jnp.log(q)))(q)
+    return loc + valid_scale(scale) * on_probabilities(log_of_minus_log)(q)
 
 
 _variable = Variable(__name__)
