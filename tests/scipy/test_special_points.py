@@ -133,6 +133,33 @@ def test_gumbel_slopes_where_the_inner_exponential_overflows_and_at_the_ends_of_
         np.testing.assert_allclose(nj.vmap(nj.grad(function))(q), want, rtol=1e-9)
 
 
+@pytest.mark.parametrize("ends", [
+    (-1.0, 2.0), (-INF, INF), (0.0, INF), (-INF, 0.0), (5.0, 6.0), (-6.0, -5.0), (10.0, INF), (3.0, 3.1)])
+def test_truncated_normals_with_infinite_ends(ends, x64):
+    """Derivatives in both modes, and quantiles, which are right far out."""
+    own, other = stats.truncnorm, reference_stats.truncnorm
+    low, high = max(ends[0], -8.0), min(ends[1], 12.0)
+    points = np.linspace(low, high, 9)[1:-1]
+    for name in ("logpdf", "cdf", "logcdf", "sf", "logsf"):
+        function = getattr(own, name)
+        for first, second in product(range(3), range(3)):
+            backward = nj.vmap(nj.grad(nj.grad(function, first), second), (0, None, None))(points, *ends)
+            forward = nj.vmap(nj.jacfwd(nj.jacfwd(function, first), second), (0, None, None))(points, *ends)
+            assert np.isfinite(backward).all()
+            np.testing.assert_allclose(forward, backward, rtol=1e-6, atol=1e-9)
+    q = np.array([0.0, 1e-10, 1e-3, 0.3, 0.9, 1.0])
+    np.testing.assert_allclose(nj.jit(own.ppf)(q, *ends, 0.5, 2.0), other.ppf(q, *ends, 0.5, 2.0), rtol=1e-9)
+    mirrored = 1 - other.ppf(q, -ends[1], -ends[0], 0.5, 2.0)
+    np.testing.assert_allclose(own.isf(q, *ends, 0.5, 2.0), mirrored, rtol=1e-9, atol=1e-9)
+    q = np.array([1e-3, 0.3, 0.9])
+    np.testing.assert_allclose(nj.vmap(nj.grad(own.ppf), (0, None, None))(q, *ends), 1 / other.pdf(other.ppf(q, *ends), *ends))
+    for k, end in enumerate(ends, 1):
+        slope = np.asarray(nj.vmap(nj.grad(own.ppf, k), (0, None, None))(q, *ends))
+        step = 1e-5 * (np.arange(1, 3) == k)
+        difference = (other.ppf(q, *(ends + step)) - other.ppf(q, *(ends - step))) / 2e-5
+        np.testing.assert_allclose(slope, 0 if np.isinf(end) else difference, rtol=1e-3, atol=1e-6)
+
+
 DERIVATIVES = {
     "erf": mpmath.erf, "erfc": mpmath.erfc, "gammaln": lambda x: mpmath.log(abs(mpmath.gamma(x))), "digamma": mpmath.digamma,
     "expit": lambda x: 1 / (1 + mpmath.exp(-x)), "ndtr": mpmath.ncdf, "log_ndtr": lambda x: mpmath.log(mpmath.ncdf(x)),

@@ -6,10 +6,11 @@ from typing import Any
 
 import numjet.numpy as jnp
 from numjet import random
+from numjet.control.custom.custom_jvp import custom_jvp
 from numjet.lax.elementwise import special
 from numjet.scipy.special.distribution_functions import ndtri_exp
 from numjet.scipy.special.probability import log_ndtr
-from numjet.scipy.stats.arguments import LOG_2PI, log1mexp, standard
+from numjet.scipy.stats.arguments import LOG_2PI, float_args, log1mexp, standard, valid_scale
 from numjet.scipy.stats.publish import exp_of
 from numjet.scipy.stats.variables import Variable
 
@@ -20,9 +21,11 @@ def _log_mass(a: Any, b: Any) -> Any:
     """log of the standard normal probability of (a, b), a < b. On the right of 0 the interval is mirrored to the left."""
     mirrored = a > 0
     a, b = jnp.where(mirrored, -b, a), jnp.where(mirrored, -a, b)
-    tail = b <= 0
-    log_b, log_a = log_ndtr(jnp.where(tail, b, -1.0)), log_ndtr(jnp.where(tail, a, -2.0))
-    left = log_b + log1mexp(jnp.where(jnp.isinf(log_b), jnp.inf, log_b - log_a))   # both are -inf far out
+    tail = b <= -0.5
+    bounded = tail & (a > -math.inf)
+    log_b, log_a = log_ndtr(jnp.where(tail, b, -1.0)), log_ndtr(jnp.where(bounded, a, -2.0))
+    whole = (tail & ~bounded) | jnp.isinf(log_a)     # nothing is below a, and its slope may be infinite
+    left = log_b + jnp.where(whole, 0.0, log1mexp(jnp.where(whole, 1.0, log_b - log_a)))
     # around 0 both parts are positive: no cancellation
     parts = special.erf(_ROOT_HALF * jnp.where(tail, 1.0, b)) + special.erf(_ROOT_HALF * jnp.where(tail, 1.0, -a))
     return jnp.where(tail, left, jnp.log(0.5 * parts))
@@ -95,13 +98,63 @@ cdf = exp_of(logcdf, 0.538)
 sf = exp_of(logsf, 0.462)
 
 
-def _sample(key: Any, a: Any, b: Any, shape: Any, dtype: Any) -> Any:
-    """Inversion of the logarithm of cdf, which is accurate far out, too: intervals on the right are mirrored to the left."""
-    mirrored = a + b > 0
+@custom_jvp
+def _quantile(q: Any, a: Any, b: Any) -> Any:
+    """The quantile within (a, b) of 0 <= q <= 1, from the end that is farther out, where logarithms are accurate."""
+    mirrored, inside = a + b > 0, (q > 0) & (q < 1)
     low, high = jnp.where(mirrored, -b, a), jnp.where(mirrored, -a, b)
-    share = jnp.log1p(-random.uniform(key, shape, dtype))
+    q_inside = jnp.where(inside, q, 0.5)
+    share = jnp.where(mirrored, jnp.log1p(-q_inside), jnp.log(q_inside))
     found = ndtri_exp(jnp.logaddexp(log_ndtr(low), share + _log_mass(low, high)))
-    return jnp.clip(jnp.where(mirrored, -found, found), a, b)
+    found = jnp.clip(jnp.where(mirrored, -found, found), a, b)
+    return jnp.where(inside, found, jnp.where(q == 0, a, b))
+
+
+def _density_quotient(x: Any, out: Any) -> Any:
+    """The normal density at x divided by that at out; 0 for infinite x."""
+    endless = jnp.isinf(x)
+    x, out = jnp.where(endless, 0.0, x), jnp.where(endless, 0.0, out)
+    return jnp.where(endless, 0.0, jnp.exp(0.5 * (out - x) * (out + x)))
+
+
+_quantile.defjvps(
+    lambda t, out, q, a, b: t * jnp.exp(_log_mass(a, b) + 0.5 * (jnp.square(out) + LOG_2PI)),
+    lambda t, out, q, a, b: t * (1 - q) * _density_quotient(a, out),
+    lambda t, out, q, a, b: t * q * _density_quotient(b, out))
+
+
+def _quantile_of(name: str, q: Any, a: Any, b: Any, loc: Any, scale: Any, upper: bool) -> Any:
+    """ppf, or isf, which is that of the mirror image."""
+    q, a, b, loc, scale = float_args(name, q, a, b, loc, scale)
+    invalid = ~(a < b) | ~((q >= 0) & (q <= 1))
+    q, a, b = (jnp.where(invalid, v, x) for v, x in ((0.5, q), (-1.0, a), (1.0, b)))
+    out = -_quantile(q, -b, -a) if upper else _quantile(q, a, b)
+    return jnp.where(invalid, jnp.nan, loc + valid_scale(scale) * out)
+
+
+def ppf(q: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The quantile function, the inverse of cdf; NaN for q outside [0, 1].
+
+    >>> round(float(ppf(0.75, -1.0, 2.0, 0.5, 2.0)), 3)
+    1.995
+    """
+    return _quantile_of("truncnorm.ppf", q, a, b, loc, scale, False)
+
+
+def isf(q: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The inverse of sf; NaN for q outside [0, 1].
+
+    >>> round(float(isf(0.75, -1.0, 2.0, 0.5, 2.0)), 3)
+    -0.199
+    """
+    return _quantile_of("truncnorm.isf", q, a, b, loc, scale, True)
+
+
+def _sample(key: Any, a: Any, b: Any, shape: Any, dtype: Any) -> Any:
+    """The quantile of a uniform variable; on the right the mirror image's, so that the share of 0 is never on the far side."""
+    mirrored = a + b > 0
+    found = _quantile(1 - random.uniform(key, shape, dtype), jnp.where(mirrored, -b, a), jnp.where(mirrored, -a, b))
+    return jnp.where(mirrored, -found, found)
 
 
 _variable = Variable(__name__, ("a", "b"), (-1.0, 2.0), lambda a, b: a < b)
