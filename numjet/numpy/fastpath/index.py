@@ -6,6 +6,7 @@ indices, traced values, values of another dtype or shape.
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -71,6 +72,24 @@ def _advanced(idx: Any, shape: tuple[int, ...]) -> np.ndarray | None:
     return where if where.dtype == _BOOL and where.shape == shape[:where.ndim] and where.any() else None
 
 
+def _several(idx: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[np.ndarray, ...] | None:
+    """An index of several Arrays of integers of one shape (of rank > 0), for the first axes, as NumPy arrays; else None, as
+    where the parts that they choose may be large."""
+    if not 0 < len(idx) <= len(shape) or 0 in shape or (len(idx) < len(shape) and prod(shape) >= LARGE):
+        return None
+    found: list[np.ndarray] = []
+    for entry in idx:
+        if type(entry) is not Array or not on_host(entry):
+            return None
+        where = entry._value
+        if not where.ndim or not 0 < where.size < LARGE or where.dtype not in _INDICES:
+            return None
+        if found and where.shape != found[0].shape:
+            return None
+        found.append(where)
+    return tuple(found)
+
+
 def _known(s: slice) -> bool:
     return type(s.start) in _BOUND and type(s.stop) in _BOUND and type(s.step) in _BOUND
 
@@ -81,6 +100,12 @@ def read(x: Any, idx: Any) -> Any:
         return None
     aval = x.aval
     basic = _basic(idx, aval.shape)
+    if basic is None and type(idx) is tuple:
+        places = _several(idx, aval.shape)
+        try:
+            return None if places is None else _array(x._value[places], aval)
+        except IndexError:   # out of bounds: clipped or refused, as flags say
+            return None
     if basic is None:
         where = _advanced(idx, aval.shape)
         return None if where is None else _chosen(x._value, where, aval)

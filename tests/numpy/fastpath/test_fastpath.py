@@ -13,7 +13,7 @@ import pytest
 import numjet as nj
 import numjet.numpy as jnp
 from numjet import _native, lax
-from numjet.foundation.config import config, debug_nans, disable_jit, enable_x64
+from numjet.foundation.config import config, debug_nans, disable_jit, enable_x64, index_checks
 from numjet.numpy.core import creation
 from numjet.numpy.fastpath import divide, index as quick_index
 from numjet.runtime import eager
@@ -167,6 +167,21 @@ def test_reads_agree(index: Any, shape: tuple[int, ...]) -> None:
     if isinstance(index, np.ndarray):
         agree(lambda x, i: x[i], values(shape, "int32"), jnp.asarray(index))
     agree(lambda x: nj.random.key_data(x[index]), nj.random.split(nj.random.key(0), shape))
+
+
+SEVERAL = [([0, 2, 1], [3, -1, 0]), ([-3, 2, 0], [1, 1, -4]), ([0, 3, 1], [0, 0, 0]), ([0, -4, 1], [0, 0, 0]),
+           ([[0], [1]], [[2], [3]]), ([[0], [1]], [2, 3]), ([], []), ([0, 2, 1],), ([0], [0], [0])]
+
+
+@pytest.mark.parametrize("index", SEVERAL, ids=repr)
+@pytest.mark.parametrize("shape", [(3, 4), (3, 4, 2), (3,)])
+@pytest.mark.parametrize("checks", ["off", "eager"])
+def test_reads_at_several_arrays_agree(index: Any, shape: tuple[int, ...], checks: str) -> None:
+    with index_checks(checks):
+        for dtype in ("int8", "int32"):
+            entries = tuple(jnp.asarray(np.asarray(e, dtype)) for e in index)
+            agree(lambda x, e=entries: x[e], values(shape, "float32"))
+    agree(lambda x: x[tuple(jnp.asarray(e, int) for e in index)], jnp.full(shape, 2.0))
 
 
 @pytest.mark.parametrize("index", INDICES, ids=repr)
