@@ -14,6 +14,7 @@ from numjet.api.jit_when_eager import jit_when_eager
 from numjet.foundation import events
 from numjet.foundation.config import debug_nans, disable_jit
 from numjet.runtime.eager_compile import LARGE
+from numjet.scipy.interpolate import RegularGridInterpolator
 
 X = jnp.asarray(np.random.default_rng(0).normal(size=(7, 9)).astype(np.float32))
 S = X @ X.T + jnp.eye(7)
@@ -106,6 +107,20 @@ def test_flags_and_transformations_are_seen_by_repeated_calls() -> None:
     with disable_jit():
         assert counted(lambda: roots(x)) == (0, 0)
     np.testing.assert_allclose(nj.grad(lambda x: roots(x).sum())(-x), 0.5)
+
+
+def test_histograms_and_interpolators_are_one_program() -> None:
+    x, edges = jnp.linspace(0.0, 3.0, 31), jnp.array([0.0, 1.0, 2.5, 3.5])
+    grid = RegularGridInterpolator((edges,), edges ** 2)
+    numbers = np.asarray(x)
+    for f, expected in (
+            (lambda: jnp.histogram(x, edges), np.histogram(numbers, np.asarray(edges))),
+            (lambda: jnp.histogram(x, 7, (0.5, 2.0), density=True), np.histogram(numbers, 7, (0.5, 2.0), density=True)),
+            (lambda: (grid(x),), (np.interp(numbers, np.asarray(edges), np.asarray(edges) ** 2),))):
+        assert counted(f) == (1, 1)
+        assert counted(f) == (0, 1)
+        for found, want in zip(f(), expected, strict=True):
+            np.testing.assert_allclose(found, want, rtol=1e-5, atol=1e-6)
 
 
 def test_operands_of_any_number() -> None:

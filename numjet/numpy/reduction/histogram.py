@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from numjet.api.jit_when_eager import jit_when_eager
+from numjet.core.trace import Array
 from numjet.foundation import dtypes
 from numjet.foundation.dimension import as_integer
 from numjet.lax.elementwise import arithmetic, bitwise, compare, convert
@@ -133,6 +134,11 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, weights: Any = None, de
     >>> histogram(jnp.array([0.0, 1.0, 4.0]), 2)[0].tolist()
     [2.0, 1.0]
     """
+    by_edges = isinstance(bins, (Array, np.ndarray)) and bins.ndim
+    return (_by_edges if by_edges else _by_number)(a, bins, range, weights, density)
+
+
+def _histogram(a: Any, bins: Any, range: Any, weights: Any, density: bool | None) -> tuple[Any, Any]:
     check_arraylike("histogram", a, *(() if weights is None else (weights,)))
     edges = histogram_bin_edges(a, bins, range)
     if weights is None:
@@ -143,6 +149,10 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, weights: Any = None, de
             raise ValueError("weights should have the same shape as a.")
         x, edges, w = promote_dtypes_inexact(a, edges, weights)
     return _counts_of(x, edges, w, bool(density)), edges
+
+
+_by_edges = jit_when_eager("range", "density")(_histogram)
+_by_number = jit_when_eager("bins", "range", "density")(_histogram)
 
 
 @jit_when_eager("density")

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 import numjet.numpy as jnp
+from numjet.api.jit_when_eager import jit_when_eager
 from numjet.api.vmap import vmap
 from numjet.core.trace import Tracer
 from numjet.foundation import dtypes
@@ -73,7 +74,8 @@ class RegularGridInterpolator:
             raise ValueError(f"the requested sample points xi have dimension {xi.shape[-1]}, but this "
                              f"RegularGridInterpolator has dimension {len(self.grid)}")
         flat = xi.reshape(-1, xi.shape[-1])
-        out = self._evaluated(flat, method)
+        known = type(self) is RegularGridInterpolator   # and so a pytree
+        out = _evaluated(self, flat, method) if known else self._evaluated(flat, method)
         return out.reshape(*xi.shape[:-1], *self.values.shape[len(self.grid):])
 
     def _evaluated(self, flat: Any, method: str) -> Any:
@@ -192,3 +194,9 @@ def _unflatten(static: tuple[str, bool], parts: Sequence[Any]) -> RegularGridInt
 
 
 register_pytree_node(RegularGridInterpolator, _flatten, _unflatten)
+
+
+@jit_when_eager("method")
+def _evaluated(interpolator: RegularGridInterpolator, flat: Any, method: str) -> Any:
+    """The values at points, by one program outside of transformations."""
+    return interpolator._evaluated(flat, method)
