@@ -20,6 +20,7 @@ from numjet.scipy.special.wide_evaluation import smooth_in_64_bits
 
 _TERMS = 3000     # of power series, at most
 _TAYLOR = 110     # terms of a Taylor series at half of its radius
+_FEWER, _SMALL = 72, 2.0   # as many do where no parameter is larger than the second
 _EXPANSION = 40   # terms of an asymptotic series
 _FAR = 500.0      # arguments of 1F1 from which on the asymptotic series is used
 
@@ -146,11 +147,14 @@ def _gauss_sum(a: Any, b: Any, c: Any) -> Any:
     return jnp.where(rest > 0, value, jnp.inf)
 
 
-def _continued(a: Any, b: Any, c: Any, gap: Any) -> Any:
-    """2F1 at 1 - gap, 0 < gap <= 1/2: Taylor series from 1/2 on, each of which halves the distance to the singularity at 1."""
-    half = jnp.full_like(gap, 0.5)
-    value = _series((a, b), c, half)
-    slope = a * b / c * _series((a + 1, b + 1), c + 1, half)
+def _continued(a: Any, b: Any, c: Any, value: Any, gap: Any) -> Any:
+    """2F1 at 1 - gap, 0 < gap <= 1/2, given its value at 1/2: Taylor series from there on, each of which halves the distance to
+    the singularity at 1."""
+    start = jnp.full_like(gap, 0.5)
+    slope = a * b / c * _series((a + 1, b + 1), c + 1, jnp.where(gap < start, 0.5, 0))
+
+    largest = jnp.max(jnp.maximum(jnp.abs(a), jnp.maximum(jnp.abs(b), jnp.abs(c))), initial=0)
+    count = jnp.where(largest <= _SMALL, _FEWER, _TAYLOR)
 
     def taylor(here: Any, value: Any, slope: Any, h: Any) -> tuple[Any, Any]:
         """From the distance `here` to 1, h further; terms are scaled by powers of h."""
@@ -164,7 +168,7 @@ def _continued(a: Any, b: Any, c: Any, gap: Any) -> Any:
             new = ((k + a) * (k + b) * u * h - (k + 1) * middle * following) * scale / ((k + 2) * (k + 1))
             return following, new, total + new, change + (k + 2) * new
         first = slope * h
-        _, _, total, change = fori_loop(0, _TAYLOR, term, (value, first, value + first, first))
+        _, _, total, change = fori_loop(0, count, term, (value, first, value + first, first))
         return total, change / jnp.where(h == 0, 1, h)
 
     def step(v: Any) -> Any:
@@ -173,13 +177,14 @@ def _continued(a: Any, b: Any, c: Any, gap: Any) -> Any:
         moves = target < here
         new, new_slope = taylor(here, value, slope, here - target)
         return target, jnp.where(moves, new, value), jnp.where(moves, new_slope, slope)
-    return while_loop(lambda v: jnp.any(v[0] > gap), step, (half, value, slope))[1]
+    return while_loop(lambda v: jnp.any(v[0] > gap), step, (start, value, slope))[1]
 
 
 def _inside(a: Any, b: Any, c: Any, z: Any, gap: Any) -> Any:
     """2F1 at -1/2 <= z = 1 - gap < 1."""
     near = jnp.abs(z) <= 0.5
-    return jnp.where(near, _series((a, b), c, jnp.where(near, z, 0)), _continued(a, b, c, jnp.where(near, 0.5, gap)))
+    value = _series((a, b), c, jnp.where(near, z, 0.5))
+    return jnp.where(near, value, _continued(a, b, c, value, jnp.where(near, 0.5, gap)))
 
 
 def _gauss(a: Any, b: Any, c: Any, x: Any) -> Any:
