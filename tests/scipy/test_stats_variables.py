@@ -127,3 +127,29 @@ def test_quantiles(name, shapes, x64):
         slope = nj.grad(getattr(getattr(stats, name), function))(0.3, *shapes)
         density = oracle.__dict__[name].pdf(getattr(getattr(oracle, name), function)(0.3, *shapes), *shapes)
         np.testing.assert_allclose(abs(slope), 1 / density, rtol=1e-9)
+
+
+@pytest.mark.parametrize("name, shapes", [
+    ("binom", (1000, 0.01)), ("binom", (10 ** 6, 0.3)), ("binom", (5, 0.0)), ("nbinom", (3.0, 0.25)), ("nbinom", (0.5, 1e-3)),
+    ("poisson", (3.0,)), ("poisson", (1e4,)), ("geom", (0.25,)), ("geom", (1e-6,)), ("bernoulli", (0.25,))])
+def test_quantiles_of_counts(name, shapes, x64):
+    own, other = getattr(stats, name), getattr(oracle, name)
+    q = np.array([1e-5, 1e-3, 0.25, 0.3, 0.5, 0.9, 0.999])
+    for function in ("ppf", "isf"):
+        want, quantile = getattr(other, function)(q, *shapes), getattr(own, function)
+        np.testing.assert_array_equal(quantile(q, *shapes), want)
+        np.testing.assert_array_equal(nj.jit(nj.vmap(lambda q, quantile=quantile: quantile(q, *shapes)))(q), want)
+        assert nj.grad(quantile)(0.3, *map(float, shapes)) == 0
+    if name != "bernoulli":
+        assert own.ppf(0.3, *shapes, loc=2) == own.ppf(0.3, *shapes) + 2
+        assert nj.grad(own.ppf, len(shapes) + 1)(0.3, *map(float, shapes), 2.0) == 1
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+@pytest.mark.parametrize("name, shapes", [("binom", (9, 0.3)), ("nbinom", (3.0, 0.4)), ("poisson", (3.0,)), ("geom", (0.25,))])
+def test_quantiles_of_counts_invert_their_distribution_function(name, shapes, dtype):
+    own, counts = getattr(stats, name), np.arange(1, 7).astype(dtype)
+    for call in (lambda f: f, nj.jit):
+        found = own.ppf(call(own.cdf)(counts, *shapes), *shapes)
+        assert found.dtype == dtype
+        np.testing.assert_array_equal(found, counts)

@@ -83,6 +83,17 @@ def ppf(q: Any, p: Any) -> Any:
     valid = (q >= 0) & (q <= 1) & (p >= 0) & (p <= 1)
     return where_valid(valid, jnp.where(q <= 1 - p, jnp.zeros_like(q), jnp.ones_like(q)))
 
+
+def isf(q: Any, p: Any) -> Any:
+    """The smaller of 0 and 1 with sf <= q; NaN for q or p outside [0, 1].
+
+    >>> float(isf(0.2, 0.25))
+    1.0
+    """
+    q, p = float_args("bernoulli.isf", q, p)
+    valid = (q >= 0) & (q <= 1) & (p >= 0) & (p <= 1)
+    return where_valid(valid, jnp.where(q >= p, jnp.zeros_like(q), jnp.ones_like(q)))
+
 _variable = Variable(__name__, ("p",), (0.3,), probability, scaled=False)
 rvs = _variable.samples(counts(lambda key, p, shape: random.bernoulli(key, p, shape)))
 mean = _variable.moment("mean", lambda p: p, 0.8)

@@ -11,6 +11,7 @@ from numjet.scipy.special.factorial_terms import log_binomial_term
 from numjet.scipy.special.gamma_family import betainc
 from numjet.scipy.special.wide_evaluation import smooth_by_precision
 from numjet.scipy.stats.arguments import float_args, where_inside, where_valid
+from numjet.scipy.stats.count_quantiles import CountQuantiles
 from numjet.scipy.stats.publish import Counts, exp_of
 from numjet.scipy.stats.tails import log_betainc, log_betaincc
 from numjet.scipy.stats.variables import Variable, counts, probability
@@ -52,6 +53,10 @@ cdf = _counts.probability("cdf", lambda x, rest, p: betaincc(x + 1, rest, p), 0.
 logcdf = _counts.probability("logcdf", lambda x, rest, p: log_betaincc(x + 1, rest, p), -0.109)
 sf = _counts.probability("sf", lambda x, rest, p: betainc(x + 1, rest, p), 0.104)
 logsf = _counts.probability("logsf", lambda x, rest, p: log_betainc(x + 1, rest, p), -2.268)
+
+_quantiles = CountQuantiles(__name__, ("n", "p"), "5, 0.25", lambda n, p: (n >= 0) & probability(p), lambda n, p: n)
+ppf = _quantiles.inverse("ppf", cdf, 2.0)
+isf = _quantiles.inverse("isf", sf, 1.0)
 
 _variable = Variable(__name__, ("n", "p"), (5.0, 0.3), lambda n, p: (n >= 0) & probability(p), scaled=False)
 rvs = _variable.samples(counts(lambda key, n, p, shape: random.binomial(key, n, p, shape)))

@@ -8,6 +8,7 @@ import numjet.numpy as jnp
 from numjet import random
 from numjet.scipy.special.probability import xlog1py, xlogy
 from numjet.scipy.stats.arguments import float_args, log1mexp, where_inside, where_valid
+from numjet.scipy.stats.count_quantiles import CountQuantiles
 from numjet.scipy.stats.publish import exp_of
 from numjet.scipy.stats.variables import Variable, counts
 
@@ -73,6 +74,11 @@ def logsf(k: Any, p: Any, loc: Any = 0) -> Any:
     """
     hazard, set_outside = _hazard("geom.logsf", k, p, loc, 0.0)
     return set_outside(-hazard)
+
+
+_quantiles = CountQuantiles(__name__, ("p",), "0.25", lambda p: (p > 0) & (p <= 1), first=1.0)
+ppf = _quantiles.inverse("ppf", cdf, 5.0)
+isf = _quantiles.inverse("isf", sf, 1.0)
 
 _variable = Variable(__name__, ("p",), (0.25,), lambda p: (p > 0) & (p <= 1), scaled=False)
 rvs = _variable.samples(counts(lambda key, p, shape: random.geometric(key, p, shape)))

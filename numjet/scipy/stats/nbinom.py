@@ -11,6 +11,7 @@ from numjet.scipy.special.factorial_terms import log_binomial_term
 from numjet.scipy.special.gamma_family import betainc
 from numjet.scipy.special.wide_evaluation import smooth_by_precision
 from numjet.scipy.stats.arguments import float_args, where_counted, where_inside, where_valid
+from numjet.scipy.stats.count_quantiles import CountQuantiles
 from numjet.scipy.stats.publish import Counts, exp_of
 from numjet.scipy.stats.tails import log_betainc, log_betaincc
 from numjet.scipy.stats.variables import Variable
@@ -57,6 +58,10 @@ def _mixed(key: Any, n: Any, p: Any, shape: Any, dtype: Any) -> Any:
     means = random.gamma(first, jnp.broadcast_to(n, shape), shape, dtype) * (1 - p) / p
     return jnp.astype(random.poisson(second, means, shape), dtype)
 
+
+_quantiles = CountQuantiles(__name__, ("n", "p"), "3, 0.25", lambda n, p: (n > 0) & (p > 0) & (p <= 1))
+ppf = _quantiles.inverse("ppf", cdf, 12.0)
+isf = _quantiles.inverse("isf", sf, 5.0)
 
 _variable = Variable(__name__, ("n", "p"), (5.0, 0.3), lambda n, p: (n > 0) & (p > 0) & (p <= 1), scaled=False)
 rvs = _variable.samples(_mixed)

@@ -13,6 +13,7 @@ from numjet.scipy.special.factorial_terms import log_poisson_term
 from numjet.scipy.special.gamma_family import gammainc, gammaincc, gammaln
 from numjet.scipy.special.wide_evaluation import smooth_by_precision
 from numjet.scipy.stats.arguments import LOG_2PI, float_args, where_counted, where_inside, where_valid
+from numjet.scipy.stats.count_quantiles import CountQuantiles
 from numjet.scipy.stats.publish import exp_of
 from numjet.scipy.stats.tails import log_gammainc, log_gammaincc
 from numjet.scipy.stats.variables import Variable, counts
@@ -122,6 +123,11 @@ def entropy(mu: Any, loc: Any = 0) -> Any:
     out = jnp.where(large, _asymptotic_entropy(jnp.where(large, mu, start)), small)
     out = jnp.where(positive, out, jnp.where(mu == 0, 0.0, jnp.nan))
     return jnp.broadcast_to(out, jnp.broadcast_shapes(mu.shape, loc.shape))
+
+
+_quantiles = CountQuantiles(__name__, ("mu",), "3.0", lambda mu: mu >= 0)
+ppf = _quantiles.inverse("ppf", cdf, 4.0)
+isf = _quantiles.inverse("isf", sf, 2.0)
 
 _variable = Variable(__name__, ("mu",), (3.0,), lambda mu: mu >= 0, scaled=False)
 rvs = _variable.samples(counts(lambda key, mu, shape: random.poisson(key, mu, shape)))
