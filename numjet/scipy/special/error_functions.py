@@ -12,6 +12,7 @@ import numpy as np
 
 import numjet.numpy as jnp
 from numjet import lax
+from numjet.api.jit_when_eager import jit_when_eager
 from numjet.control.custom.custom_jvp import custom_jvp
 from numjet.foundation import dtypes
 from numjet.numpy.core.promotion import promote_args_inexact
@@ -73,6 +74,7 @@ def _wofz_jvp(primals: Any, tangents: Any) -> Any:
     return out, t * (-2 * z * out + lax.complex(jnp.zeros_like(z.real), jnp.full_like(z.real, _TWO_BY_ROOT_PI)))
 
 
+@jit_when_eager()
 def wofz(z: Any) -> Any:
     """Faddeeva's function exp(-z^2) erfc(-i z), complex.
 

@@ -11,6 +11,7 @@ import numpy as np
 
 import numjet.numpy as jnp
 from numjet import lax
+from numjet.api.jit_when_eager import jit_when_eager
 from numjet.control.custom.custom_jvp import custom_jvp
 from numjet.foundation import dtypes
 from numjet.lax.elementwise import special
@@ -269,6 +270,7 @@ def _betaln_off_poles(a: Any, b: Any) -> Any:
     return jnp.where((large == jnp.inf) & (small > 0), -jnp.inf, out)
 
 
+@jit_when_eager()
 def beta(a: Any, b: Any) -> Any:
     """Gamma(a) Gamma(b) / Gamma(a + b).
 

@@ -161,6 +161,7 @@ def _owens_t_jvp(primals: Any, tangents: Any) -> Any:
     return _owens_t(h, a), th * by_h + ta * by_a
 
 
+@jit_when_eager()
 def owens_t(h: Any, a: Any) -> Any:
     """Owen's T: the probability that a standard normal variable exceeds h and another is between 0 and a times it.
 
