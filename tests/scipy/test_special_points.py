@@ -102,6 +102,28 @@ def test_densities_that_are_finite_at_an_end_have_finite_derivatives(distributio
                 assert np.isfinite(order(x, *args)) and np.isfinite(nj.jit(order)(x, *args))
 
 
+@pytest.mark.parametrize("distribution, args, slope, curvature", [
+    ("gamma", (0.0, 2.0), 1, -2), ("gamma", (0.0, 3.0), 0, 1), ("gamma", (0.0, 30.0), 0, 0), ("chi2", (0.0, 4.0), 0.25, -0.25),
+    ("beta", (0.0, 2.0, 3.0), 12, -48), ("beta", (1.0, 2.0, 3.0), 0, 24), ("beta", (1.0, 3.0, 2.0), -12, -48),
+    ("beta", (0.0, 30.0, 1.0), 0, 0), ("beta", (0.0, 2.0, 1.0), 2, 0)])
+def test_densities_that_vanish_at_an_end_have_finite_derivatives(distribution, args, slope, curvature, x64):
+    pdf = getattr(stats, distribution).pdf
+    tangent = lambda f: lambda x, *rest: nj.jvp(lambda x: f(x, *rest), (x,), (1.0,))[1]
+    for make in (nj.grad, tangent):
+        for order, want in ((make(pdf), slope), (make(make(pdf)), curvature)):
+            for call in (order, nj.jit(order)):
+                np.testing.assert_allclose(call(*args), want, rtol=1e-9)
+    for place in range(1, len(args) + 2):    # parameters, loc and scale
+        want = {len(args): -slope, len(args) + 1: -args[0] * slope}.get(place, 0)
+        np.testing.assert_allclose(nj.grad(pdf, place)(*args, 0.0, 1.0), want, atol=1e-12)
+
+
+@pytest.mark.parametrize("function", ["cdf", "logcdf", "sf", "logsf"])
+def test_tangents_outside_of_the_support_of_beta(function):
+    for x in (-1.0, 2.0):
+        assert nj.jvp(lambda x: getattr(stats.beta, function)(x, 0.5, 0.5), (x,), (1.0,))[1] == 0
+
+
 @pytest.mark.parametrize("distribution, function", [p for p in HAS if p[1] in ("logpdf", "cdf", "logsf", "logpmf")])
 def test_invalid_parameters_give_nan_with_all_derivatives(distribution, function):
     bad = {"norm": (0.0, -1.0), "gamma": (-1.0,), "beta": (0.0, 1.0), "t": (-2.0,), "pareto": (0.0,), "chi2": (-1.0,),

@@ -7,6 +7,7 @@ from typing import Any
 
 import numjet.numpy as jnp
 from numjet import lax
+from numjet.control.custom.custom_jvp import custom_jvp
 from numjet.foundation import dtypes
 from numjet.numpy.core.promotion import promote_args_inexact
 
@@ -106,6 +107,23 @@ def log1mexp(x: Any) -> Any:
     near = x < LOG_2
     small, large = jnp.where(near, x, 0.5), jnp.where(near, 1.0, x)
     return jnp.where(near, jnp.log(-jnp.expm1(-small)), jnp.log1p(-jnp.exp(-large)))
+
+
+@custom_jvp
+def power_at_end(z: Any, exponent: Any) -> Any:
+    """z**exponent for z = 0, too, with derivatives of any order to z: 0 for exponents that they have used up.
+
+    The derivative to the exponent is 0 at 0, as the power is for positive exponents.
+
+    >>> float(power_at_end(jnp.array(0.0), jnp.array(2.0)))
+    0.0
+    """
+    return jnp.power(z, exponent)
+
+
+power_at_end.defjvps(
+    lambda t, out, z, e: t * jnp.where(e == 0, 0, e * power_at_end(z, jnp.where(e == 0, 1, e - 1))),
+    lambda t, out, z, e: t * out * jnp.log(jnp.where(z == 0, 1, z)))
 
 
 def log1p_square(x: Any) -> Any:

@@ -12,17 +12,18 @@ from numjet.scipy.special.gamma_family import betainc, betaln, digamma
 from numjet.scipy.special.probability import xlog1py, xlogy
 from numjet.scipy.special.quantiles import betainccinv, betaincinv
 from numjet.scipy.special.wide_evaluation import smooth_by_precision
-from numjet.scipy.stats.arguments import float_args, standard, valid_scale, where_inside, where_valid
-from numjet.scipy.stats.publish import exp_of
+from numjet.scipy.stats.arguments import float_args, power_at_end, standard, valid_scale, where_inside, where_valid
 from numjet.scipy.stats.tails import log_betainc, log_betaincc
 from numjet.scipy.stats.variables import Variable, positive
 
 
-def _clipped(name: str, x: Any, a: Any, b: Any, loc: Any, scale: Any) -> tuple[Any, Any, Any]:
-    """(a, b, the standardized argument in [0, 1]): the distribution function is constant beyond."""
+def _inside(name: str, x: Any, a: Any, b: Any, loc: Any, scale: Any, below: float, above: float) -> tuple[Any, ...]:
+    """(a, b, the standardized argument, 0.5 outside [0, 1], a function that puts `below` below, `above` above)."""
     z, a, b, _, _ = standard(name, x, a, b, loc, scale)
     z = where_valid((a > 0) & (b > 0), z)
-    return a, b, jnp.where(z < 0, 0.0, jnp.where(z > 1, 1.0, z))
+    z, set_below = where_inside(z < 0, 0.5, z, below)
+    z, set_above = where_inside(z > 1, 0.5, z, above)
+    return a, b, z, lambda out: set_below(set_above(out))
 
 
 def logpdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
@@ -38,7 +39,20 @@ def logpdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
 
 
 _log_beta = smooth_by_precision(log_beta)
-pdf = exp_of(logpdf, 0.844)
+
+
+def pdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The density.
+
+    >>> round(float(pdf(1.0, 2.0, 3.0, 0.5, 2.0)), 3)
+    0.844
+    """
+    z, a, b, loc, scale = standard("beta.pdf", x, a, b, loc, scale)
+    # at an end the derivatives of the exponential are products of 0 and infinity
+    at_end = (a > 0) & (b > 0) & ((z == 0) & (a != 1) | (z == 1) & (b != 1))
+    z, a_end, b_end = (jnp.where(at_end, v, w) for v, w in ((z, 0.5), (a, 2.0), (b, 2.0)))
+    end = power_at_end(z, a_end - 1) * power_at_end(1 - z, b_end - 1) * jnp.exp(-_log_beta(a_end, b_end)) / scale
+    return jnp.where(at_end, end, jnp.exp(logpdf(jnp.where(at_end, loc + 0.5 * scale, x), a, b, loc, scale)))
 
 
 def cdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
@@ -47,8 +61,8 @@ def cdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     >>> round(float(cdf(1.0, 2.0, 3.0, 0.5, 2.0)), 3)
     0.262
     """
-    a, b, z = _clipped("beta.cdf", x, a, b, loc, scale)
-    return betainc(a, b, z)
+    a, b, z, set_outside = _inside("beta.cdf", x, a, b, loc, scale, 0.0, 1.0)
+    return set_outside(betainc(a, b, z))
 
 
 def logcdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
@@ -57,8 +71,8 @@ def logcdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     >>> round(float(logcdf(1.0, 2.0, 3.0, 0.5, 2.0)), 3)
     -1.34
     """
-    a, b, z = _clipped("beta.logcdf", x, a, b, loc, scale)
-    return log_betainc(a, b, z)
+    a, b, z, set_outside = _inside("beta.logcdf", x, a, b, loc, scale, -math.inf, 0.0)
+    return set_outside(log_betainc(a, b, z))
 
 
 def sf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
@@ -67,8 +81,8 @@ def sf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     >>> round(float(sf(1.0, 2.0, 3.0, 0.5, 2.0)), 3)
     0.738
     """
-    a, b, z = _clipped("beta.sf", x, a, b, loc, scale)
-    return betaincc(a, b, z)
+    a, b, z, set_outside = _inside("beta.sf", x, a, b, loc, scale, 1.0, 0.0)
+    return set_outside(betaincc(a, b, z))
 
 
 def logsf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
@@ -77,8 +91,8 @@ def logsf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     >>> round(float(logsf(1.0, 2.0, 3.0, 0.5, 2.0)), 3)
     -0.303
     """
-    a, b, z = _clipped("beta.logsf", x, a, b, loc, scale)
-    return log_betaincc(a, b, z)
+    a, b, z, set_outside = _inside("beta.logsf", x, a, b, loc, scale, 0.0, -math.inf)
+    return set_outside(log_betaincc(a, b, z))
 
 def ppf(q: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The quantile function, the inverse of cdf; NaN for q outside [0, 1].
