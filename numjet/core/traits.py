@@ -60,6 +60,7 @@ BRANCHES = _trait("branches", "operand 0 chooses one of the programs `branches`,
 KEEPS_APART = _trait("keeps apart", "neither merged with an equal equation nor computed before the program runs")
 CHECKS = _trait("checks", "leaves the program with an error, or is its operand: an equal check behind it finds nothing",
                 KEEPS_APART)
+USERS_TRANSPOSE = _trait("user's transpose", "its transpose calls a user's function, even where no cotangent comes")
 
 
 class Carries(Record):

@@ -8,6 +8,7 @@ from numjet.core import lanes, nan_checks
 from numjet.core.aval import explicit, placements_in_use
 from numjet.core.ir import Jaxpr, JaxprEqn, Literal, Var
 from numjet.core.op import Missing, Op, Undefined, Zero
+from numjet.core.traits import USERS_TRANSPOSE
 from numjet.foundation import source
 from numjet.lax.sharding_later import sharding
 from numjet.lax.tangent import add_any, instantiate, zero_cotangent
@@ -41,7 +42,7 @@ def _backward_pass(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any], cts
         for v, ct in zip(jaxpr.outvars, cts, strict=True):
             if isinstance(v, Var) and v in linear:
                 _accumulate(totals, v, ct)
-        for eqn in reversed(backward):
+        for eqn in _reached(backward, jaxpr.outvars):
             if checked:
                 source.replay(source.within(source.backward(eqn.source), names), outer)
                 _transpose_checked(eqn, env, linear, totals)
@@ -49,6 +50,19 @@ def _backward_pass(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any], cts
                 source.replay(source.within(eqn.source, names), outer)
                 _transpose_eqn(eqn, env, linear, totals)
     return [totals.get(v, zero_cotangent(v.aval)) for v in jaxpr.invars]
+
+
+def _reached(eqns: Sequence[JaxprEqn], outs: Sequence[Any]) -> Sequence[JaxprEqn]:
+    """Equations from the last to the first, without those that no result depends on: users' transposes run even where no
+    cotangent comes."""
+    if not any(USERS_TRANSPOSE <= e.primitive.traits for e in eqns):
+        return eqns[::-1]
+    found, wanted = [], {v for v in outs if isinstance(v, Var)}
+    for eqn in reversed(eqns):
+        if not wanted.isdisjoint(eqn.outvars):
+            found.append(eqn)
+            wanted.update(a for a in eqn.invars if isinstance(a, Var))
+    return found
 
 
 def _run_if_known(eqn: JaxprEqn, env: dict[Var, Any], linear: set[Var]) -> bool:
@@ -98,7 +112,7 @@ def _transpose_checked(eqn: JaxprEqn, env: dict[Var, Any], linear: set[Var], tot
 def _cotangents(eqn: JaxprEqn, env: dict[Var, Any], linear: set[Var], totals: dict[Var, Any]) -> list[tuple[Var, Any]]:
     """The cotangents that one equation gives its linear operands."""
     cts = [totals.pop(v, None) for v in eqn.outvars]
-    if all(ct is None for ct in cts):
+    if all(ct is None for ct in cts) and not USERS_TRANSPOSE <= eqn.primitive.traits:
         return []
     args = [Undefined(a.aval) if isinstance(a, Var) and a in linear else _read(env, a) for a in eqn.invars]
     given: Any = cts[0]

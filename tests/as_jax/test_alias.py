@@ -1,12 +1,15 @@
 """`import jax` means numjet: modules, versions, placeholders, ways to switch it on."""
 import importlib.util
+import os
 import shutil
+import textwrap
 from pathlib import Path
 
 import pytest
 
 import numjet
 
+ROOT = Path(__file__).resolve().parents[2]
 FOLDER = Path(numjet.__file__).parent / "as_jax"
 
 
@@ -258,7 +261,7 @@ def test_private_names_that_equinox_flax_and_others_import(run_as_jax):
         assert CClass()[jnp.ones(2), jnp.ones(2)].shape == (2, 2)
         from jax._src.state.types import AbstractRef
         from jax._src.traceback_util import api_boundary
-        assert api_boundary(len, repro_api_name="x") is len and AbstractRef is jax.ref.AbstractRef
+        assert api_boundary(len, repro_api_name="x")([1]) == 1 and AbstractRef is jax.ref.AbstractRef
         assert tree_util.prefix_errors((1, 2), [3, 4]) and not tree_util.prefix_errors(1, [3, 4])
         assert list in tree_util._registry and int not in tree_util._registry and tree_util.tree_leaves([1]) == [1]
         assert flatten_util.ravel_pytree({"a": 1.0})[0].shape == (1,) and checkify.Out and checkify.user_checks
@@ -566,3 +569,31 @@ def test_lines_of_the_log_have_the_names_of_jax_s_loggers(run_as_jax):
         assert {name for name, _ in seen} == {"jax._src.dispatch"}, seen
         assert {word for _, word in seen} == {"Finished"}, seen
     """)
+
+
+def test_libraries_hide_their_frames(run_python, tmp_path):
+    """As Flax does: its files are registered, and its methods are boundaries, at which errors lose their frames."""
+    (tmp_path / "library.py").write_text(textwrap.dedent("""
+        from jax._src import traceback_util
+        traceback_util.register_exclusion(__file__)
+        def inner(fun, x):
+            return fun(x)
+        @traceback_util.api_boundary
+        def apply(fun, x):
+            return inner(fun, x)
+        """), encoding="utf8")
+    (tmp_path / "program.py").write_text(textwrap.dedent("""
+        import numjet.as_jax
+        import traceback
+        import jax
+        import library
+        def bad(x):
+            raise ValueError("bad")
+        try:
+            library.apply(jax.jit(bad), 1.0)
+        except ValueError as error:
+            files = [f.f_code.co_name for f, _ in traceback.walk_tb(error.__traceback__)]
+        assert files == ["<module>", "bad"], files
+        """), encoding="utf8")
+    done = run_python("program.py", PYTHONPATH=os.pathsep.join([str(ROOT), str(tmp_path)]))
+    assert done.returncode == 0, done.stderr

@@ -24,6 +24,7 @@ from numjet.core.ir import ClosedJaxpr, Jaxpr
 from numjet.core.op import Expand, Missing, Op, Zero
 from numjet.core.stage import trace_to_closed
 from numjet.core.trace import aval_of
+from numjet.core.traits import USERS_TRANSPOSE
 from numjet.core.walk import eval_closed
 from numjet.foundation import source
 from numjet.lax.reduction.reduce import reduce_sum_p
@@ -182,4 +183,4 @@ custom_lin_p = Op(
     programs=True, abstract=_lin_abstract, eager=_lin_evaluated, jvp=Expand(_lin_evaluated), transpose=_lin_transpose,
     batch=_lin_batch, cpu=_lin_lowered, hlo=_lin_lowered,
     inline=lambda eqn: (_lin_program([a.aval for a in eqn.invars], **eqn.params), eqn.invars),
-    samples=Missing("known only by its transpose"), functions=frozenset({"bwd"}))
+    samples=Missing("known only by its transpose"), functions=frozenset({"bwd"}), traits=USERS_TRANSPOSE)

@@ -383,3 +383,44 @@ def test_residuals_that_are_numbers_stay_numbers():
     for g in (nj.grad(f), nj.jit(nj.grad(f)), nj.grad(nj.jit(f)), nj.grad(lambda x: nj.vmap(f)(jnp.stack([x, x]))[0])):
         assert float(g(2.0)) == 3.0
     assert all(type(r["n"]) is int and r["flag"] is True for r in seen)
+
+
+def overwriting(name="float32"):
+    """A function whose backward rule gives new state as the cotangent of the old, whatever the cotangent of its result."""
+    @nj.custom_vjp
+    def quantized(x, state):
+        return x.astype(name).astype("float32")
+
+    quantized.defvjp(lambda x, state: (quantized(x, state), (x, state)), lambda res, ct: (ct, res[1] + abs(res[0])))
+    return quantized
+
+
+@nj.custom_vjp
+def straight(x, y):
+    return x * y
+
+
+straight.defvjp(lambda x, y: (x * y, y), lambda y, ct: (ct * y, None))
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, nj.jit, nj.checkpoint])
+def test_backward_rules_run_where_no_cotangent_comes(wrap):
+    """Libraries carry the state of quantization through gradients so."""
+    quantized = overwriting("float16")
+    found = nj.grad(wrap(lambda x, s: straight(x, 2 * quantized(x, s))), argnums=(0, 1))(np.float32(3), np.float32(10))
+    np.testing.assert_allclose(found, (6, 13))
+
+
+def test_backward_rules_run_in_loops_where_no_cotangent_comes():
+    quantized = overwriting()
+    def loss(x, state):
+        return nj.lax.scan(lambda c, s: (straight(c, quantized(c, s)) / 3, None), x, state)[0]
+    found = nj.grad(loss, argnums=1)(np.float32(3), np.float32([10, 20]))
+    np.testing.assert_allclose(found, (13, 23))
+
+
+def test_backward_rules_of_what_no_result_needs_do_not_run():
+    quantized = overwriting()
+    for fun in (lambda x, s: nj.lax.stop_gradient(quantized(x, s)) + x, lambda x, s: (quantized(x, s), x)[1],
+                lambda x, s: jnp.round(quantized(x, s)).astype(int).astype(float) + x):
+        np.testing.assert_array_equal(nj.grad(fun, argnums=(0, 1))(np.float32(3), np.float32(10)), (1, 0))

@@ -3,6 +3,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any, TypeVar
 
+from numjet.foundation import source
 from numjet.foundation.source import (  # noqa: F401
     UnfilteredStackTrace as UnfilteredStackTrace, hidden_prefixes as _exclude_paths, hide as register_exclusion, is_internal,
 )
@@ -16,5 +17,5 @@ def include_frame(frame: FrameType) -> bool:
 
 
 def api_boundary(fun: Function, *, repro_api_name: str | None = None) -> Function:
-    """The function itself: no frames begin here to be hidden, as those of libraries are hidden by their files."""
-    return fun
+    """Decorator of a library's functions that call the user's: errors show the user's frames only."""
+    return source.api_boundary(fun)
