@@ -67,25 +67,25 @@ def _result_shape(left: Ints, right: Ints, numbers: Numbers) -> Ints:
     return (*(left[d] for d in lb), *without(left, (*lc, *lb)), *without(right, (*rc, *rb)))
 
 
-# 8-bit floats do not promote. Products of two of them, or with other numbers, have the one of the widest range.
-_BY_RANGE = (dtypes.float4_e2m1fn, dtypes.float8_e3m4, dtypes.float8_e4m3b11fnuz, dtypes.float8_e4m3, dtypes.float8_e4m3fnuz,
+# Products of two dtypes have the one of the widest range, as in JAX; numjet.numpy's functions promote before.
+_BY_RANGE = (np.dtype(np.bool_), *(np.dtype(f"{kind}{size}") for size in (1, 2, 4, 8) for kind in "ui"),
+             dtypes.float4_e2m1fn, dtypes.float8_e3m4, dtypes.float8_e4m3b11fnuz, dtypes.float8_e4m3, dtypes.float8_e4m3fnuz,
              dtypes.float8_e4m3fn, dtypes.float8_e5m2, dtypes.float8_e5m2fnuz, dtypes.float16, dtypes.float8_e8m0fnu,
              dtypes.bfloat16, dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128)
 _AS_WIDE = ({dtypes.float8_e4m3, dtypes.float8_e4m3fnuz}, {dtypes.float8_e5m2, dtypes.float8_e5m2fnuz})
 
 
 def _joined(x: np.dtype, y: np.dtype) -> np.dtype:
-    """The dtype of products of two dtypes: the one to which they promote, or the wider one where that is an 8-bit float."""
+    """The dtype of products of two dtypes: the wider one, and of integers of one width the signed one."""
     if x == y:
         return x
-    small = dtypes.itemsize_bits(x) <= 8 or dtypes.itemsize_bits(y) <= 8
-    if not small or not {kind_of(x), kind_of(y)} & {"f", "c"} or {x, y} in _AS_WIDE:
+    if {x, y} in _AS_WIDE or not (x in _BY_RANGE or y in _BY_RANGE):
         return dtypes.common_dtype(x, y)
     return max(x, y, key=lambda d: _BY_RANGE.index(d) if d in _BY_RANGE else -1)
 
 
 def result_dtype(x: np.dtype, y: np.dtype, preferred: np.dtype | None) -> np.dtype:
-    """The preferred dtype, else the one to which the operands promote; TypeError for narrower integers."""
+    """The preferred dtype, else the wider one of the operands'; TypeError for narrower integers."""
     natural = _joined(x, y)
     if preferred is None:
         return natural
@@ -295,7 +295,7 @@ def dot_general(lhs: Any, rhs: Any, dimension_numbers: DotDimensionNumbers, prec
 
     dimension_numbers: ((lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch)), axes as they correspond.
     The result has the batch axes, then the other axes of lhs, then those of rhs. Its dtype is preferred_element_type,
-    or that to which the operands promote. float16 and bfloat16 accumulate in float32, integers wrap, for bools
+    or the wider one of the operands'. float16 and bfloat16 accumulate in float32, integers wrap, for bools
     "and" and "or" take the place of product and sum. precision: see lax.Precision.
 
     TypeError when the axes don't fit, or preferred_element_type is narrower than integer operands.

@@ -308,7 +308,8 @@ clamp_p: Op = elementwise(
 def clamp(min: Any, x: Any, max: Any) -> Any:
     """x limited to the interval from `min` to `max` (`max` wins where they cross), NaN stays NaN.
 
-    The limits are scalars or have the shape of x. TypeError for other shapes and for unequal dtypes.
+    The limits are scalars or have the shape of x. TypeError for other shapes and for unequal dtypes. Complex numbers are
+    ordered by their real parts, then by the imaginary ones.
 
     >>> clamp(0., 1.5, 1.)
     Array(1., dtype=float32, weak_type=True)
@@ -318,6 +319,8 @@ def clamp(min: Any, x: Any, max: Any) -> Any:
         if aval_of(limit).shape not in ((), shape):
             raise TypeError(f"clamp requires {name}.shape == operand.shape or {name}.shape == (), got "
                             f"{name}.shape={aval_of(limit).shape}, operand.shape={shape}.")
+    if aval_of(x).dtype.kind == "c":
+        return min_p(max_p(x, min), max)
     return clamp_p(min, x, max)
 
 

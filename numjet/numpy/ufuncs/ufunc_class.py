@@ -15,6 +15,7 @@ from numjet.lax.axes import as_axis
 from numjet.lax.elementwise import compare
 from numjet.lax.shape import create, join, rearrange
 from numjet.numpy.core.promotion import array_arg, as_dtype, broadcast_to, check_out, operand, to_array
+from numjet.numpy.indexing import selection
 from numjet.numpy.indexing.subscript import getitem, scatter_update
 from numjet.numpy.reduction.reductions import axes_of, put_back
 
@@ -164,7 +165,7 @@ class ufunc:
 
     def reduceat(self, a: Any, indices: Any, axis: int = 0, dtype: Any = None, out: None = None) -> Any:
         """Reductions of the slices a[indices[i]:indices[i + 1]] along `axis` (the last to the end; a[indices[i]] alone where
-        the next index is not larger).
+        the next index is not larger). Out of bounds they are NaN, or the least integer.
 
         >>> import numjet.numpy as jnp
         >>> jnp.add.reduceat(jnp.arange(5), jnp.array([0, 3])).tolist()
@@ -246,7 +247,11 @@ def _one_by_one(op: ufunc, a: Any, indices: Any, b: Any) -> Any:
 
 
 def _of_slices(op: ufunc, a: Any, indices: Any, axis: int, dtype: Any) -> Any:
-    """Segmented reduction of all slices at once, row after row: a row starts a slice, continues it or is outside of it."""
+    """Segmented reduction of all slices at once, row after row: a row continues a slice or is outside of it.
+
+    As in JAX, a slice starts with the element that its index names, which counts from the end if it is negative and is NaN out
+    of bounds (the least integer of integers); the rows behind the index, as a number, continue it.
+    """
     mixed = dtypes.promote_types(a.dtype, op.result_dtype(a))  # single elements are not combined
     wanted = mixed if dtype is None else dtypes.check_user_dtype(dtype, "reduceat")
     rows = _axes_in_front(as_dtype(a, wanted), (axis,))
@@ -259,9 +264,7 @@ def _of_slices(op: ufunc, a: Any, indices: Any, axis: int, dtype: Any) -> Any:
         position, row = item
         row = broadcast_to(row, (k, *rest))
         inside = compare.gt(position, start) & compare.lt(position, end)
-        sums = compare.select(wide(inside), as_dtype(op._call(sums, row), wanted), sums)
-        return compare.select(wide(compare.eq(position, start)), row, sums), None
+        return compare.select(wide(inside), as_dtype(op._call(sums, row), wanted), sums), None
 
-    first = create.full((k, *rest), np.zeros((), wanted)[()])
-    out, _ = scan(step, first, (create.iota(dtypes.int32, n), rows))
+    out, _ = scan(step, selection.take(rows, start, axis=0), (create.iota(dtypes.int32, n), rows))
     return _axis_back(out, axis)

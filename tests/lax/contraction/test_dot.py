@@ -229,3 +229,15 @@ def test_few_columns_are_lanes_of_one_loop(columns, dtype, rows, terms):
         np.testing.assert_array_equal(np.asarray(nj.jit(product)(x, y)).astype("complex128"), expected)
         if dtype == "float32" and columns > 1:
             assert str(nj.explain(product)(x, y)).count("serial loop") == (2 if columns == 2 else 0)
+
+
+@pytest.mark.parametrize("left, right, want", [
+    ("float16", "bfloat16", "bfloat16"), ("int8", "uint8", "int8"), ("int8", "uint32", "uint32"), ("uint16", "int16", "int16"),
+    ("int32", "float16", "float16"), ("bool", "uint8", "uint8"), ("float32", "complex64", "complex64")])
+def test_products_of_two_dtypes_have_the_wider_one(left, right, want):
+    a, b = np.ones((2, 3), left), np.ones((3, 2), right)
+    for x, y in ((a, b), (b.T, a.T)):
+        for call in (lax.dot, nj.jit(lax.dot)):
+            out = call(x, y)
+            assert out.dtype == want
+            np.testing.assert_array_equal(np.asarray(out).astype(np.complex64), np.full((2, 2), 3))

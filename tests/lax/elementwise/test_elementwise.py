@@ -138,6 +138,12 @@ def test_total_order():
     assert from_left.all() and value(lax.eq_to_p.bind(x, x)).all()
 
 
+def test_clamp_of_complex_numbers():
+    x = np.array([1 + 1j, 2 - 3j, -1 + 9j, 1 - 5j], np.complex64)
+    for call in (lax.clamp, nj.jit(lax.clamp)):
+        assert value(call(np.complex64(0), x, np.complex64(1 + 1j))).tolist() == [1 + 1j, 1 + 1j, 0, 1 - 5j]
+
+
 def test_clamp():
     x = np.array([-1, 0.5, 2, np.nan], F32)
     out = value(lax.clamp(0.0, x, 1.0))

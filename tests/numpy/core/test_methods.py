@@ -259,6 +259,16 @@ def test_at():
         jnp.add.at(X[0], places, values)
 
 
+def test_slices_that_start_out_of_bounds():
+    """JAX's values: NaN or the least integer; negative indices count from the end and are followed by all rows behind them."""
+    x = jnp.arange(4.0)
+    for call in (jnp.add.reduceat, nj.jit(jnp.add.reduceat)):
+        np.testing.assert_array_equal(call(x, jnp.array([5, 0, 4, 1])), [np.nan, 6, np.nan, 6])
+        np.testing.assert_array_equal(call(x, jnp.array([-1, -2])), [3, 8])
+        assert call(jnp.arange(4), jnp.array([0, 5])).tolist() == [6, -2 ** 31]
+    assert nj.grad(lambda x: jnp.add.reduceat(x, jnp.array([0, 2]))[1])(x).tolist() == [0, 0, 1, 1]
+
+
 def test_frompyfunc():
     op = jnp.frompyfunc(lambda a, b: 2 * a + b, 2, 1)
     ref = np.frompyfunc(lambda a, b: 2 * a + b, 2, 1)
