@@ -13,6 +13,7 @@ import numpy as np
 
 import numjet.numpy as jnp
 from numjet.api.jit_when_eager import jit_when_eager
+from numjet.control.loops.scan import scan
 from numjet.control.loops.while_loop import fori_loop, while_loop
 from numjet.numpy.core.promotion import strong_array
 from numjet.scipy.special.gamma_family import _is_pole, floats, gamma
@@ -168,7 +169,9 @@ def _continued(a: Any, b: Any, c: Any, value: Any, gap: Any) -> Any:
             new = ((k + a) * (k + b) * u * h - (k + 1) * middle * following) * scale / ((k + 2) * (k + 1))
             return following, new, total + new, change + (k + 2) * new
         first = slope * h
-        _, _, total, change = fori_loop(0, count, term, (value, first, value + first, first))
+        # Without a counter in the state, each lane of a vector runs the whole loop for one element.
+        begun = scan(lambda v, n: (term(n, v), None), (value, first, value + first, first), jnp.arange(_FEWER))[0]
+        _, _, total, change = fori_loop(_FEWER, count, term, begun)
         return total, change / jnp.where(h == 0, 1, h)
 
     def step(v: Any) -> Any:
