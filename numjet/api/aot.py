@@ -276,8 +276,9 @@ class Lowered(Stage):
         return self._xla().hlo_text(text, metadata=debug_info)
 
     def cost_analysis(self) -> dict[str, float]:
-        """Estimates of the program's cost, as those of the compiled program."""
-        return self.compile().cost_analysis()
+        """Counts of the program as it was traced, without compiling it: "flops" and "transcendentals" (see api.costs),
+        "bytes accessed" (operands and results of every operation, as if each read and wrote memory)."""
+        return {name: float(count) for name, count in costs.counts(self.traced.program.jaxpr).items()}
 
     def compile(self, compiler_options: CompilerOptions | None = None, *, device_assignment: Any = None) -> Compiled:
         """Machine code for the device of the call.

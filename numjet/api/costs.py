@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from math import prod
 
 from numjet.control.branches.cond_op import cond_p
@@ -19,17 +20,31 @@ def operations(jaxpr: Jaxpr) -> Counter[str]:
     >>> operations(nj.make_jaxpr(lambda x: jnp.sin(x @ x))(jnp.ones((10, 10))).jaxpr) == {"flops": 2000, "transcendentals": 100}
     True
     """
+    return _total(jaxpr, _own)
+
+
+def counts(jaxpr: Jaxpr) -> dict[str, int]:
+    """`operations`, and "bytes accessed": those of the operands and results of every operation that holds no program."""
+    total = _total(jaxpr, lambda eqn: {**_own(eqn), "bytes accessed": _bytes(eqn)})
+    return {name: total[name] for name in ("flops", "transcendentals", "bytes accessed")}
+
+
+def _total(jaxpr: Jaxpr, of: Callable[[JaxprEqn], dict[str, int]]) -> Counter[str]:
     total: Counter[str] = Counter()
     for eqn in jaxpr.eqns:
-        inner: list[Counter[str]] = [operations(j) for j in subjaxprs(eqn.params)]
+        inner: list[Counter[str]] = [_total(j, of) for j in subjaxprs(eqn.params)]
         if eqn.primitive is cond_p:
-            most: Counter[str] = max(inner, key=lambda c: c["flops"] + c["transcendentals"])
-            total += most
+            total += max(inner, key=lambda c: c["flops"] + c["transcendentals"])
         else:
             for c in inner:
                 total += Counter({k: n * eqn.params.get("length", 1) for k, n in c.items()})
-        total += Counter(_own(eqn))
+        total += Counter(of(eqn))
     return total
+
+
+def _bytes(eqn: JaxprEqn) -> int:
+    held = any(True for _ in subjaxprs(eqn.params))
+    return 0 if held else sum(getattr(v.aval, "nbytes", 0) for v in (*eqn.invars, *eqn.outvars))
 
 
 def _own(eqn: JaxprEqn) -> dict[str, int]:
