@@ -71,3 +71,27 @@ def test_derivatives_whose_terms_cancel_far_out_and_near_one(name, x64):
     for order, want in zip((nj.grad(function), nj.grad(nj.grad(function))), wanted, strict=True):
         for wrap in (lambda f: f, nj.jit):
             np.testing.assert_allclose(wrap(nj.vmap(order))(points), want, rtol=1e-9)
+
+
+def test_mixed_derivatives_of_gammainc_where_the_exponent_is_zero(x64):
+    """At a = 1 the power of x is 1, but not its derivative to a."""
+    for x in (0.5, 2.0):
+        want = np.exp(-x) * (np.log(x) + np.euler_gamma)
+        for function, sign in ((special.gammainc, 1), (special.gammaincc, -1)):
+            mixed = nj.grad(nj.grad(function, 1), 0)
+            np.testing.assert_allclose([mixed(1.0, x), nj.jit(mixed)(1.0, x)], sign * want, rtol=1e-12)
+    assert nj.grad(nj.grad(special.gammainc, 1), 0)(2.0, INF) == 0
+
+
+@pytest.mark.parametrize("function, args, slope, curvature", [
+    (special.gammainc, (1.0, 0.0), 1, -1), (special.gammainc, (2.0, 0.0), 0, 1), (special.gammainc, (30.0, 0.0), 0, 0),
+    (special.gammaincc, (2.0, 0.0), 0, -1), (special.gammainc, (1.5, 0.0), 0, INF), (special.betainc, (2.0, 3.0, 0.0), 0, 12),
+    (special.betainc, (3.0, 2.0, 1.0), 0, -12), (special.betainc, (1.0, 3.0, 0.0), 3, -6),
+    (special.betainc, (3.0, 1.0, 1.0), 3, 6), (special.betainc, (2.0, 0.5, 0.0), 0, 0.75)])
+def test_incomplete_functions_at_the_ends(function, args, slope, curvature, x64):
+    place = len(args) - 1
+    first = nj.grad(function, place)
+    second = nj.grad(first, place)
+    forward = nj.jacfwd(nj.jacfwd(function, place), place)
+    np.testing.assert_allclose([first(*args), nj.jit(first)(*args)], slope, rtol=1e-12)
+    np.testing.assert_allclose([second(*args), nj.jit(second)(*args), forward(*args)], curvature, rtol=1e-12)

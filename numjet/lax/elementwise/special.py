@@ -9,7 +9,7 @@ import numpy as np
 from numjet.core.op import SCALARS, Missing, Op, Samples
 from numjet.core.traits import TRANSCENDENTAL
 from numjet.lax.elementwise import gamma_slopes, incomplete_beta, incomplete_gamma, special_rules as rules
-from numjet.lax.elementwise.arithmetic import add_p, div_p, mul_p, neg_p, sign_p, square_p, sub_p
+from numjet.lax.elementwise.arithmetic import add_p, div_p, mul_p, neg_p, pow_p, sign_p, square_p, sub_p
 from numjet.lax.elementwise.compare import clamp_p, eq_p, lt_p
 from numjet.lax.elementwise.scipy_functions import by_scipy, scipy_special
 from numjet.lax.elementwise.special_loops import by_numpy, looped, looped_hlo
@@ -201,14 +201,17 @@ def zeta(x: Any, q: Any) -> Any:
 
 def _log_gamma_slope(a: Any, x: Any) -> Any:
     """The logarithm of x^(a - 1) e^-x / Gamma(a), which is -inf at infinity; x^0 is 1 at 0, too."""
-    base = where(eq_p(a, 1.0), 1.0, x)
+    base = where(eq_p(x, math.inf), 1.0, where(eq_p(a, 1.0), where(eq_p(x, 0.0), 1.0, x), x))
     log = sub_p.bind(sub_p.bind(mul_p.bind(sub_p(a, 1.0), log_p.bind(base)), x), lgamma_p.bind(a))
     return where(eq_p(x, math.inf), -math.inf, log)
 
 
 def _igamma_slope(a: Any, x: Any) -> Any:
-    """The derivative by x."""
-    return exp_p.bind(_log_gamma_slope(a, x))
+    """The derivative by x; a power at 0, where its logarithm has no derivative."""
+    at_0 = where(eq_p(a, 1.0), False, eq_p(x, 0.0))
+    z, b = where(at_0, x, 1.0), where(at_0, a, 2.0)
+    power = mul_p.bind(pow_p.bind(z, sub_p(b, 1.0)), exp_p.bind(neg_p.bind(add_p.bind(z, lgamma_p.bind(b)))))
+    return where(at_0, power, exp_p.bind(_log_gamma_slope(a, where(at_0, 1.0, x))))
 
 
 _MANY = 1e5    # SciPy's gammainc far below such parameters subtracts from 1: for 1e8, a fifth of it is wrong
@@ -344,12 +347,21 @@ def _log_beta_slope(a: Any, b: Any, x: Any) -> Any:
     from_0, from_1 = where(eq_p(a, 1.0), 1.0, x), where(eq_p(b, 1.0), 0.0, x)
     other = mul_p.bind(sub_p(b, 1.0), log1p_p.bind(neg_p.bind(from_1)))
     powers = add_p.bind(mul_p.bind(sub_p(a, 1.0), log_p.bind(from_0)), other)
-    log_beta = sub_p.bind(add_p.bind(lgamma_p.bind(a), lgamma_p.bind(b)), lgamma_p.bind(add_p.bind(a, b)))
-    return sub_p.bind(powers, log_beta)
+    return sub_p.bind(powers, _log_beta(a, b))
+
+
+def _log_beta(a: Any, b: Any) -> Any:
+    return sub_p.bind(add_p.bind(lgamma_p.bind(a), lgamma_p.bind(b)), lgamma_p.bind(add_p.bind(a, b)))
 
 
 def _beta_slope(t: Any, out: Any, a: Any, b: Any, x: Any) -> Any:
-    return mul_p.bind(t, exp_p.bind(_log_beta_slope(a, b, x)))
+    """The tangent by x; a product of powers at the ends, where its logarithm has no derivative."""
+    at_0, at_1 = where(eq_p(a, 1.0), False, eq_p(x, 0.0)), where(eq_p(b, 1.0), False, eq_p(x, 1.0))
+    at_end = where(at_0, True, at_1)
+    z, p, q = (where(at_end, v, w) for v, w in ((x, 0.5), (a, 2.0), (b, 2.0)))
+    powers = mul_p.bind(pow_p.bind(z, sub_p(p, 1.0)), pow_p.bind(sub_p(1.0, z), sub_p(q, 1.0)))
+    inside = exp_p.bind(_log_beta_slope(a, b, where(at_end, 0.5, x)))
+    return mul_p.bind(t, where(at_end, div_p.bind(powers, exp_p.bind(_log_beta(p, q))), inside))
 
 
 def _slope_of_log_beta(a: Any, b: Any, x: Any, out: Any) -> Any:
