@@ -34,7 +34,8 @@ def _total(jaxpr: Jaxpr, of: Callable[[JaxprEqn], dict[str, int]]) -> Counter[st
     for eqn in jaxpr.eqns:
         inner: list[Counter[str]] = [_total(j, of) for j in subjaxprs(eqn.params)]
         if eqn.primitive is cond_p:
-            total += max(inner, key=lambda c: c["flops"] + c["transcendentals"])
+            most: Counter[str] = max(inner, key=lambda c: c["flops"] + c["transcendentals"])
+            total += most
         else:
             for c in inner:
                 total += Counter({k: n * eqn.params.get("length", 1) for k, n in c.items()})
