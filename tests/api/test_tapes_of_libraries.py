@@ -78,7 +78,8 @@ def test_functions_that_run_without_python(one_platform):
     x, i, mask = jnp.linspace(0.1, 0.9, 8), jnp.arange(1, 9), jnp.arange(8) % 2 == 0
     calls = {special.log_ndtr: (x,), special.gamma: (x,), special.xlogy: (x, x), special.betaln: (x, x), special.erf: (x,),
              jnp.frexp: (x,), jnp.fmax: (x, x), jnp.packbits: (mask,), jnp.unravel_index: (i, (10, 10)), jnp.nanmax: (x,),
-             jnp.heaviside: (x, x), jnp.gradient: (x,), jnp.polyder: (x,)}
+             jnp.heaviside: (x, x), jnp.gradient: (x,), jnp.polyder: (x,), jnp.isin: (i, i[:3]), jnp.argsort: (x,),
+             jnp.lexsort: ((x, i),), jnp.full: ((8,), x[0]), special.gammainc: (x, x)}
     for fun, args in calls.items():
         fun = getattr(fun, "_call", fun)
         fun._clear_cache()

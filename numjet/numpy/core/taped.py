@@ -40,7 +40,7 @@ _OF_ARRAYS = {
     "arr values": "append",
     "array": "broadcast_to pad",
     "arys": "atleast_1d atleast_2d atleast_3d",
-    "keys": "lexsort",
+    "keys": "lexsort", "element test_elements": "isin",
     "arrays": "stack concatenate concat",
     "ary": "split array_split hsplit vsplit dsplit ediff1d",
     "condlist choicelist default": "select",
