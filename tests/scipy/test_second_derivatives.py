@@ -8,7 +8,7 @@ import pytest
 import numjet as nj
 import numjet.numpy as jnp
 from numjet import nn
-from numjet.scipy import special
+from numjet.scipy import special, stats
 
 FUNCTIONS = {
     "arcsin": (jnp.arcsin, mpmath.asin), "arccos": (jnp.arccos, mpmath.acos), "arctanh": (jnp.arctanh, mpmath.atanh),
@@ -95,3 +95,15 @@ def test_incomplete_functions_at_the_ends(function, args, slope, curvature, x64)
     forward = nj.jacfwd(nj.jacfwd(function, place), place)
     np.testing.assert_allclose([first(*args), nj.jit(first)(*args)], slope, rtol=1e-12)
     np.testing.assert_allclose([second(*args), nj.jit(second)(*args), forward(*args)], curvature, rtol=1e-12)
+
+
+@pytest.mark.parametrize("distribution, function, args, slope, curvature", [
+    ("gamma", "logsf", (0.0, 1.0), -1, 0), ("gamma", "logsf", (0.0, 2.0), 0, -1), ("gamma", "logsf", (0.0, 30.0), 0, 0),
+    ("chi2", "logsf", (0.0, 2.0), -0.5, 0), ("beta", "logcdf", (1.0, 3.0, 2.0), 0, -12),
+    ("beta", "logcdf", (1.0, 3.0, 1.0), 3, -3), ("beta", "logcdf", (1.0, 2.0, 3.0), 0, 0),
+    ("beta", "logsf", (0.0, 2.0, 3.0), 0, -12), ("beta", "logsf", (0.0, 1.0, 3.0), -3, -3)])
+def test_logarithms_of_distribution_functions_at_the_ends(distribution, function, args, slope, curvature, x64):
+    order = nj.grad(getattr(getattr(stats, distribution), function))
+    second = nj.grad(order)
+    np.testing.assert_allclose([order(*args), nj.jit(order)(*args)], slope, rtol=1e-12)
+    np.testing.assert_allclose([second(*args), nj.jit(second)(*args)], curvature, rtol=1e-12)

@@ -298,7 +298,9 @@ def _slope_of_log_p(a: Any, x: Any, out: Any) -> Any:
 
 
 def _slope_of_log_q(a: Any, x: Any, out: Any) -> Any:
-    return where(eq_p(x, 0.0), _igamma_slope(a, x), _log_igamma_slope(a, x, out, 0.0, 1.0))
+    start = eq_p(x, 0.0)
+    at_0 = mul_p.bind(_igamma_slope(a, x), exp_p.bind(neg_p.bind(where(start, out, 0.0))))
+    return where(start, at_0, _log_igamma_slope(a, where(start, 1.0, x), out, 0.0, 1.0))
 
 
 def _moved(slope: Any, t: Any, a: Any, x: Any, out: Any) -> Any:
@@ -354,20 +356,25 @@ def _log_beta(a: Any, b: Any) -> Any:
     return sub_p.bind(add_p.bind(lgamma_p.bind(a), lgamma_p.bind(b)), lgamma_p.bind(add_p.bind(a, b)))
 
 
-def _beta_slope(t: Any, out: Any, a: Any, b: Any, x: Any) -> Any:
-    """The tangent by x; a product of powers at the ends, where its logarithm has no derivative."""
+def _beta_density(a: Any, b: Any, x: Any, log_whole: Any = None) -> Any:
+    """The density, divided by exp(log_whole); a product of powers at the ends, where its logarithm has no derivative."""
+    less = (lambda log: log) if log_whole is None else (lambda log: sub_p.bind(log, log_whole))
     at_0, at_1 = where(eq_p(a, 1.0), False, eq_p(x, 0.0)), where(eq_p(b, 1.0), False, eq_p(x, 1.0))
     at_end = where(at_0, True, at_1)
     z, p, q = (where(at_end, v, w) for v, w in ((x, 0.5), (a, 2.0), (b, 2.0)))
     powers = mul_p.bind(pow_p.bind(z, sub_p(p, 1.0)), pow_p.bind(sub_p(1.0, z), sub_p(q, 1.0)))
-    inside = exp_p.bind(_log_beta_slope(a, b, where(at_end, 0.5, x)))
-    return mul_p.bind(t, where(at_end, div_p.bind(powers, exp_p.bind(_log_beta(p, q))), inside))
+    inside = exp_p.bind(less(_log_beta_slope(a, b, where(at_end, 0.5, x))))
+    return where(at_end, mul_p.bind(powers, exp_p.bind(less(neg_p.bind(_log_beta(p, q))))), inside)
+
+
+def _beta_slope(t: Any, out: Any, a: Any, b: Any, x: Any) -> Any:
+    return mul_p.bind(t, _beta_density(a, b, x))
 
 
 def _slope_of_log_beta(a: Any, b: Any, x: Any, out: Any) -> Any:
     """The density divided by the function, whose logarithm `out` is; infinite where that is -inf."""
     zero = eq_p(out, -math.inf)
-    return where(zero, math.inf, exp_p.bind(sub_p.bind(_log_beta_slope(a, b, x), where(zero, 0.0, out))))
+    return where(zero, math.inf, _beta_density(a, b, x, where(zero, 0.0, out)))
 
 
 regularized_incomplete_beta_p: Op = _looped_function(
