@@ -101,5 +101,6 @@ DECISIONS: dict[str, tuple[Callable[..., np.ndarray], str]] = {
     "geom.logcdf": (lambda k, p: ~((p > 0) & _is_probability(p)), _NO_DISTRIBUTION),
     "nbinom.logcdf": (lambda k, n, p: ~((n > 0) & (p > 0) & _is_probability(p)), _NO_DISTRIBUTION),
     "poisson.logcdf": (lambda k, mu: ~(mu >= 0), _NO_DISTRIBUTION),
+    "betabinom.logcdf": (lambda k, n, a, b: ~((n >= 0) & (a > 0) & (b > 0)), _NO_DISTRIBUTION),
     "betabinom.logpmf": (_fractional, "counts are rounded down"),
 }

@@ -153,3 +153,21 @@ def test_quantiles_of_counts_invert_their_distribution_function(name, shapes, dt
         found = own.ppf(call(own.cdf)(counts, *shapes), *shapes)
         assert found.dtype == dtype
         np.testing.assert_array_equal(found, counts)
+
+
+@pytest.mark.parametrize("shapes", [(5, 2.0, 3.0), (10, 0.5, 0.5), (100, 30.0, 2.0), (100, 0.1, 0.2), (10, 1.0, 1.0)])
+def test_probabilities_of_betabinom(shapes, x64):
+    counts = np.array([0.0, 1.0, 2.0, 3.5, 4.0, 9.0])
+    for name in ("cdf", "sf", "logcdf", "logsf"):
+        own, other = getattr(stats.betabinom, name), getattr(oracle.betabinom, name)
+        with np.errstate(all="ignore"):
+            want = other(counts, *shapes)
+        for call in (own, nj.jit(own)):
+            np.testing.assert_allclose(call(counts, *shapes), want, rtol=1e-9, atol=1e-13)
+    for place in (1, 2):
+        step = 1e-5 * (np.arange(3) == place)
+        want = (oracle.betabinom.cdf(2, *(shapes + step)) - oracle.betabinom.cdf(2, *(shapes - step))) / 2e-5
+        for wrap in (lambda f: f, nj.jit):
+            found = wrap(nj.grad(stats.betabinom.cdf, place + 1))(2.0, float(shapes[0]), *shapes[1:])
+            np.testing.assert_allclose(found, want, rtol=1e-5, atol=1e-10)
+    assert stats.betabinom.cdf(2.0, 5.0, 2.0, 3.0, loc=1) == stats.betabinom.cdf(1.0, 5.0, 2.0, 3.0)
