@@ -32,6 +32,7 @@ from numjet.runtime.fp_errors import IGNORED, STATE
 from numjet.runtime.settings import fast_paths_allowed
 from numjet.transforms.dce import dce_jaxpr
 from numjet.transforms.inline import write_out_calls
+from numjet.transforms.truth_products import select_truth_products
 
 _MOST_EQUATIONS = 1024
 _FIRST = 1 << 40   # of the numbers that stand for elements: larger than any value that an operation puts among them
@@ -131,7 +132,7 @@ class _Recorded:
         if traced.trimming is not None or traced.refs.touched or traced.out_tree != self.out_tree:
             raise Unsuited
         jaxpr, consts = write_out_calls(traced.jaxpr, traced.consts)
-        return dce_jaxpr(jaxpr, keep_inputs=True)[0], consts
+        return dce_jaxpr(select_truth_products(jaxpr), keep_inputs=True)[0], consts
 
 
 def _gives_same_bits_fused(jaxpr: Jaxpr) -> bool:

@@ -21,16 +21,14 @@ def new_jaxpr_eqn(invars: Sequence[Atom], outvars: Sequence[Var], primitive: Op,
     return JaxprEqn(invars, outvars, primitive, dict(params), frozenset(effects), frame, ctx)
 
 
-def jaxpr_as_fun(closed_jaxpr: ClosedJaxpr, *args: Any) -> Any:
-    """The results of a program in a list; without arguments: the function of its arguments.
+def jaxpr_as_fun(closed_jaxpr: ClosedJaxpr, *args: Any) -> Callable[..., list[Any]]:
+    """A program as a function of its arguments, or of those after `args`, that returns its results in a list.
 
     >>> import numjet as nj
     >>> jaxpr_as_fun(nj.make_jaxpr(lambda x: x + 1)(1.0))(2.0)
     [Array(3., dtype=float32, weak_type=True)]
     """
-    if args or not closed_jaxpr.jaxpr.invars:
-        return eval_closed(closed_jaxpr, *args)
-    return functools.partial(eval_closed, closed_jaxpr)
+    return functools.partial(eval_closed, closed_jaxpr, *args)
 
 
 def jaxprs_in_params(params: dict[str, Any]) -> Iterator[Jaxpr]:

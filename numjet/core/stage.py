@@ -411,3 +411,11 @@ def trace_to_closed(fun: Callable[..., Sequence[Any]], avals: Sequence[ShapedArr
 def hoist_consts(jaxpr: Jaxpr) -> Jaxpr:
     """The jaxpr whose constvars became its first inputs."""
     return jaxpr.replace(constvars=[], invars=[*jaxpr.constvars, *jaxpr.invars])
+
+
+def staging() -> bool:
+    """Whether operations become equations of a program, whatever transformations they go through before."""
+    trace: Any = _native.current_trace()
+    while (parent := getattr(trace, "parent", None)) is not None:
+        trace = parent
+    return isinstance(trace, StageTrace)

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numjet.numpy as jnp
-from numjet import lax, nn, random
+from numjet import lax, random
 from numjet.nn import (
     elu as elu,
     gelu as gelu,
@@ -171,7 +171,7 @@ Elu = elementwise(elu)
 LeakyRelu = elementwise(leaky_relu)
 Selu = elementwise(selu)
 Gelu = elementwise(gelu)
-Identity = elementwise(nn.identity)
+Identity = elementwise(lambda inputs: inputs)   # of any kind: tuples of arrays, and None
 
 
 def _flatten() -> Layer:

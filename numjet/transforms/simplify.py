@@ -26,6 +26,7 @@ from numjet.transforms.fold import as_literal, fold, foldable
 from numjet.transforms.narrow_updates import narrow_updates
 from numjet.transforms.scatter_rewrites import write_updates
 from numjet.transforms.transpose_folding import fold_transposes
+from numjet.transforms.truth_products import select_truth_products
 from numjet.transforms.value_numbering import equation_key
 
 
@@ -57,7 +58,8 @@ def simplify(closed: ClosedJaxpr, keeps_names: bool = False) -> ClosedJaxpr:
     names by which other compilers know them are not inlined.
 
     Results are bit for bit those of the program's operations one by one, up to the accuracy of folded functions (the
-    reference implementation computes them, not compiled code) and to the order in which terms of matrix products add up.
+    reference implementation computes them, not compiled code), to the order in which terms of matrix products add up, and to
+    products with bools, which are selections (`truth_products`).
 
     >>> import numjet as nj
     >>> f = nj.jit(lambda x: x * 1.0 + x * 1.0)
@@ -82,7 +84,8 @@ def _simplified(closed: ClosedJaxpr, memo: _Memo, inner: bool = False, keeps_nam
         scope.add(eqn, eqn.outvars)
     outvars = [scope.read(a) for a in jaxpr.outvars]
     made = Jaxpr(list(scope.constants), jaxpr.invars, outvars, scope.eqns, debug=jaxpr.debug)
-    thin, _ = dce_jaxpr(write_updates(narrow_updates(fold_transposes(made))), keep_inputs=True)
+    made = select_truth_products(write_updates(narrow_updates(fold_transposes(made))))
+    thin, _ = dce_jaxpr(made, keep_inputs=True)
     read = {a for e in thin.eqns for a in e.invars if isinstance(a, Var)} | {a for a in outvars if isinstance(a, Var)}
     kept = {v: c for v, c in scope.constants.items() if v in read}
     return ClosedJaxpr(thin.replace(constvars=list(kept)), list(kept.values()))

@@ -69,3 +69,8 @@ def test_values():
 def test_dropout_needs_a_key():
     with pytest.raises(ValueError, match="requires apply_fun to be called with a PRNG key"):
         stax.Dropout(0.5)[1]((), jnp.ones(2))
+
+
+def test_identity_takes_anything():
+    _, apply = stax.Identity
+    assert apply((), (1.0, None)) == (1.0, None)

@@ -368,3 +368,9 @@ class WholeTrace(CountTrace):
 def test_users_traces_get_choices_between_values_of_one_shape(fun: Callable[..., Any]) -> None:
     x = jnp.array([[0.0, 0.3], [-2.0, 5.0]])
     np.testing.assert_allclose(counted(fun, WholeTrace)(x)[0], fun(x), rtol=1e-6)
+
+
+def test_programs_without_inputs_are_functions_too():
+    closed = nj.make_jaxpr(lambda: jnp.ones(2))()
+    assert jex.jaxpr_as_fun(closed)()[0].tolist() == [1, 1]
+    assert jex.jaxpr_as_fun(nj.make_jaxpr(lambda x, y: x - y)(1.0, 2.0), 5.0)(2.0) == [3.0]

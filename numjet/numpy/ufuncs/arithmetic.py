@@ -13,6 +13,7 @@ import numpy as np
 from numjet.api.eager_plans import taped
 from numjet.api.jit_when_eager import jit_when_eager
 from numjet.core.ir import Literal
+from numjet.core.stage import staging
 from numjet.core.trace import Array, Tracer
 from numjet.foundation import dtypes
 from numjet.foundation.config import config
@@ -81,13 +82,23 @@ def subtract(x: Any, y: Any, /) -> Any:
 
 
 def multiply(x: Any, y: Any, /) -> Any:
-    """x * y, elementwise; of bools their `and`.
+    """x * y, elementwise; of bools their `and`. A number times a bool of the product's shape is that number or 0, even for
+    infinities and NaN, as in JAX.
 
     >>> multiply(1.5, 2)
     Array(3., dtype=float32, weak_type=True)
+    >>> multiply(np.float32([np.nan, 2]), np.array([False, True]))
+    Array([0., 2.], dtype=float32)
     """
-    x, y = operands("multiply", x, y)
-    return bitwise.and_p.bind(x, y) if x.aval.dtype == _BOOL else mul_p.bind(x, y)
+    first, second = getattr(x, "dtype", None) == _BOOL, getattr(y, "dtype", None) == _BOOL
+    a, b = operands("multiply", x, y)
+    if a.aval.dtype == _BOOL:
+        return bitwise.and_p.bind(a, b)
+    if (first or second) and not staging():   # programs are simplified so
+        mask, truth, number = (x, a, b) if first else (y, b, a)
+        if np.shape(mask) == truth.aval.shape and number.aval.shape in ((), truth.aval.shape):
+            return compare.select(mask, broadcast_to(number, truth.aval.shape), create.zeros_like_array(truth))
+    return mul_p.bind(a, b)
 
 
 def negative(x: Any, /) -> Any:
