@@ -15,6 +15,7 @@ from numjet.api.tape_steps import Steps, Unsuited, contiguous
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import Jaxpr, JaxprEqn, Literal
 from numjet.core.op import Missing, Op
+from numjet.core.stage import as_evaluated
 from numjet.core.trace import EVAL, current_trace
 from numjet.core.traits import EXACT, PADS
 from numjet.foundation import dtypes
@@ -32,7 +33,6 @@ from numjet.runtime.fp_errors import IGNORED, STATE
 from numjet.runtime.settings import fast_paths_allowed
 from numjet.transforms.dce import dce_jaxpr
 from numjet.transforms.inline import write_out_calls
-from numjet.transforms.truth_products import select_truth_products
 
 _MOST_EQUATIONS = 1024
 _FIRST = 1 << 40   # of the numbers that stand for elements: larger than any value that an operation puts among them
@@ -128,11 +128,12 @@ class _Recorded:
 
     def program(self) -> tuple[Jaxpr, Sequence[Any]]:
         """The function's program, all calls written out, and its constants. Raises Unsuited."""
-        traced = self.state._trace_now(self.call, ())
+        with as_evaluated():
+            traced = self.state._trace_now(self.call, ())
         if traced.trimming is not None or traced.refs.touched or traced.out_tree != self.out_tree:
             raise Unsuited
         jaxpr, consts = write_out_calls(traced.jaxpr, traced.consts)
-        return dce_jaxpr(select_truth_products(jaxpr), keep_inputs=True)[0], consts
+        return dce_jaxpr(jaxpr, keep_inputs=True)[0], consts
 
 
 def _gives_same_bits_fused(jaxpr: Jaxpr) -> bool:

@@ -1,7 +1,9 @@
 """Staging: a Python function runs on tracers, which record its jaxpr."""
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -413,9 +415,26 @@ def hoist_consts(jaxpr: Jaxpr) -> Jaxpr:
     return jaxpr.replace(constvars=[], invars=[*jaxpr.constvars, *jaxpr.invars])
 
 
+class _Recording(threading.local):
+    active = False
+
+
+_recording = _Recording()
+
+
 def staging() -> bool:
-    """Whether operations become equations of a program, whatever transformations they go through before."""
+    """Whether operations become equations of a program that is compiled, whatever transformations they go through before."""
     trace: Any = _native.current_trace()
     while (parent := getattr(trace, "parent", None)) is not None:
         trace = parent
-    return isinstance(trace, StageTrace)
+    return isinstance(trace, StageTrace) and not _recording.active
+
+
+@contextlib.contextmanager
+def as_evaluated() -> Iterator[None]:
+    """A block in which functions are traced to be run one operation after the other, as if they were evaluated."""
+    before, _recording.active = _recording.active, True
+    try:
+        yield
+    finally:
+        _recording.active = before

@@ -24,12 +24,12 @@ from numjet.foundation.dimension import Dimension
 from numjet.lax.axes import Ints, shift, without
 from numjet.lax.elementwise.arithmetic import div_p, mul_p
 from numjet.lax.elementwise.compare import eq_p
-from numjet.lax.elementwise.convert import cast
 from numjet.lax.indexing.slicing import slice_along
-from numjet.lax.operands import with_reduction
+from numjet.lax.operands import where, with_reduction
 from numjet.lax.rewrites import no_axes
 from numjet.lax.shape.join import concatenate_p, pad_p
 from numjet.lax.shape.rearrange import broadcast_in_dim_p, divided, reshape_p, squeeze_p
+from numjet.lax.tangent import zeros_like_aval
 from numjet.lax.templates import call, kind_of
 
 _CASES: Any = (((), ()), ((4,), (0,)), ((2, 3, 4), (0,)), ((2, 3, 4), (0, 2)), ((2, 3, 4), (2, 1)), ((0, 3), (0,)),
@@ -292,7 +292,7 @@ def _extreme_jvp(op_name: str) -> Callable[..., tuple[Any, Any]]:
         if not all(aval.shape[a] for a in axes):
             return out, Zero(aval_of(out))
         best = broadcast_in_dim_p.bind(out, shape=aval.shape, broadcast_dimensions=without(range(aval.ndim), axes))
-        attains = cast(eq_p.bind(x, best), aval.dtype)
+        attains = where(eq_p.bind(x, best), 1.0, zeros_like_aval(aval))   # not a converted bool: NaN is attained nowhere
         count = reduce_sum_p.bind(attains, axes=axes)
         return out, div_p.bind(reduce_sum_p.bind(mul_p.bind(t, attains), axes=axes), count)
     return jvp

@@ -87,8 +87,9 @@ def multiply(x: Any, y: Any, /) -> Any:
 
     >>> multiply(1.5, 2)
     Array(3., dtype=float32, weak_type=True)
-    >>> multiply(np.float32([np.nan, 2]), np.array([False, True]))
-    Array([0., 2.], dtype=float32)
+    >>> import numjet.numpy as jnp
+    >>> multiply(jnp.array([jnp.nan, 2.0]), jnp.array([False, True])).tolist()
+    [0.0, 2.0]
     """
     first, second = getattr(x, "dtype", None) == _BOOL, getattr(y, "dtype", None) == _BOOL
     a, b = operands("multiply", x, y)
