@@ -79,7 +79,7 @@ template <class T> void solve_leaf(bool left, const Triangle<T>& t, int64_t m, i
 // `product` (multiply or multiply_shared).
 template <class T, class Product>
 void solve_by_halves(bool left, const Triangle<T>& t, int64_t m, int64_t n, View<T> b, Product product) {
-  constexpr int64_t leaf = 32;
+  constexpr int64_t leaf = 64;
   const int64_t order = left ? m : n;
   if (order <= leaf) return solve_leaf(left, t, m, n, b);
   const int64_t half = (order / 2 + 15) / 16 * 16, rest = order - half;

@@ -29,7 +29,7 @@ template <class T> bool factor_leaf(View<T> a, int64_t n) {  // column-major, it
 // L with L L^H = a, from a's lower triangle and into it. False where a is not positive definite. By tiles, column after
 // column; each is finished by one product with all tiles to its left.
 template <class T> bool factor(View<T> a, int64_t n) {
-  constexpr int64_t tile = 96, small = 160;
+  constexpr int64_t tile = 64, small = 160;
   if (n <= small) return factor_leaf(a, n);
   const int64_t tiles = (n + tile - 1) / tile;
   Progress progress(tiles);  // of rows of tiles: how many are finished, from the left
