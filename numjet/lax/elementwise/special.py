@@ -9,8 +9,8 @@ import numpy as np
 from numjet.core.op import SCALARS, Missing, Op, Samples
 from numjet.core.traits import TRANSCENDENTAL
 from numjet.lax.elementwise import gamma_slopes, incomplete_beta, incomplete_gamma, special_rules as rules
-from numjet.lax.elementwise.arithmetic import add_p, div_p, mul_p, neg_p, pow_p, sign_p, square_p, sub_p
-from numjet.lax.elementwise.compare import clamp_p, eq_p, lt_p
+from numjet.lax.elementwise.arithmetic import add_p, div_p, mul_p, neg_p, sign_p, sqrt_p, square_p, sub_p
+from numjet.lax.elementwise.compare import clamp_p, eq_p, gt_p, lt_p
 from numjet.lax.elementwise.scipy_functions import by_scipy, scipy_special
 from numjet.lax.elementwise.special_loops import by_numpy, looped, looped_hlo
 from numjet.lax.elementwise.transcendental import exp_p, log1p_p, log_p
@@ -206,12 +206,20 @@ def _log_gamma_slope(a: Any, x: Any) -> Any:
     return where(eq_p(x, math.inf), -math.inf, log)
 
 
+def _power_of_zero(z: Any, exponent: Any) -> Any:
+    """z**exponent where z is 0, and exponent is not, with its first derivative to z there: as powers by 2 and 1, by a half and
+    by -1, which need no logarithm."""
+    root = where(gt_p(exponent, 0.0), where(lt_p(exponent, 1.0), z, 1.0), 1.0)
+    small = where(gt_p(exponent, 0.0), sqrt_p.bind(root), math.inf)
+    return where(gt_p(exponent, 1.0), 0.0, where(eq_p(exponent, 1.0), z, small))
+
+
 def _igamma_slope(a: Any, x: Any) -> Any:
     """The derivative by x; a power at 0, where its logarithm has no derivative."""
     at_0 = where(eq_p(a, 1.0), False, eq_p(x, 0.0))
-    z, b = where(at_0, x, 1.0), where(at_0, a, 2.0)
-    power = mul_p.bind(pow_p.bind(z, sub_p(b, 1.0)), exp_p.bind(neg_p.bind(add_p.bind(z, lgamma_p.bind(b)))))
-    return where(at_0, power, exp_p.bind(_log_gamma_slope(a, where(at_0, 1.0, x))))
+    inside = exp_p.bind(_log_gamma_slope(a, where(at_0, 1.0, x)))
+    power = _power_of_zero(where(at_0, x, 1.0), sub_p(where(at_0, a, 3.0), 1.0))
+    return where(at_0, power, inside)    # for a = 2, too, where gamma(a) is 1
 
 
 _MANY = 1e5    # SciPy's gammainc far below such parameters subtracts from 1: for 1e8, a fifth of it is wrong
@@ -361,10 +369,10 @@ def _beta_density(a: Any, b: Any, x: Any, log_whole: Any = None) -> Any:
     less = (lambda log: log) if log_whole is None else (lambda log: sub_p.bind(log, log_whole))
     at_0, at_1 = where(eq_p(a, 1.0), False, eq_p(x, 0.0)), where(eq_p(b, 1.0), False, eq_p(x, 1.0))
     at_end = where(at_0, True, at_1)
-    z, p, q = (where(at_end, v, w) for v, w in ((x, 0.5), (a, 2.0), (b, 2.0)))
-    powers = mul_p.bind(pow_p.bind(z, sub_p(p, 1.0)), pow_p.bind(sub_p(1.0, z), sub_p(q, 1.0)))
+    vanishing = where(at_0, x, where(at_1, sub_p(1.0, x), 1.0))
+    power = _power_of_zero(vanishing, sub_p(where(at_0, a, where(at_1, b, 3.0)), 1.0))
     inside = exp_p.bind(less(_log_beta_slope(a, b, where(at_end, 0.5, x))))
-    return where(at_end, mul_p.bind(powers, exp_p.bind(less(neg_p.bind(_log_beta(p, q))))), inside)
+    return where(at_end, mul_p.bind(power, exp_p.bind(less(neg_p.bind(_log_beta(a, b))))), inside)
 
 
 def _beta_slope(t: Any, out: Any, a: Any, b: Any, x: Any) -> Any:

@@ -12,7 +12,7 @@ from numjet.core.traits import TRANSCENDENTAL
 from numjet.foundation import dtypes, lazy_import
 from numjet.lax.elementwise.accuracy import check_accuracy
 from numjet.lax.elementwise.arithmetic import abs_p, add_p, div_p, mul_p, neg_p, rsqrt_p, square_p, sub_p
-from numjet.lax.elementwise.compare import gt_p, max_p, min_p, select_n_p
+from numjet.lax.elementwise.compare import clamp_p, gt_p, max_p, min_p, select_n_p
 from numjet.lax.operands import BINARY_SHAPES, COMPLEXES, FLOATS, UNARY_SHAPES, binary, by_kind, where
 from numjet.lax.templates import INEXACT, call, elementwise
 
@@ -221,11 +221,11 @@ def acos(x: Any) -> Any:
 
 
 def _atan_jvp(t: Any, out: Any, x: Any) -> Any:
-    """t / (x² + 1); 0 for floats whose square overflows, where the derivative of the quotient would be inf * 0."""
-    if aval_of(x).dtype.kind == "c":
-        return div_p.bind(t, add_p(square_p.bind(x), 1.0))
-    far = gt_p(abs_p.bind(x), math.sqrt(float(dtypes.finfo(aval_of(x).dtype).max)))
-    return div_p.bind(where(far, 0.0, t), add_p(square_p.bind(where(far, 0.0, x)), 1.0))
+    """t / (x² + 1), of finite numbers, as infinities would make its derivative inf * 0; the square may overflow."""
+    if aval_of(x).dtype.kind != "c":
+        most = float(dtypes.finfo(aval_of(x).dtype).max) / 4
+        x = clamp_p(-most, x, most)
+    return div_p.bind(t, add_p(square_p.bind(x), 1.0))
 
 
 atan_p: Op = _function("atan", np.arctan, _atan_jvp, cx.atan)

@@ -110,20 +110,18 @@ def log1mexp(x: Any) -> Any:
 
 
 @custom_jvp
-def power_at_end(z: Any, exponent: Any) -> Any:
-    """z**exponent for z = 0, too, with derivatives of any order to z: 0 for exponents that they have used up.
+def power_of_zero(z: Any, exponent: Any) -> Any:
+    """z**exponent for z = 0, with derivatives of any order to z: 0 for exponents that they have used up.
 
-    The derivative to the exponent is 0 at 0, as the power is for positive exponents.
+    The derivative to the exponent is 0, as the power is for positive exponents.
 
-    >>> float(power_at_end(jnp.array(0.0), jnp.array(2.0)))
+    >>> float(power_of_zero(jnp.array(0.0), jnp.array(2.0)))
     0.0
     """
-    return jnp.power(z, exponent)
+    return jnp.where(exponent > 0, 0, jnp.where(exponent == 0, 1, jnp.inf)).astype(jnp.result_type(z, exponent)) + 0 * z
 
 
-power_at_end.defjvps(
-    lambda t, out, z, e: t * jnp.where(e == 0, 0, e * power_at_end(z, jnp.where(e == 0, 1, e - 1))),
-    lambda t, out, z, e: t * out * jnp.log(jnp.where(z == 0, 1, z)))
+power_of_zero.defjvps(lambda t, out, z, e: t * jnp.where(e == 0, 0, e * power_of_zero(z, jnp.where(e == 0, 1, e - 1))), None)
 
 
 def log1p_square(x: Any) -> Any:

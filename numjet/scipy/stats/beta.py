@@ -12,7 +12,7 @@ from numjet.scipy.special.gamma_family import betainc, betaln, digamma
 from numjet.scipy.special.probability import xlog1py, xlogy
 from numjet.scipy.special.quantiles import betainccinv, betaincinv
 from numjet.scipy.special.wide_evaluation import smooth_by_precision
-from numjet.scipy.stats.arguments import float_args, power_at_end, standard, valid_scale, where_inside, where_valid
+from numjet.scipy.stats.arguments import float_args, power_of_zero, standard, valid_scale, where_inside, where_valid
 from numjet.scipy.stats.tails import log_betainc, log_betaincc
 from numjet.scipy.stats.variables import Variable, positive
 
@@ -49,10 +49,14 @@ def pdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """
     z, a, b, loc, scale = standard("beta.pdf", x, a, b, loc, scale)
     # at an end the derivatives of the exponential are products of 0 and infinity
-    at_end = (a > 0) & (b > 0) & ((z == 0) & (a != 1) | (z == 1) & (b != 1))
-    z, a_end, b_end = (jnp.where(at_end, v, w) for v, w in ((z, 0.5), (a, 2.0), (b, 2.0)))
-    end = power_at_end(z, a_end - 1) * power_at_end(1 - z, b_end - 1) * jnp.exp(-_log_beta(a_end, b_end)) / scale
-    return jnp.where(at_end, end, jnp.exp(logpdf(jnp.where(at_end, loc + 0.5 * scale, x), a, b, loc, scale)))
+    at_0 = (z == 0) & (a != 1)
+    at_end = (a > 0) & (b > 0) & (at_0 | (z == 1) & (b != 1))
+    vanishing = jnp.where(at_end, jnp.where(at_0, z, 1 - z), 0.0)
+    exponent, other = jnp.where(at_end, jnp.where(at_0, a, b) - 1, 1.0), jnp.where(at_0, b, a) - 1
+    inside = logpdf(jnp.where(at_end, loc + 0.5 * scale, x), a, b, loc, scale)
+    at_ends = other * jnp.log1p(-vanishing) - _log_beta(a, b) - jnp.log(scale)
+    density = jnp.exp(jnp.where(at_end, at_ends, inside))
+    return jnp.where(at_end, density * power_of_zero(vanishing, exponent), density)
 
 
 def cdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:

@@ -9,7 +9,7 @@ from numjet import random
 from numjet.scipy.special.gamma_family import digamma, gammainc, gammaincc, gammaln
 from numjet.scipy.special.probability import xlogy
 from numjet.scipy.special.quantiles import gammainccinv, gammaincinv
-from numjet.scipy.stats.arguments import float_args, power_at_end, standard, valid_scale, where_inside, where_valid
+from numjet.scipy.stats.arguments import float_args, power_of_zero, standard, valid_scale, where_inside, where_valid
 from numjet.scipy.stats.tails import log_gammainc, log_gammaincc
 from numjet.scipy.stats.variables import Variable, positive
 
@@ -42,9 +42,10 @@ def pdf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """
     z, a, loc, scale = standard("gamma.pdf", x, a, loc, scale)
     at_end = (z == 0) & (a > 0) & (a != 1)    # where the derivatives of the exponential are products of 0 and infinity
-    z, a_end = jnp.where(at_end, z, 1.0), jnp.where(at_end, a, 2.0)
-    end = power_at_end(z, a_end - 1) * jnp.exp(-z - gammaln(a_end)) / scale
-    return jnp.where(at_end, end, jnp.exp(logpdf(jnp.where(at_end, loc + scale, x), a, loc, scale)))
+    z, exponent = jnp.where(at_end, z, 0.0), jnp.where(at_end, a - 1, 1.0)
+    inside = logpdf(jnp.where(at_end, loc + scale, x), a, loc, scale)
+    density = jnp.exp(jnp.where(at_end, -z - gammaln(a) - jnp.log(scale), inside))
+    return jnp.where(at_end, density * power_of_zero(z, exponent), density)
 
 
 def cdf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Any:
