@@ -105,6 +105,12 @@ def pytree_set_key_types(sequence: type, dict: type, attribute: type, flat: type
 # Arrays. An aval is any interned object with attributes shape (tuple), dtype (numpy.dtype), weak_type (bool).
 
 @final
+class ArrayProperty(property):
+    """Of Array: a property that is read without a Python call."""
+
+    fget: Callable[[Any], Any]
+
+@final
 class Array:
     """An immutable array of one device. Made by the functions below and by executables."""
 

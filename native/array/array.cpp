@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "array/properties.h"
 #include "array/slots.h"
 #include "runtime/python/guard.h"
 #include "dispatch/hooks.h"
@@ -414,6 +415,7 @@ int array_type_init(PyObject* module) {
                       Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots.data()};
   array_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
   if (!array_type) return -1;
+  if (array_properties_init(module) < 0 || show_getters_as_properties(array_type) < 0) return -1;
   PyObject* type = reinterpret_cast<PyObject*>(array_type);
   // Makes NumPy's operators leave the work to ours.
   PyRef priority(PyLong_FromLong(100));

@@ -139,7 +139,8 @@ def _methods(kind: type) -> tuple[tuple[str, ...], str | None]:
 
 _described: dict[type, tuple[tuple[Any, ...], tuple[str, ...], str | None]] = {}
 _READ = pure_names.ATTRIBUTES | pure_names.SPECIAL
-_SLOTS = (types.WrapperDescriptorType, types.MethodDescriptorType, types.GetSetDescriptorType, types.MemberDescriptorType)
+_SLOTS = (types.WrapperDescriptorType, types.MethodDescriptorType, types.GetSetDescriptorType, types.MemberDescriptorType,
+          _native.ArrayProperty)
 _DATA = frozenset(("__doc__", "__module__", "__slots__", "__annotations__", "__hash__", "__array_priority__", "_npy_value",
                    "__annotate__", "__annotate_func__", "__annotations_cache__", "__static_attributes__",
                    "__firstlineno__", "__new__", "__reduce__", "__class_getitem__"))
@@ -147,7 +148,7 @@ _DATA = frozenset(("__doc__", "__module__", "__slots__", "__annotations__", "__h
 
 def _function(value: Any) -> Any:
     """The function of an attribute of a class, if it has one, or what it will be imported by."""
-    found: Any = value.fget if isinstance(value, property) else value
+    found: Any = value.fget if isinstance(value, property) and not isinstance(value, _native.ArrayProperty) else value
     return without_tapes(found)
 
 

@@ -94,6 +94,23 @@ PyObject* repr(PyObject* self) { return PyObject_Repr(as_cached(self)->function)
 
 PyObject* tape_count(PyObject* self, PyObject*) { return PyLong_FromSize_t(as_cached(self)->state->cache.count(tape_type)); }
 
+// `inspect.isfunction` is true of it, as of the Python function that it runs: libraries look for functions of a module that way,
+// and then read what functions have.
+PyObject* class_of_functions(PyObject*, void*) { return Py_NewRef(reinterpret_cast<PyObject*>(&PyFunction_Type)); }
+
+PyObject* of_function(PyObject* self, void* name) {
+  return PyObject_GetAttrString(as_cached(self)->function, static_cast<const char*>(name));
+}
+
+PyGetSetDef properties[] = {{"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
+                            {"__class__", guarded<class_of_functions>, nullptr, nullptr, nullptr},
+                            {"__code__", guarded<of_function>, nullptr, nullptr, const_cast<char*>("__code__")},
+                            {"__globals__", guarded<of_function>, nullptr, nullptr, const_cast<char*>("__globals__")},
+                            {"__defaults__", guarded<of_function>, nullptr, nullptr, const_cast<char*>("__defaults__")},
+                            {"__kwdefaults__", guarded<of_function>, nullptr, nullptr, const_cast<char*>("__kwdefaults__")},
+                            {"__closure__", guarded<of_function>, nullptr, nullptr, const_cast<char*>("__closure__")},
+                            {nullptr, nullptr, nullptr, nullptr, nullptr}};
+
 PyMethodDef methods[] = {
     {"_clear_cache", method<cached_forget>(), METH_NOARGS, PyDoc_STR("Forgets all tapes.")},
     {"_tape_count", method<tape_count>(), METH_NOARGS, PyDoc_STR("The number of tapes at hand.")},
@@ -110,7 +127,7 @@ PyType_Slot slots[] = {slot<new_eager>(Py_tp_new),
                        slot<cached_descr_get>(Py_tp_descr_get),
                        slot<repr>(Py_tp_repr),
                        {Py_tp_methods, methods},
-                       {Py_tp_getset, cached_properties},
+                       {Py_tp_getset, properties},
                        {Py_tp_members, cached_members},
                        {Py_tp_doc, const_cast<char*>("A library function with a native path for small arrays.")},
                        {0, nullptr}};

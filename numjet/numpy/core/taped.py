@@ -93,7 +93,7 @@ def library(namespace: dict[str, Any], numbers: bool = False) -> None:
     """
     package, public = namespace["__name__"], namespace.get("__all__")
     for name, function in list(namespace.items()):
-        if name[0] == "_" or not inspect.isfunction(function):
+        if name[0] == "_" or type(function) is not FunctionType:
             continue
         if name in public if public else function.__module__.startswith(package):
             namespace[name] = _with_tapes(function, _arrays_of(function, numbers), numbers)
@@ -136,7 +136,7 @@ def _tape(old: Any, arrays: tuple[str, ...], numbers: bool) -> Any:
 def _public(fun: Any) -> Any:
     """The function with tapes that numjet.numpy shows, of a function that it has under its own name; None of others."""
     name = getattr(fun, "__name__", "")
-    if name not in _SIGNATURES or not isinstance(fun, FunctionType):
+    if name not in _SIGNATURES or type(fun) is not FunctionType:
         return None
     home = lazy_import.sources(_EXPORTS)[name].module
     return exported(name, fun) if home in (fun.__module__, _UFUNCS) else None

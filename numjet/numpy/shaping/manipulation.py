@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
-from numjet.core.trace import Tracer
+from numjet.core.trace import Tracer, is_array_like
 from numjet.foundation.dimension import as_integer, as_size, computed_sizes, exceeds, is_symbolic
 from numjet.foundation.errors import ShapeMismatchError
 from numjet.lax.axes import as_axes, as_axis, as_shape, listed
@@ -320,12 +320,12 @@ def atleast_3d(*arys: Any) -> Any:
 
 def as_list(name: str, arrays: Any) -> list[Any]:
     """A sequence of arrays, or the parts of one array along its first axis, as a list of arrays."""
-    if hasattr(arrays, "ndim") and hasattr(arrays, "dtype"):
+    if is_array_like(arrays):   # not by its attributes: sequences may have those of their parts
         whole = to_array(arrays)
         if whole.ndim == 0:
             raise TypeError(f"jnp.{name}: expected a sequence of arrays, got one array without axes")
         return list(whole)
-    if isinstance(arrays, (str, bytes)) or not hasattr(arrays, "__iter__"):
+    if isinstance(arrays, (str, bytes)) or not (hasattr(arrays, "__iter__") or hasattr(arrays, "__getitem__")):
         raise TypeError(f"jnp.{name}: expected a sequence of arrays, got {type(arrays)}")
     items = list(arrays)
     check_arraylike(name, *items)
