@@ -450,8 +450,8 @@ class Compiled(Stage):
                  and not x.sharding.is_equivalent_to(s, x.ndim)]
         if wrong:
             raise ValueError("Computation was compiled for input shardings that disagree with the shardings of arguments "
-                             "passed to it. Move the arguments with device_put, or call the jitted function, which compiles "
-                             f"for them. Here are the {len(wrong)} mismatches:\n" + "\n".join(wrong))
+                             f"passed to it. Here are the {len(wrong)} mismatches:\n" + "\n".join(wrong) + "\nMove the "
+                             "arguments with device_put, or call the jitted function, which compiles for them.")
 
     def as_text(self) -> str:
         """The LLVM IR of the program; on XLA's devices, its optimised HLO."""

@@ -172,12 +172,13 @@ class Jitted:
     def _traces(self) -> Memo[Traced]:
         """The cache of the function's traces: one for all that `jit` returns for it with the same options, as in a loop that
         calls jit(f)(x). It lives as long as the function. Callable objects may be equal at a cost, or hold what changes: what
-        `jit` returns for them has a cache of its own, as have functions with shardings."""
+        `jit` returns for them has a cache of its own."""
         new = lambda: Memo[Traced]("traces of a function", _TRACES_PER_FUNCTION, _BYTES_PER_FUNCTION)
-        if type(self.fun) is not FunctionType or self.shardings or self.named or self.options.get("compiler_options"):
+        if type(self.fun) is not FunctionType or self.options.get("compiler_options"):
             return new()
+        given = self.shardings or self.named
         key = (self.static_nums, self.static_names, self.donate_nums, self.donate_names, self.keep_unused, self.inline,
-               self.device, self.dynamic_shapes)
+               self.device, self.dynamic_shapes, self.named is None, None if given is None else given.key)
         return _traces_of.setdefault(self.fun, {}).setdefault(key, new())
 
     def forget(self) -> None:

@@ -17,7 +17,7 @@ from numjet.core.trace import EVAL, Tracer, aval_of, current_trace
 from numjet.foundation import lazy_import
 from numjet.foundation.dtypes import is_key
 from numjet.foundation.processes import state as processes
-from numjet.foundation.tree import tree_flatten, tree_leaves, tree_map, tree_unflatten
+from numjet.foundation.tree import PyTreeDef, tree_flatten, tree_leaves, tree_map, tree_unflatten
 from numjet.foundation.tree.prefix import flatten_axes
 from numjet.runtime import dispatch
 from numjet.runtime.backends import canonical, load_backend
@@ -43,7 +43,8 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
     device: a Device, a sharding, a memory space (`jax.memory.Space`) of the devices that have the array, or a pytree of them.
     Without one arrays stay where they are, and everything else goes to the default device, uncommitted. src: where traced
     values are, and their cotangents go to.
-    may_alias: False makes a copy of arrays that are in place already. donate: True deletes those that are moved.
+    may_alias: False makes a copy of arrays that are in place already. donate: True deletes those that are moved. Both may be
+    pytrees of bools, for parts of x.
     The result never shares memory that the caller can still write. Raises ValueError for anything that is no device. A program
     runs on the devices that it runs on: in one, a device changes nothing, a sharding is a constraint, and a memory is part of
     the type of the result.
@@ -56,22 +57,27 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
         return _put_host_array(x)
     if device is None and type(x) is _native.Array and may_alias is None:
         return x
-    if may_alias is True and donate is True:
-        raise ValueError("may_alias and donate cannot be True at the same time.")
     leaves, tree = tree_flatten(x)
+    aliased, donated = (_for_leaves(f"device_put {name}", tree, given) for name, given in (("may_alias", may_alias),
+                                                                                            ("donate", donate)))
+    if any(a and d for a, d in zip(aliased, donated, strict=True)):
+        raise ValueError("may_alias and donate cannot be True at the same time.")
     check_arrays(leaves, lambda: [f"leaf {k}" for k in range(len(leaves))], "device_put")
     same = device is None or isinstance(device, (Device, Space))
     placed = [device] * len(leaves) if same else flatten_axes("device_put device", tree, device)
     sources = [src] * len(leaves) if src is None or isinstance(src, Device) else flatten_axes("device_put src", tree, src)
     out = [_put(leaf, d, s) for leaf, d, s in zip(leaves, placed, sources, strict=True)]
-    if may_alias is False:
-        out = [dispatch.copied(new) if new is leaf and isinstance(new, _native.Array) else new
-               for leaf, new in zip(leaves, out, strict=True)]
-    if donate is True:
-        for leaf, new in zip(leaves, out, strict=True):
-            if isinstance(leaf, _native.Array) and leaf is not new:
-                leaf.delete()
+    out = [dispatch.copied(new) if alias is False and new is leaf and isinstance(new, _native.Array) else new
+           for leaf, new, alias in zip(leaves, out, aliased, strict=True)]
+    for leaf, new, donate_it in zip(leaves, out, donated, strict=True):
+        if donate_it and isinstance(leaf, _native.Array) and leaf is not new:
+            leaf.delete()
     return tree_unflatten(tree, out)
+
+
+def _for_leaves(name: str, tree: PyTreeDef, given: bool | Any | None) -> list[bool | None]:
+    """An option for each leaf: one for all of them, or a pytree that is a prefix of theirs."""
+    return [given] * tree.num_leaves if given is None or isinstance(given, bool) else flatten_axes(name, tree, given)
 
 
 def _copy_to_default_device(x: Any) -> Any:

@@ -1,7 +1,7 @@
 """`pjit`: a jitted function that also runs on the mesh of the block it is called in."""
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from numjet.api.jit import jit
@@ -15,24 +15,44 @@ from numjet.foundation.util import wraps
 __all__ = ["pjit"]
 
 
-def pjit(fun: Callable[..., Any], **options: Any) -> Any:
-    """`jit(fun, **options)`, which in a block `with mesh:` runs on that mesh, as in one of `set_mesh(mesh)`; there a sharding
-    of None means undivided.
+class _Unspecified:
+    """The shardings of a `pjit` that is given none, which differ from None on a mesh."""
+
+    def __repr__(self) -> str:
+        return "<unspecified>"
+
+
+_UNSPECIFIED = _Unspecified()
+
+
+def pjit(fun: Callable[..., Any], in_shardings: Any = _UNSPECIFIED, out_shardings: Any = _UNSPECIFIED,
+         static_argnums: int | Sequence[int] | None = None, static_argnames: str | Sequence[str] | None = None,
+         donate_argnums: int | Sequence[int] | None = None, donate_argnames: str | Sequence[str] | None = None,
+         keep_unused: bool = False, device: Any = None, backend: str | None = None, inline: bool = False,
+         compiler_options: dict[str, Any] | None = None) -> Any:
+    """`jit` of `fun` with these options, which in a block `with mesh:` runs on that mesh, as in one of `set_mesh(mesh)`; there
+    a sharding of None means undivided.
 
     >>> import numjet as nj, numjet.numpy as jnp
     >>> with nj.sharding.Mesh(nj.devices()[:1], ("x",)):
     ...     pjit(lambda x: x * 2, in_shardings=nj.P("x"))(jnp.arange(2.0)).tolist()
     [0.0, 2.0]
     """
-    jitted = jit(fun, **options)
-    on_mesh = jit(fun, **{k: _undivided(v) if k in ("in_shardings", "out_shardings") else v for k, v in options.items()})
+    options: dict[str, Any] = {
+        "static_argnums": static_argnums, "static_argnames": static_argnames, "donate_argnums": donate_argnums,
+        "donate_argnames": donate_argnames, "keep_unused": keep_unused, "device": device, "backend": backend, "inline": inline,
+        "compiler_options": compiler_options}
+    shardings = {"in_shardings": in_shardings, "out_shardings": out_shardings}
+    given = {side: s for side, s in shardings.items() if s is not _UNSPECIFIED}
+    jitted = jit(fun, **given, **options)
+    on_mesh = jit(fun, **{side: _undivided(s) for side, s in given.items()}, **options)
 
     def inside(outside: Callable[..., Any], method: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(outside)
         def called(*args: Any, **kwargs: Any) -> Any:
             if current_mesh().empty:
                 return outside(*args, **kwargs)
-            if options.get("device") is not None or options.get("backend") is not None:
+            if device is not None or backend is not None:
                 raise ValueError("Mesh context manager should not be used with jit when backend or device is also specified as "
                                  f"an argument to jit. The mesh in use is {current_mesh()}.")
             with _placed():

@@ -203,8 +203,10 @@ def on_host(x: Any) -> bool:
             and (not placements_in_use or x.aval.placement is None))
 
 
-def choose(values: Iterable[Any], what: str, given: Any = None, names: Sequence[str] = ()) -> Device | Several:
+def choose(values: Iterable[Any], what: str, given: Any = None, names: Sequence[str] = (),
+           naming: str = "a program that is to run on") -> Device | Several:
     """The device of a computation, or the several: those that its operands are committed to, else `given` or the default.
+    naming: what says `given`, for messages.
 
     Raises ValueError when operands are committed to different devices.
     """
@@ -219,9 +221,8 @@ def choose(values: Iterable[Any], what: str, given: Any = None, names: Sequence[
     if found is None:
         return given or default_place()
     if given is not None and not _same_devices(given, found[1].device):
-        raise ValueError(f"Received incompatible devices for jitted computation. Got {_argument(what, found, names)} and a "
-                         f"program that is to run on {_on(given)}. Move the argument with device_put, or leave the devices to "
-                         "the arguments.")
+        raise ValueError(f"Received incompatible devices for jitted computation. Got {_argument(what, found, names)} and "
+                         f"{naming} {_on(given)}. Move the argument with device_put, or leave the devices to the arguments.")
     placement = found[1].device
     if isinstance(placement, Device):
         return placement
@@ -233,7 +234,7 @@ def choose_for_mesh(values: Iterable[Any], what: str, mesh: Any, names: Sequence
     """As choose, for a computation that names a mesh. An abstract one that no mesh in use stands for has the devices of the
     operands, of which there have to be as many."""
     if not mesh.is_abstract or _in_use(mesh) is not None:
-        return choose(values, what, devices_of_mesh(mesh), names)
+        return choose(values, what, devices_of_mesh(mesh), names, "sharding_constraint inside jit with")
     found = choose(values, what, None, names)
     return devices_of_mesh(mesh) if isinstance(found, Device) or len(found.devices) != mesh.size else found
 

@@ -147,8 +147,12 @@ def test_the_mesh_in_use():
     mesh = nj.make_mesh((1,), "x")
     with nj.set_mesh(mesh):
         assert nj.sharding.get_mesh() is mesh and nj.sharding.get_abstract_mesh() == mesh.abstract_mesh
-        with nj.sharding.use_abstract_mesh(EIGHT.abstract_mesh):
-            assert nj.sharding.get_abstract_mesh().size == 8
+        with nj.sharding.use_abstract_mesh(nj.sharding.AbstractMesh((1,), ("y",))):
+            assert nj.sharding.get_abstract_mesh().axis_names == ("y",)
+        with pytest.raises(ValueError, match="cannot change the size of the mesh"):
+            nj.sharding.use_abstract_mesh(EIGHT.abstract_mesh)
+    with nj.sharding.use_abstract_mesh(EIGHT.abstract_mesh):
+        assert nj.sharding.get_abstract_mesh().size == 8
     assert nj.sharding.get_mesh() == empty
 
 

@@ -75,12 +75,18 @@ def _use(mesh: Mesh | AbstractMesh, names_only: bool) -> None:
 
 
 class use_abstract_mesh:
-    """A block with an abstract mesh in use. ValueError for what is none."""
+    """A block with an abstract mesh in use. ValueError for what is none, and for one of another size than the mesh in use: the
+    devices stay."""
 
     def __init__(self, mesh: AbstractMesh):
         if not isinstance(mesh, AbstractMesh):
             raise ValueError(f"Expected mesh of type `jax.sharding.AbstractMesh`. Got type: {type(mesh)}. Pass "
                              "mesh.abstract_mesh, or use set_mesh(mesh)")
+        around = current_mesh().abstract_mesh
+        if not mesh.empty and not around.empty and mesh.size != around.size:
+            raise ValueError("use_abstract_mesh cannot change the size of the mesh. Got new mesh: "
+                             f"{mesh} with size={mesh.size} and prev mesh: {around} with size={around.size}. Leave the "
+                             "block of the one before, or set a mesh of other devices by set_mesh(mesh).")
         self.mesh = mesh
         self._block: Override = using(mesh)
 

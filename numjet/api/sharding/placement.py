@@ -11,9 +11,17 @@ from numjet.core.sharding.layouts import Format, sharding_of, without_layout
 from numjet.core.sharding.memory import DEVICE, space_of
 from numjet.core.sharding.mesh import AbstractMesh, Mesh, current_mesh, over_devices
 from numjet.core.sharding.partition_spec import UNCONSTRAINED, PartitionSpec
-from numjet.core.sharding.shardings import IndivisibleError, NamedSharding, Sharding
+from numjet.core.sharding.shardings import DuplicateSpecError, IndivisibleError, NamedSharding, Sharding
 from numjet.foundation.record import Record
-from numjet.foundation.tree import PyTreeDef, keystr, tree_flatten_with_path, tree_leaves, tree_map, tree_unflatten
+from numjet.foundation.tree import (
+    PyTreeDef,
+    keystr,
+    tree_flatten,
+    tree_flatten_with_path,
+    tree_leaves,
+    tree_map,
+    tree_unflatten,
+)
 from numjet.foundation.tree.prefix import flatten_axes
 from numjet.lax.sharding import in_space
 from numjet.runtime import one_device
@@ -35,7 +43,10 @@ def resolved(what: str, placement: Any) -> Any:
             raise ValueError(f"Please set a mesh via `jax.set_mesh` if a PartitionSpec is passed to {what}: {placement} needs "
                              f"a mesh: call it in `with jax.set_mesh(mesh):`, or pass "
                              f"NamedSharding(mesh, {placement})")
-        return NamedSharding(mesh, placement)
+        try:
+            return NamedSharding(mesh, placement)
+        except DuplicateSpecError as error:
+            raise DuplicateSpecError(str(error).replace("NamedSharding spec", _side(what))) from None
     if isinstance(placement, NamedSharding) and isinstance(placement.mesh, AbstractMesh):
         return placement.update(mesh=_concrete(what, placement.mesh))
     if not isinstance(placement, (Sharding, Device)):
@@ -142,6 +153,12 @@ class Shardings(Record):
                 _check_constrained(side, sharding)
 
     @property
+    def key(self) -> Any:
+        """What tells them from others, hashable, where the pytrees that were given may not be."""
+        leaves, structure = tree_flatten((self.ins, self.outs), is_leaf=lambda x: x is None or _is_placement(x))
+        return tuple(leaves), structure
+
+    @property
     def names_memories(self) -> bool:
         """Whether some out_shardings name other memories than the devices' own."""
         return any(getattr(s, "memory_kind", None) not in (None, DEVICE) for s in tree_leaves(self.outs, is_leaf=_is_placement))
@@ -177,6 +194,11 @@ class Shardings(Record):
             return [resolved("jit in_shardings", self.ins)] * count
         tree = tree_structure_of(args)
         given = tuple(self.ins) if isinstance(self.ins, list) else self.ins
+        if type(given) is not tuple:
+            raise ValueError("pjit in_shardings specification must be a tree prefix of the positional arguments tuple. In "
+                             "particular, pjit in_shardings must either be a Sharding, a PartitionSpec, or a tuple of length "
+                             f"equal to the number of positional arguments. But pjit in_shardings is not a tuple: got "
+                             f"{type(given)} instead. pjit in_shardings might need to be wrapped in a singleton tuple.")
         if isinstance(given, tuple) and len(given) != len(args):
             raise ValueError("pjit in_shardings specification must be a tree prefix of the positional arguments tuple. In "
                              "particular, pjit in_shardings must either be a Sharding, a PartitionSpec, or a tuple of length "

@@ -6,7 +6,7 @@ import numjet as nj
 import numjet.numpy as jnp
 from numjet.experimental.pjit import pjit
 from numjet.interpreters.pxla import thread_resources
-from numjet.sharding import Mesh, NamedSharding as NS, PartitionSpec as P
+from numjet.sharding import AbstractMesh, Mesh, NamedSharding as NS, PartitionSpec as P
 
 D = np.array(nj.devices())
 M = Mesh(D.reshape(4, 2), ("x", "y"))
@@ -68,3 +68,67 @@ def test_a_block_of_a_mesh_says_what_specifications_mean_and_places_what_pjit_ru
             assert jnp.ones(8).sharding.mesh is M and thread_resources.env.physical_mesh.empty
         assert jnp.ones(8).devices() == {D[0]}
     assert pjit(f)(W).devices() == {D[0]} and thread_resources.env.physical_mesh.empty
+
+
+def over_two(spec=("x",)):
+    return NS(Mesh(np.array(nj.devices()[:2]), ("x",)), P(*spec))
+
+
+@pytest.mark.parametrize("options", [{"out_shardings": over_two()}, {"in_shardings": over_two(())},
+                                     {"in_shardings": ([over_two()],)}])
+def test_wrappers_with_equal_shardings_share_traces(options):
+    traced = []
+
+    def f(x):
+        traced.append(x)
+        return nj.tree.map(lambda leaf: leaf * 2, x)
+    x = np.arange(8.0) if options.get("in_shardings") != ([over_two()],) else [np.arange(8.0)]
+    for _ in range(3):
+        nj.jit(f, **options)(x)
+    assert len(traced) == 1
+    nj.jit(f)(x)
+    nj.jit(f, out_shardings=over_two(()))(x)
+    assert len(traced) == 3
+
+
+def test_pjit_takes_shardings_by_position_and_traces_once_per_mesh():
+    traced = []
+
+    def f(x):
+        traced.append(x)
+        return x + 1
+    for _ in range(2):
+        with Mesh(np.array(nj.devices()[:2]), ("x",)):
+            out = pjit(f, P("x"), P())(np.arange(8.0))
+    assert out.sharding == over_two(()) and len(traced) == 1
+
+
+def test_abstract_meshes_keep_the_number_of_devices():
+    two, four = AbstractMesh((2,), ("x",)), AbstractMesh((4,), ("x",))
+    with nj.sharding.use_abstract_mesh(two), pytest.raises(ValueError, match=r"cannot change the size of the mesh.*size=4"), \
+            nj.sharding.use_abstract_mesh(four):
+        pass
+    with nj.sharding.use_abstract_mesh(two), nj.sharding.use_abstract_mesh(AbstractMesh((1, 2), ("a", "b"))) as inner:
+        assert nj.sharding.get_abstract_mesh() == inner
+
+
+def test_parts_of_a_pytree_are_donated():
+    to = NS(Mesh(np.array(nj.devices()[2:4]), ("x",)), P("x"))
+    x, y = (nj.device_put(np.arange(8.0), over_two()) for _ in range(2))
+    moved = nj.device_put({"x": x, "y": y}, to, donate={"x": True, "y": False})
+    assert (x.is_deleted(), y.is_deleted()) == (True, False) and moved["x"].sharding == to
+    with pytest.raises(ValueError, match="may_alias and donate cannot be True"):
+        nj.device_put((y, y), to, donate=(True, False), may_alias=True)
+
+
+def test_errors_of_shardings_name_the_parameter_and_end_with_the_remedy():
+    with nj.set_mesh(Mesh(np.array(nj.devices()[:2]), ("x",))), pytest.raises(ValueError, match="single out_shardings spec"):
+        nj.jit(lambda x: x, out_shardings=P("x", "x"))(np.ones((2, 2)))
+    with pytest.raises(ValueError, match=r"in_shardings is not a tuple: got <class 'dict'>.*wrapped in a singleton tuple"):
+        nj.jit(lambda x: x, in_shardings={"a": over_two()})({"a": np.ones(2)})
+    compiled = nj.jit(lambda x: x + 1, in_shardings=over_two()).lower(nj.ShapeDtypeStruct((8,), np.float32)).compile()
+    with pytest.raises(ValueError, match=r"arguments passed to it\. Here are the 1 mismatches:(?s:.*)device_put"):
+        compiled(nj.device_put(np.ones(8, np.float32), over_two(())))
+    constrain = nj.jit(lambda x: nj.lax.with_sharding_constraint(x, over_two()))
+    with pytest.raises(ValueError, match=r"sharding_constraint inside jit with device ids \[0, 1\]"):
+        constrain(nj.device_put(np.ones(8), nj.devices()[0]))
