@@ -22,7 +22,7 @@ from numjet.foundation.config import config
 from numjet.foundation.dimension import Dimension
 from numjet.lax.collective.varying import as_varying
 from numjet.lax.elementwise.compare import clamp, ne
-from numjet.lax.elementwise.convert import cast, convert_element_type_p
+from numjet.lax.elementwise.convert import cast, convert_dtype, convert_element_type_p
 
 _missing: Any = object()
 _INT32 = np.dtype(np.int32)
@@ -107,7 +107,7 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, o
             return branches[known](*operands)
         index = np.int32(known)
     else:
-        index = clamp(np.int32(0), cast(index, _INT32), np.int32(len(branches) - 1))
+        index = clamp(np.int32(0), convert_dtype(index, _INT32), np.int32(len(branches) - 1))
     return branch("switch", index, branches, ["branch 0", *[f"branch{i}" for i in range(1, len(branches))]], operands)
 
 

@@ -76,9 +76,9 @@ def platform_dependent(*args: Any, default: Callable[..., Any] | None = None, **
     functions = {**per_platform, **({"default": default} if default is not None else {})}
     for name, fun in functions.items():
         if not callable(fun):
-            raise TypeError(f"platform_dependent: the argument {name} must be a function, got {fun!r}")
+            raise TypeError(f"lax.platform_dependent: the '{name}' branch must be a callable, got {fun!r}")
     platforms: Platforms = tuple((name,) for name in per_platform) + ((None,) if default is not None else ())
     if not platforms:
-        raise TypeError("platform_dependent: expected at least one function, as default=... or by a platform's name")
+        raise TypeError("lax.platform_dependent: expected at least one function, as default=... or by a platform's name")
     index = platform_index_p.bind(platforms=platforms)
     return branch("platform_dependent", index, list(functions.values()), [f"the function for {n}" for n in functions], args)

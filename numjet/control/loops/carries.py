@@ -19,7 +19,7 @@ from numjet.foundation import dtypes, tree
 from numjet.foundation.dtypes.table import float0
 from numjet.foundation.util import partition_list, split_list
 from numjet.lax.collective.varying import pvary_p
-from numjet.lax.elementwise.convert import cast, convert_element_type_p
+from numjet.lax.elementwise.convert import convert_dtype, convert_element_type_p
 
 EXACT_ROUNDS = 4   # of a fixpoint, before all dependent flags are raised, too
 
@@ -47,8 +47,14 @@ def trace_with_carry(
         axes = [_missing_axes(a, b) if joins else () for a, b in zip(avals, out, strict=True)]
         if all(w is None for w in wanted) and not any(axes):
             return body, init, avals
-        init = [x if w is None else cast(x, w) for x, w in zip(init, wanted, strict=True)]
+        init = [x if w is None else _strong(x, w) for x, w in zip(init, wanted, strict=True)]
         init = [pvary_p.bind(x, axes=over) if over else x for x, over in zip(init, axes, strict=True)]
+
+
+def _strong(x: Any, dtype: np.dtype) -> Any:
+    """x in `dtype`, not weakly typed. A Python scalar remains a literal of the program."""
+    found = convert_dtype(x, dtype)
+    return np.asarray(found)[()] if dtypes.is_python_scalar(x) else found
 
 
 def _missing_axes(before: ShapedArray, after: ShapedArray) -> tuple[Any, ...]:
@@ -60,8 +66,7 @@ def _adapted(before: ShapedArray, after: ShapedArray) -> Any:
     """The dtype that a weakly typed value of the carry should have from the start; None to leave it."""
     if not before.weak_type or before.shape != after.shape or same_type(before, after):
         return None
-    dtype = dtypes.result_type(before, after)
-    return None if dtype == before.dtype else dtype
+    return dtypes.result_type(before, after)
 
 
 def fixpoint(step: Callable[[Flags], tuple[Any, Sequence[bool]]], start: Sequence[bool],

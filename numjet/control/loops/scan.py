@@ -21,7 +21,7 @@ from numjet.core.user_functions import argument_names, where
 from numjet.foundation import errors, source, tree
 from numjet.foundation.config import config
 from numjet.foundation.dimension import Dimension, as_size, computed_sizes, exceeds
-from numjet.foundation.util import partition_list, split_list
+from numjet.foundation.util import partition_list
 from numjet.lax.indexing.slicing import index_in_dim
 from numjet.lax.shape.join import concatenate
 from numjet.lax.shape.rearrange import expand_dims
@@ -135,15 +135,14 @@ def _scan(bind: Callable[..., Any], f: Callable[[Any, Any], tuple[Any, Any]], in
     in_tree = tree.tree_structure((init, xs))
 
     def trace(carry: Sequence[ShapedArray]) -> Body:
-        return trace_body(f, in_tree, [*carry, *x_avals], "scan", captures=True)
+        return trace_body(f, in_tree, [*carry, *x_avals], getattr(f, "traced_for", "scan"), captures=True)
 
     body, init_flat, init_avals = trace_with_carry(trace, init_flat, lambda b: _carry_out(b)[1], f)
-    carry_tree, carry_avals, y_tree = _carry_out(body)
+    carry_tree, carry_avals = _carry_out(body)
     names = argument_names(f, in_tree)[: len(init_flat)]
     check_carry("scan", "body function", init_tree, carry_tree, init_avals, carry_avals, names, _root(f, in_tree), f)
     outs = _results(bind, body, init_flat, xs_flat, reverse=bool(reverse), length=count, unroll=_unroll(unroll, count))
-    carry, ys = split_list(outs, [len(init_flat)])
-    return tree.tree_unflatten(carry_tree, carry), tree.tree_unflatten(y_tree, ys)
+    return tree.tree_unflatten(body.out_tree, outs)
 
 
 def _results(bind: Callable[..., Any], body: Body, init: Sequence[Any], xs: Sequence[Any], **params: Any) -> list[Any]:
@@ -162,15 +161,15 @@ def _results(bind: Callable[..., Any], body: Body, init: Sequence[Any], xs: Sequ
     return [next(found) if x is None else as_arrays(x) for x in known]
 
 
-def _carry_out(body: Body) -> tuple[Any, list[ShapedArray], Any]:
-    """Structure and avals of the carry that a body returns, and the structure of its result."""
+def _carry_out(body: Body) -> tuple[Any, list[ShapedArray]]:
+    """Structure and avals of the carry that a body returns, the first of a pair (a tuple, a namedtuple or a list)."""
     children = body.out_tree.children()
     node = body.out_tree.node_data()
-    if node is None or node[0] is not tuple or len(children) != 2:
+    if node is None or not issubclass(node[0], (tuple, list)) or len(children) != 2:
         returned = tree.tree_unflatten(body.out_tree, [a.str_short(short_dtypes=False) for a in body.jaxpr.out_avals])
         raise TypeError(f"scan body output must be a pair, got {returned}. Return (carry, y), with (carry, None) when there is "
                         "nothing to stack.")
-    return children[0], body.jaxpr.out_avals[: children[0].num_leaves], children[1]
+    return children[0], body.jaxpr.out_avals[: children[0].num_leaves]
 
 
 def _root(f: Callable[..., Any], in_tree: Any) -> str:
@@ -196,7 +195,7 @@ def _unroll(unroll: int | bool, length: Any) -> int:
 
 
 def scan_length(xs_flat: Sequence[Any], xs_tree: Any, length: Any) -> int:
-    sizes = [_leading(x) for x in xs_flat]
+    sizes = _leading_sizes(xs_flat)
     if length is not None:
         length = _known_length(length)
         if any(n != length for n in sizes):
@@ -228,11 +227,12 @@ def _known_length(length: Any) -> Any:
     return int(value)
 
 
-def _leading(x: Any) -> int:
-    aval = x.aval.inner_aval if isinstance(x, Ref) else aval_of(x)
-    if not aval.shape:
-        raise ValueError(f"scan got value with no leading axis to scan over: {x}.")
-    return aval.shape[0]
+def _leading_sizes(xs_flat: Sequence[Any]) -> list[int]:
+    shapes = [(x.aval.inner_aval if isinstance(x, Ref) else aval_of(x)).shape for x in xs_flat]
+    scalars = [str(x) for x, shape in zip(xs_flat, shapes, strict=True) if not shape]
+    if scalars:
+        raise ValueError(f"scan got value with no leading axis to scan over: {', '.join(scalars)}.")
+    return [shape[0] for shape in shapes]
 
 
 def _shapes(xs_flat: Sequence[Any], xs_tree: Any) -> str:

@@ -18,7 +18,7 @@ from numjet.core.aval import ShapedArray
 from numjet.core.trace import Tracer, aval_of
 from numjet.core.user_functions import argument_names, where
 from numjet.core.walk import use_counts
-from numjet.foundation import errors, source, tree
+from numjet.foundation import dtypes, errors, source, tree
 from numjet.foundation.config import config
 from numjet.foundation.dimension import Dimension
 from numjet.foundation.util import partition_list
@@ -198,7 +198,8 @@ def _bound_aval(lower: Any, upper: Any) -> ShapedArray:
     """The common type of the bounds; Python ints adapt."""
     avals = [aval_of(lower), aval_of(upper)]
     strong = {a.dtype for a in avals if not a.weak_type}
-    if len(strong) > 1 or len({a.dtype.kind for a in avals}) > 1 or avals[0].dtype.kind not in "iufb":
+    kinds = {dtypes.kind(a.dtype) for a in avals}
+    if len(strong) > 1 or len(kinds) > 1 or not kinds <= set("iufb"):
         raise TypeError("lower and upper arguments to fori_loop must have equal types, got "
                         f"{avals[0].dtype.name} and {avals[1].dtype.name}; both must be real numbers")
     if any(a.shape for a in avals):
@@ -223,6 +224,7 @@ def _counted(body_fun: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
         return (add(i, 1), body_fun(i, value)), None
 
     body.carry_note = _carry_note(1)  # type: ignore[attr-defined]
+    body.traced_for = "fori_loop"  # type: ignore[attr-defined]
     return cached_with(body_fun, body)
 
 

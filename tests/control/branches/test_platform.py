@@ -65,7 +65,7 @@ def test_index_for_takes_the_most_specific_name():
 def test_errors():
     with pytest.raises(TypeError, match="expected at least one function"):
         lax.platform_dependent(X)
-    with pytest.raises(TypeError, match="the argument tpu must be a function, got 3"):
+    with pytest.raises(TypeError, match="the 'tpu' branch must be a callable, got 3"):
         lax.platform_dependent(X, tpu=3)
     with pytest.raises(TypeError, match="platform_dependent branches must have equal output types but they differ"):
         lax.platform_dependent(X, tpu=lambda x: x[0], default=lambda x: x)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -322,7 +323,7 @@ def test_carry_of_another_structure():
         scan(lambda c, x: ({"a": (c["a"], x)}, None), {"a": np.float32(0)}, np.ones(2, np.float32))
 
 
-@pytest.mark.parametrize("body", [lambda c, x: c, lambda c, x: (c, c, c), lambda c, x: [c, c]])
+@pytest.mark.parametrize("body", [lambda c, x: c, lambda c, x: (c, c, c), lambda c, x: {"c": c, "y": c}])
 def test_body_without_a_pair(body):
     with pytest.raises(TypeError, match=r"scan body output must be a pair, got .*float32\[\]"):
         scan(body, np.float32(0), np.ones(2, np.float32))
@@ -485,3 +486,30 @@ def test_parameters_of_a_changed_program_are_checked(name, value, text):
     made.jaxpr.eqns[0].params[name] = value
     with pytest.raises(errors.JaxprTypeError, match=text):
         check_jaxpr(made)
+
+
+class Pair(NamedTuple):
+    carry: object
+    y: object
+
+
+@pytest.mark.parametrize("pair", [lambda c, y: [c, y], Pair])
+def test_the_pair_may_be_a_list_or_a_namedtuple(pair):
+    """And so is the result; of transformed loops, too."""
+    run = lambda c: scan(lambda c, x: pair(c * x, c), c, np.arange(1, 4, dtype=np.float32))
+    for transform in (lambda f: f, nj.jit, nj.checkpoint):
+        carry, ys = found = transform(run)(np.float32(2))
+        assert type(found) is type(pair(0, 0)) and carry == 12 and ys.tolist() == [2, 2, 4]
+    assert nj.grad(lambda c: run(c)[0])(np.float32(2)) == 6
+
+
+def test_values_without_an_axis_to_scan_over_are_all_named():
+    with pytest.raises(ValueError, match=r"no leading axis to scan over: 0, 2\.5\."):
+        scan(lambda c, x: (c, x), 0, [0, np.ones(2), 2.5])
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint32"])
+def test_a_weak_carry_that_meets_another_type_is_strong_from_the_start(dtype):
+    """Its dtype stays; what other carries get from it is strong, too."""
+    carry, _ = scan(lambda c, x: ((c[1], c[0] + x), None), (0, 0.0), np.ones(5, dtype))
+    assert [aval_of(x) for x in carry] == [ShapedArray((), np.dtype(np.float32))] * 2

@@ -11,6 +11,7 @@ from numjet.control import fori_loop, while_loop
 from numjet.core.aval import ShapedArray
 from numjet.core.check import check_jaxpr
 from numjet.core.stage import trace_to_closed
+from numjet.foundation import dtypes, errors
 from numjet.foundation.config import disable_jit
 from numjet.transforms.dce import dce_jaxpr
 from tests.control.calculus import (
@@ -300,3 +301,18 @@ def test_numpy_arrays_are_not_changed_without_jit():
 
     with disable_jit(True):
         assert run() == 55.0
+
+
+@pytest.mark.parametrize("dtype", [dtypes.bfloat16, dtypes.int4, np.float16, np.uint8])
+def test_bounds_of_any_real_dtype(dtype):
+    """Also of those that NumPy has no kind for."""
+    bounds = np.asarray(0, dtype), np.asarray(3, dtype)
+    run = lambda low, high: fori_loop(low, high, lambda i, x: x + i.astype(np.int32), np.int32(0))
+    assert run(*bounds) == nj.jit(run)(*bounds) == 3
+
+
+def test_a_leaked_index_names_the_fori_loop():
+    kept: list[object] = []
+    fori_loop(0, 3, lambda i, x: (kept.append(i), x)[1], 1.0)
+    with pytest.raises(errors.UnexpectedTracerError, match="traced for fori_loop"):
+        kept[0] + 1  # type: ignore[operator]
