@@ -50,15 +50,20 @@ def _from_lists(args: Sequence[Any]) -> tuple[str, list[Any]]:
     return subscripts, operands
 
 
+def _wrong_rank(term: str, rank: int, expected: str) -> str:
+    return (f"Einstein sum subscript {term!r} does not contain the correct number of indices: the operand has {rank} axes, "
+            f"expected {expected}")
+
+
 def _with_dots(term: str, rank: int, dots: str) -> str:
     """A term in which letters of `dots` stand for its ellipsis."""
     count = rank - len(term.replace("...", ""))
     if "..." not in term:
         if count:
-            raise ValueError(f"einsum: the operand of {term!r} has {rank} axes, expected {len(term)}")
+            raise ValueError(_wrong_rank(term, rank, str(len(term))))
         return term
     if count < 0:
-        raise ValueError(f"einsum: the operand of {term!r} has {rank} axes, expected {len(term) - 3} at least")
+        raise ValueError(_wrong_rank(term, rank, f"{len(term) - 3} at least"))
     return term.replace("...", dots[len(dots) - count:])
 
 
@@ -69,7 +74,8 @@ def _parse(subscripts: str, ranks: tuple[int, ...]) -> tuple[tuple[str, ...], st
     left, arrow, right = text.partition("->")
     terms = left.split(",")
     if len(terms) != len(ranks):
-        raise ValueError(f"einsum: {subscripts!r} names {len(terms)} operands, got {len(ranks)}")
+        raise ValueError(f"Number of einsum subscripts, {len(terms)}, must be equal to the number of operands, {len(ranks)}; "
+                         f"got {subscripts!r}")
     if any(term.count(".") not in (0, 3) or "." in term.replace("...", "") for term in (*terms, right)):
         raise ValueError(f"einsum: {subscripts!r}: Invalid Ellipses: expected '...' at most once per operand")
     odd = sorted(set(left + right) & set("->"))
@@ -88,18 +94,18 @@ def _parse(subscripts: str, ranks: tuple[int, ...]) -> tuple[tuple[str, ...], st
         if c not in seen:
             raise ValueError(f"einsum: {subscripts!r}: Output character {c!r} did not appear in the input")
         if out.count(c) > 1:
-            raise ValueError(f"einsum: {subscripts!r}: {c!r} is in the result more than once")
+            raise ValueError(f"einsum: {subscripts!r}: Output character {c!r} appeared more than once in the output")
     return full, out
 
 
 def _sizes(subscripts: str, terms: Sequence[str], operands: Sequence[Any]) -> dict[str, int]:
     """The size of each letter. ValueError when two differ and none is 1."""
     sizes: dict[str, int] = {}
-    for term, x in zip(terms, operands, strict=True):
+    for k, (term, x) in enumerate(zip(terms, operands, strict=True)):
         for c, n in zip(term, x.aval.shape, strict=True):
             if sizes.get(c, 1) not in (n, 1) and n != 1:
-                raise ValueError(f"einsum: {subscripts!r}: {c!r} has size {sizes[c]} and size {n}, in shapes "
-                                 f"{[y.aval.shape for y in operands]}")
+                raise ValueError(f"einsum: {subscripts!r}: Size of label {c!r} for operand {k} ({n}) does not match previous "
+                                 f"terms ({sizes[c]}), in shapes {[y.aval.shape for y in operands]}")
             sizes[c] = n if c not in sizes or sizes[c] == 1 else sizes[c]
     return sizes
 
@@ -125,26 +131,32 @@ def _prepared(x: Any, term: str, sizes: dict[str, int]) -> Term:
     return _diagonals(x, term) if len(set(term)) < len(term) else (x, term)
 
 
-def _summed(x: Any, term: str, kept: str) -> Term:
-    """x summed over the letters that occur nowhere else."""
+def _summed(x: Any, term: str, kept: str, dtype: np.dtype) -> Term:
+    """x summed over the letters that occur nowhere else, in the dtype of the result where that is wider."""
     axes = [i for i, c in enumerate(term) if c not in kept]
     if not axes:
         return x, term
+    x = _widened(x, dtype)
     fold = reduce_or if x.aval.dtype == np.bool_ else reduce_sum
     return fold(x, axes), "".join(c for c in term if c in kept)
 
 
+def _widened(x: Any, dtype: np.dtype) -> Any:
+    return convert.convert_element_type(x, dtype) if x.aval.dtype.itemsize < dtype.itemsize else x
+
+
 # -------------------------------------------------------------------------------------------- two operands
 
-def _contract(x: Term, y: Term, kept: str, wanted: str, product: Product, elementwise: np.dtype | None) -> Term:
-    """The product of two terms, summed over the letters that are not kept. `wanted`: the best order of letters; `elementwise`:
-    the dtype of products without a sum, if the user's own function does not make them, too."""
-    (a, left), (b, right) = _summed(*x, y[1] + kept), _summed(*y, x[1] + kept)
+def _contract(x: Term, y: Term, kept: str, wanted: str, product: Product, dtype: np.dtype, elementwise: bool) -> Term:
+    """The product of two terms, summed over the letters that are not kept. `wanted`: the best order of letters; `dtype`: of
+    the result; `elementwise`: whether products without a sum are made here, not by the user's own function."""
+    (a, left), (b, right) = _summed(*x, y[1] + kept, dtype), _summed(*y, x[1] + kept, dtype)
+    a, b = _widened(a, b.aval.dtype), _widened(b, a.aval.dtype)   # one was summed in a wider dtype
     batch = [c for c in left if c in right and c in kept]
     inner = [c for c in left if c in right and c not in kept]
     own_a, own_b = [c for c in left if c not in right], [c for c in right if c not in left]
-    if not inner and elementwise is not None:
-        return _multiplied(a, left, b, right, wanted, elementwise)
+    if not inner and elementwise:
+        return _multiplied(a, left, b, right, wanted, dtype)
     if "".join([*batch, *own_b, *own_a]) == wanted:
         a, left, own_a, b, right, own_b = b, right, own_b, a, left, own_a
     numbers = ((tuple(map(left.index, inner)), tuple(map(right.index, inner))),
@@ -224,14 +236,14 @@ def einsum(subscripts: Any, /, *operands: Any, out: None = None, optimize: Any =
     dtype = arrays[0].aval.dtype if preferred is None else dtypes.check_user_dtype(preferred, "einsum")
     sizes = _sizes(subscripts, terms, arrays)
     product = functools.partial(_dot_general, precision=precision, preferred_element_type=dtype)
-    x, letters = _evaluate(arrays, terms, result, sizes, optimize, product, dtype if _dot_general is dot_general else None)
+    x, letters = _evaluate(arrays, terms, result, sizes, optimize, product, dtype, _dot_general is dot_general)
     order = [letters.index(c) for c in result]
     x = rearrange.transpose(x, order) if order != list(range(len(order))) else x
     return x if (x.aval.dtype, x.aval.weak_type) == (dtype, weak) else convert.convert_dtype(x, dtype, weak)
 
 
 def _evaluate(arrays: Sequence[Any], terms: Sequence[str], result: str, sizes: dict[str, int], optimize: Any,
-              product: Product, elementwise: np.dtype | None) -> Term:
+              product: Product, dtype: np.dtype, elementwise: bool) -> Term:
     live = [_prepared(x, t, sizes) for x, t in zip(arrays, terms, strict=True)]
     shapes = [x.aval.shape for x, _ in live]
     path = [tuple(range(len(live)))] if len(live) < 3 else _path([t for _, t in live], result, shapes, optimize)
@@ -243,9 +255,9 @@ def _evaluate(arrays: Sequence[Any], terms: Sequence[str], result: str, sizes: d
             kept = "".join({*result, *others, *"".join(t for _, t in group[:-2])})
             last = not others and len(group) == 2
             y, x = group[-2], group[-1]
-            group = [*group[:-2], _contract(x, y, kept, result if last else "", product, elementwise)]
+            group = [*group[:-2], _contract(x, y, kept, result if last else "", product, dtype, elementwise)]
         live.append(group[0])
-    x, letters = _summed(*live[0], result)
+    x, letters = _summed(*live[0], result, dtype)
     missing = [c for c in result if c not in letters]
     if missing:  # letters of size 1 in the only operand that has them
         raise ValueError(f"einsum: letters {missing} of the result are in no operand")

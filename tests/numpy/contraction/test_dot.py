@@ -106,6 +106,28 @@ def test_einsum(subscripts: str, args: tuple[Any, ...]) -> None:
     check(lambda *xs: jnp.einsum(subscripts, *xs), np.einsum(subscripts, *args), *args, rtol=2e-5)
 
 
+def test_einsum_sums_in_the_wider_dtype_of_the_result():
+    bytes_ = np.full((2, 100), 100, np.int8)
+    wide = lambda subscripts, *xs: jnp.einsum(subscripts, *xs, preferred_element_type="int32")
+    for arrays in (lambda *xs: xs, nj.jit(lambda *xs: xs)):
+        x, y = arrays(bytes_, np.ones(2, np.int8))
+        assert wide("ij->i", x).tolist() == wide("ij,i->i", x, y).tolist() == [10000, 10000]
+        assert wide("ij,k->i", x, y).tolist() == [20000, 20000]
+    halves = jnp.full(3000, 1.1, "float16")
+    assert jnp.einsum("i->", halves, preferred_element_type="float32") == jnp.sum(halves.astype("float32"))
+
+
+@pytest.mark.parametrize("subscripts, shapes, text", [
+    ("ij,jk->ik", [(2, 3), (4, 4)], r"Size of label 'j' for operand 1 \(4\) does not match previous terms \(3\)"),
+    ("ijk", [(2, 3)], "Einstein sum subscript 'ijk' does not contain the correct number of indices"),
+    ("ij,jk->ik", [(2, 3)], "Number of einsum subscripts, 2, must be equal to the number of operands, 1"),
+    ("ij->ii", [(2, 3)], "Output character 'i' appeared more than once in the output"),
+])
+def test_errors_of_einsum(subscripts: str, shapes: list[tuple[int, ...]], text: str) -> None:
+    with pytest.raises(ValueError, match=text):
+        jnp.einsum(subscripts, *[np.ones(s) for s in shapes])
+
+
 def test_einsum_by_lists_and_paths() -> None:
     a, b, c = f(2, 3), f(3, 4), f(4, 2)
     check(lambda x, y: jnp.einsum(x, [0, 1], y, [1, 2], [0, 2]), a @ b, a, b, rtol=2e-5)
@@ -141,11 +163,7 @@ def test_dtypes() -> None:
         (lambda: jnp.matmul(f(2, 3), f(2, 3)), TypeError, "contract"),
         (lambda: jnp.dot([1], f(1)), TypeError, "requires ndarray"),
         (lambda: jnp.cross(f(4), f(4)), ValueError, "2 or 3"),
-        (lambda: jnp.einsum("ij,jk", f(2, 3), f(2, 3)), ValueError, "size"),
-        (lambda: jnp.einsum("ij", f(2)), ValueError, "axes"),
         (lambda: jnp.einsum("ij->k", f(2, 2)), ValueError, "Output character .k. did not appear in the input"),
-        (lambda: jnp.einsum("i,j", f(2)), ValueError, "operands"),
-        (lambda: jnp.einsum("ij->ii", f(2, 2)), ValueError, "more than once"),
         (lambda: jnp.einsum("i>,j", f(2), f(2)), ValueError, "expected letters"),
         (lambda: jnp.einsum("...i...", f(2)), ValueError, "Invalid Ellipses"),
         (lambda: jnp.einsum("i..", f(2)), ValueError, "Invalid Ellipses"),
