@@ -124,8 +124,6 @@ def _unique(rows: Any, size: int | None, fill_value: Any, equal_nan: bool, indic
     if indices:
         where = getitem(order, firsts, mode="clip") if n else firsts
         where = choose_by("unique", missing, getitem(where, slice(0, 1)) if count else where, where)
-    if inverses:
-        inverse = compare.min(inverse, np.asarray(max(count - 1, 0), index)[()])
     return found, where, inverse, counts
 
 
@@ -134,6 +132,12 @@ def _inverse(new: Any, order: Any) -> Any:
     index = _index_dtype()
     groups = arithmetic.sub(cumulative.cumsum(convert.convert_element_type(new, index), 0), np.asarray(1, index)[()])
     return scatter_update(create.full(order.shape, np.zeros((), index)[()]), order, groups, "set", unique_indices=True)
+
+
+def _filler(fill_value: Any, shape: tuple[int, ...], width: int) -> Any:
+    """A fill value for rows of that width: a number, or what broadcasts to the shape of all distinct parts, as rows."""
+    filler = to_array(fill_value)
+    return rearrange.reshape(broadcast_to(filler, shape), (shape[0], width)) if filler.ndim else filler
 
 
 def true_indices(name: str, mask: Any) -> Any:
@@ -151,8 +155,8 @@ def unique(ar: Any, return_index: bool = False, return_inverse: bool = False, re
 
     return_index: also the indices of first occurrences; return_inverse: the index of each element among the distinct ones, in
     the shape of ar; return_counts: the counts. equal_nan: NaNs are one. size: the size of the result, needed under jit: more
-    are cut, missing ones are fill_value (a number or, with axis, one part; default the least). sorted: has no effect;
-    ConcretizationTypeError for traced values without size.
+    are cut (inverse indices count these, too), missing ones are fill_value (what broadcasts to the result; default the least).
+    sorted: has no effect; ConcretizationTypeError for traced values without size.
 
     >>> import numjet.numpy as jnp
     >>> values, counts = unique(jnp.array([3, 1, 3]), return_counts=True)
@@ -172,9 +176,8 @@ def unique(ar: Any, return_index: bool = False, return_inverse: bool = False, re
     if size and not rows.shape[0] and fill_value is None:
         raise ValueError("jnp.unique: for zero-sized input with nonzero size argument, fill_value must be specified; "
                          f"got {size=}")
-    if moved is not None and fill_value is not None:
-        filler = broadcast_to(to_array(fill_value), moved.shape[1:])
-        fill_value = rearrange.reshape(filler, (rows.shape[1],))
+    if size is not None and fill_value is not None:
+        fill_value = _filler(fill_value, (size, *(() if moved is None else moved.shape[1:])), rows.shape[1])
     values, first, inverse, counts = _unique(rows, size, fill_value, equal_nan, return_index, return_inverse)
     if moved is None:
         values = rearrange.reshape(values, (values.shape[0],))

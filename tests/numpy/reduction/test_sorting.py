@@ -214,3 +214,19 @@ def test_setxor1d_keeps_nan(a, b, dtype):
     np.testing.assert_array_equal(nj.jit(lambda a, b: jnp.setxor1d(a, b, size=4, fill_value=7))(a, b)[:want.size], want)
     if len(set(a.tolist())) == len(a):
         np.testing.assert_array_equal(jnp.setxor1d(a, b, assume_unique=True), np.setxor1d(a, b, assume_unique=True))
+
+
+def test_inverse_indices_count_the_values_that_a_size_cuts() -> None:
+    fn = nj.jit(lambda x, size: jnp.unique(x, return_inverse=True, size=size), static_argnums=1)
+    for size in range(6):
+        values, inverse = fn(P, size)
+        assert inverse.tolist() == [3, 1, 2, 1, 3, 0]
+        assert values.tolist() == [0, 1, 2, 3, 0][:size]
+
+
+def test_fill_values_broadcast_to_the_result() -> None:
+    assert jnp.unique(P, size=5, fill_value=jnp.array([9, 8, 7, 6, 5])).tolist() == [0, 1, 2, 3, 5]
+    rows = jnp.array([[1, 2], [1, 2]])
+    assert jnp.unique(rows, axis=0, size=2, fill_value=jnp.array([[5, 6]])).tolist() == [[1, 2], [5, 6]]
+    with pytest.raises(ValueError, match="Incompatible shapes for broadcasting"):
+        jnp.unique(P, size=5, fill_value=jnp.array([7, 8]))
