@@ -55,7 +55,7 @@ def _segment(method: str, data: Any, segment_ids: Any, num_segments: Any, is_sor
              mode: Any, out_sharding: Any) -> Any:
     check_unsharded(_NAMES[method], out_sharding)
     mode = GatherScatterMode.FILL_OR_DROP if mode is None else mode
-    data, ids = array_arg("segment", data), array_arg("segment", segment_ids, 1)
+    data, ids = array_arg(_NAMES[method], data), array_arg(_NAMES[method], segment_ids, 1)
     if bucket_size is not None and bucket_size < 1:
         raise ValueError(f"{_NAMES[method]}: bucket_size must be None or at least 1, got {bucket_size}")
     try:

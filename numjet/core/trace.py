@@ -111,6 +111,12 @@ def set_trace(trace: Trace) -> _native.Scope:
     return _native.Scope(_native.thread, "trace", trace)
 
 
+def held(x: Any) -> Any:
+    """A new array as the function that is being traced holds it: its numbers are part of the program, and tracers as in JAX,
+    by which libraries find out whether a function is traced."""
+    return x if type(x) is not Array or current_trace() is EVAL else current_trace().hold(x)
+
+
 class ArrayMeta(type):
     def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, (_native.Array, Tracer))

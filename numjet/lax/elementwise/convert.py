@@ -14,7 +14,7 @@ from numjet.core.aval import ShapedArray
 from numjet.core.intervals import Facts, Interval, counts, limits, of_operand
 from numjet.core.ir import JaxprEqn
 from numjet.core.op import LINEAR, SCALARS, Op, Samples, Undefined, Zero
-from numjet.core.trace import Tracer, aval_of
+from numjet.core.trace import Tracer, aval_of, held
 from numjet.core.traits import CHEAP, EXACT, FREE, RECODES
 from numjet.foundation import dtypes, source
 from numjet.foundation.dimension import Dimension
@@ -184,7 +184,8 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Any:
         warnings.warn("Casting complex values to real discards the imaginary part", np.exceptions.ComplexWarning,
                       stacklevel=source.user_stacklevel())
         operand = real_p(operand)
-    return convert_dtype(operand, dtype)
+    converted = convert_dtype(operand, dtype)
+    return converted if converted is operand or converted.shape else held(converted)
 
 
 # ------------------------------------------------------------------------------------------------ complex parts

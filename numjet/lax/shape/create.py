@@ -9,7 +9,7 @@ from numjet import _native
 from numjet.core.aval import ShapedArray, explicit
 from numjet.core.intervals import largest
 from numjet.core.op import ZERO, Missing, Op, Samples
-from numjet.core.trace import aval_of
+from numjet.core.trace import aval_of, held
 from numjet.core.traits import COMPACT, LANES
 from numjet.foundation import dtypes
 from numjet.foundation.dimension import Dimension, exceeds
@@ -33,6 +33,12 @@ def _fill(shape: tuple[int, ...], value: Any) -> Any:
     return value if not shape else filled(value, shape)
 
 
+def _number(value: Any, dtype: np.dtype, weak: bool) -> Any:
+    """A number in a dtype; a new one is part of the program that is being traced, not a constant beside it."""
+    converted = convert_dtype(value, dtype, weak)
+    return converted if converted is value else held(converted)
+
+
 def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None) -> Any:
     """An array of `shape` that holds the scalar `fill_value` everywhere.
 
@@ -50,7 +56,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None
     wanted = aval_of(fill_value).dtype if dtype is None else dtypes.check_user_dtype(dtype, "full")
     if wanted == dtypes.float0:
         return np.zeros(shape, wanted)
-    return _divided("full", _fill(shape, convert_dtype(fill_value, wanted, weak)), sharding)
+    return _divided("full", _fill(shape, _number(fill_value, wanted, weak)), sharding)
 
 
 def _divided(op: str, x: Any, sharding: Any) -> Any:
@@ -106,7 +112,7 @@ def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Any = None, sha
     wanted = aval.dtype if dtype is None else dtypes.check_user_dtype(dtype, "full_like")
     if wanted == dtypes.float0:
         return np.zeros(shape, wanted)
-    made = varying_like(_fill(shape, convert_dtype(fill_value, wanted, weak)), aval)
+    made = varying_like(_fill(shape, _number(fill_value, wanted, weak)), aval)
     return _beside(made, x) if sharding is None else _divided("full_like", made, sharding)
 
 

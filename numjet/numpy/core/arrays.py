@@ -10,7 +10,7 @@ from numjet import _native
 from numjet.api.transfer import device_put
 from numjet.core.aval import ShapedArray, explicit
 from numjet.core.nan_checks import check_parts
-from numjet.core.trace import EVAL, Array, Tracer, aval_of, aval_rules, current_trace, is_masked
+from numjet.core.trace import EVAL, Array, Tracer, aval_of, aval_rules, current_trace, held, is_masked
 from numjet.foundation import dtypes, lazy_import, source
 from numjet.foundation.config import config
 from numjet.lax.elementwise import convert
@@ -55,12 +55,6 @@ def on_device_of(x: Any, like: Any) -> Any:
 def _is_beside(like: Any, x: Any) -> bool:
     """Whether a new array goes where another is committed to."""
     return bool(like.committed) and type(x) is Array
-
-
-def held(x: Any) -> Any:
-    """A new array as the function that is being traced holds it: its numbers are part of the program, and tracers as in JAX,
-    by which libraries find out whether a function is traced."""
-    return x if type(x) is not Array or current_trace() is EVAL else current_trace().hold(x)
 
 
 # -------------------------------------------------------------------------------------------- conversion

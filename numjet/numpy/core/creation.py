@@ -11,14 +11,14 @@ from numjet.api.jit_when_eager import jit_when_eager
 from numjet.core import transfers
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import Literal
-from numjet.core.trace import EVAL, Tracer, aval_of, current_trace
+from numjet.core.trace import EVAL, Tracer, aval_of, current_trace, held
 from numjet.foundation import dtypes, errors
 from numjet.foundation.dimension import Dimension, as_size, computed_sizes, largest
 from numjet.lax import axes
 from numjet.lax.elementwise import arithmetic, compare, convert
 from numjet.lax.shape import create, join, rearrange as shapes
 from numjet.numpy.core import promotion
-from numjet.numpy.core.arrays import asarray, held, on_device_of, to_device
+from numjet.numpy.core.arrays import asarray, on_device_of, to_device
 from numjet.numpy.core.promotion import array_arg, as_dtype, broadcast_to, literal, size_literal
 from numjet.numpy.indexing.where import choose_by
 from numjet.numpy.ufuncs.arithmetic import floor, power, sign, true_divide

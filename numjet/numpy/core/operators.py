@@ -14,6 +14,7 @@ from numjet.numpy.core.arrays import astype
 from numjet.numpy.fastpath import index as fast_index
 from numjet.numpy.indexing import bounds
 from numjet.numpy.indexing.guarded import check_index
+from numjet.numpy.indexing.plan import as_entry
 from numjet.numpy.indexing.subscript import getitem
 from numjet.numpy.reduction import reductions
 from numjet.numpy.ufuncs import arithmetic, logic
@@ -102,7 +103,7 @@ def _read(x: Any, idx: Any) -> Any:
     entries = idx if type(idx) is tuple else (idx,)
     if type(x) is not Array or current_trace() is not EVAL or not all(type(e) in _LAID_OUT for e in entries):
         return getitem(x, idx)
-    parts = [np.asarray(e) if type(e) is int else e for e in entries]
+    parts = [np.asarray(as_entry(e)) if type(e) is int else e for e in entries]
     layout = [(e.start, e.stop, e.step) if type(e) is slice else None if type(e) in _INDEX_ARRAYS else (e,) for e in parts]
     arrays = tuple([e for e in parts if type(e) in _INDEX_ARRAYS])
     if any(a.size >= LARGE for a in (x, *arrays)):   # one compiled program already

@@ -24,7 +24,7 @@ _INT32 = np.dtype(np.int32)
 
 def _refuse_inplace(name: str, inplace: bool) -> None:
     if inplace:
-        raise ValueError(f"jnp.{name}: arrays are immutable, so it cannot be changed in place. Pass "
+        raise ValueError(f"jax.numpy.{name} cannot modify arrays in-place, because arrays are immutable. Pass "
                          "inplace=False, which returns a changed copy.")
 
 

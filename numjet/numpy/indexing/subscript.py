@@ -70,6 +70,8 @@ def getitem(x: Any, idx: Any, *, mode: Any = None, fill_value: Any = None, indic
                              unique_indices=unique_indices, wrap_negative_indices=wrap_negative_indices)
     if found is not None:
         return found
+    if np.ndim(fill_value):
+        raise ValueError(f"fill_value argument to indexed get() must be a scalar, got shape {np.shape(fill_value)}")
     plan = plan_index(aval_of(x).shape, idx)
     cut = not plan.advanced and mode == "wrap"  # slices are cut to the array in any mode
     nowhere_else = mode is None or cut or 0 in plan.result_shape
@@ -331,7 +333,7 @@ def _as_value(values: Any) -> Any:
     if is_array_like(values):
         return frozen(values)
     if values is None:
-        raise ValueError("None is not a value that an array can hold")
+        raise ValueError("None is not a valid value for jnp.array: an array cannot hold it")
     if isinstance(values, (list, tuple)):
         if any(isinstance(v, (Tracer, list, tuple)) for v in values):
             parts = [_as_value(v) for v in values]

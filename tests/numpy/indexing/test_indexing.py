@@ -522,3 +522,21 @@ def test_64_bit_indices_along_axes_that_32_bits_hold(index, x64):
     read = nj.jit(lambda i: jnp.arange(n, dtype=jnp.int32).at[i].get(mode="fill", fill_value=-1))
     assert int(read(np.int64(index))) == index % n
     assert read(np.array([index, index + 2 ** 40, n, -n - 1, 2 ** 62, -2 ** 62])).tolist() == [index % n] + 5 * [-1]
+
+
+def test_integers_beyond_the_index_dtype_are_refused_each_time() -> None:
+    for _ in range(3):   # the second call compiles
+        with pytest.raises(OverflowError, match="too large to convert to int32"):
+            jnp.arange(3)[2**33]
+
+
+def test_fill_values_are_scalars() -> None:
+    with pytest.raises(ValueError, match=r"fill_value argument to indexed get\(\) must be a scalar"):
+        jnp.arange(3).at[jnp.array([5])].get(mode="fill", fill_value=jnp.arange(3))
+
+
+def test_new_numbers_are_literals_of_jaxprs() -> None:
+    for fn in (lambda x: jnp.zeros(2) + x, lambda x: lax.full((2,), 1.5) + x, lambda x: lax.full_like(x, 2) + x,
+               lambda x: x + lax.convert_element_type(2, np.float32), lambda x: x.at[np.array([0])].set(3)):
+        jaxpr = nj.make_jaxpr(fn)(jnp.ones(2))
+        assert all(np.ndim(c) for c in jaxpr.consts), jaxpr
