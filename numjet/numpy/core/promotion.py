@@ -77,6 +77,11 @@ def strong_array(x: Any) -> Any:
     return convert.convert_dtype(x, aval.dtype, False) if aval.weak_type else x
 
 
+def strong_operand(x: Any) -> Any:
+    """An operand (array, tracer, literal) without weak type."""
+    return as_dtype(x, x.aval.dtype) if type(x) is Literal else strong_array(x)
+
+
 def strong_beyond_scalars(x: Any) -> Any:
     """An array of rank 1 or more without weak type: that of functions which JAX writes with `where`."""
     return strong_array(x) if x.ndim else x
@@ -94,12 +99,12 @@ def array_arg(name: str, x: Any, position: int = 0) -> Any:
 # -------------------------------------------------------------------------------------------- dtypes
 
 def size_literal(n: Any, dtype: np.dtype) -> Any:
-    """A size as a number of an inexact dtype, weakly typed; traced for a symbolic dimension.
+    """A size as a number of a dtype, weakly typed; traced for a symbolic dimension.
 
     >>> size_literal(2, np.dtype("float32"))
     2.0:f32[]
     """
-    return as_dtype(n, dtype, True) if isinstance(n, Dimension) else literal(float(n), dtype)
+    return as_dtype(n, dtype, True) if isinstance(n, Dimension) else literal(float(n) if dtype in _INEXACT else n, dtype)
 
 
 def literal(value: Any, dtype: np.dtype, weak: bool = True) -> Literal:

@@ -25,8 +25,10 @@ def _weights(name: str, weights: Any, count: int, dtype: np.dtype, integers: boo
     w = to_array(weights)
     if integers and dtypes.kind(w.dtype) not in "iu":
         raise TypeError(f"{name} must be integer.")
-    if w.ndim != 1 or w.shape[0] != count:
-        raise RuntimeError(f"cov: {name} must be a vector of {count} numbers, got shape {w.shape}")
+    if w.ndim > 1:
+        raise RuntimeError(f"cannot handle multidimensional {name}: expected a vector of {count} numbers, got shape {w.shape}")
+    if w.shape != (count,):
+        raise RuntimeError(f"incompatible numbers of samples and {name}: expected {count} numbers, got shape {w.shape}")
     return arithmetic.abs(as_dtype(w, dtype))
 
 
@@ -46,8 +48,9 @@ def cov(m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: in
     x, *other = promote_args_inexact("cov", m, *(() if y is None else (y,)))
     if aweights is not None:
         x, *other, _ = promote_args_inexact("cov", x, *other, aweights)
-    if x.ndim > 2 or (other and other[0].ndim > 2):
-        raise ValueError(f"cov: m and y must have at most two axes, got shape {x.shape}")
+    for name, v in zip("my", (x, *other), strict=False):
+        if v.ndim > 2:
+            raise ValueError(f"cov: {name} has more than 2 dimensions: expected at most two axes, got shape {v.shape}")
     if dtype is not None:
         wanted = dtypes.check_user_dtype(dtype, "cov")
         if not dtypes.issubdtype(wanted, np.inexact):

@@ -19,7 +19,7 @@ from numjet.lax.reduction import cumulative
 from numjet.lax.reduction.sort import sort, sort_key_val, take_along
 from numjet.lax.shape import rearrange
 from numjet.numpy.core import promotion
-from numjet.numpy.core.promotion import array_arg, as_dtype, broadcast_to, check_out, literal, size_literal, to_array
+from numjet.numpy.core.promotion import array_arg, as_dtype, broadcast_to, literal, size_literal, to_array
 from numjet.numpy.indexing.subscript import getitem
 from numjet.numpy.indexing.where import choose_by
 from numjet.numpy.reduction import reductions
@@ -35,9 +35,9 @@ _OTHERS = ("lower", "higher", "midpoint", "nearest", "inverted_cdf", "averaged_i
 
 
 def _check(name: str, method: Any, overwrite_input: bool, out: None, weights: Any) -> None:
-    check_out(name, out)
-    if overwrite_input:
-        raise ValueError(f"jnp.{name} does not support overwrite_input=True: arrays are immutable")
+    if overwrite_input or out is not None:
+        raise ValueError(f"jax.numpy.{name} does not support overwrite_input=True or out != None: arrays are immutable. Use "
+                         "the returned array.")
     if method not in _CONTINUOUS and method not in _OTHERS:
         raise ValueError(f"method can only be one of {sorted((*_CONTINUOUS, *_OTHERS))}, got {method!r}")
     if weights is not None and method != "inverted_cdf":

@@ -195,6 +195,8 @@ def _extreme(name: str, a: Any, axis: Axis, out: None, keepdims: bool, initial: 
              combine: Any, lowest: Callable[[np.dtype], Any]) -> Any:
     check_out(name, out)
     a = array_arg(name, a)
+    if where is not None:
+        promotion.check_arraylike(name, where)
     if where is not None and initial is None:
         raise ValueError(f"reduction operation {name} does not have an identity, so to use a where mask one has to specify "
                          "'initial'")

@@ -46,8 +46,8 @@ def mean(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdim
     """The mean of the elements along `axis` (an int, a tuple of ints; None: all; names of axes as for `sum`); NaN when
     there are none.
 
-    dtype: of the result; by default that of a, float for integers. Floats of 16 bits are summed in 32. keepdims, where: as
-    for `sum`.
+    dtype: of the result; by default that of a, float for integers. Floats of 16 bits are summed in 32; into integers the
+    elements are converted first, as NumPy does. keepdims, where: as for `sum`.
 
     >>> import numjet.numpy as jnp
     >>> mean(jnp.array([1, 2, 4, 5]))
@@ -62,7 +62,7 @@ def mean(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdim
     if where is not None:
         where = mask_arg("mean", where, a.shape)
     wanted = inexact_dtype("mean", dtype, a)
-    wide = computing_dtype(dtypes.to_inexact_dtype(wanted))
+    wide = wanted if dtypes.kind(wanted) in "iu" else computing_dtype(dtypes.to_inexact_dtype(wanted))
     axes, names = split_names(axis, a.ndim)
     total = sum(a, (*axes, *names), wide, where=where)   # of 32 bits for float64 while jax_enable_x64 is off
     result = strong_array(arithmetic.div_p.bind(total, count("mean", a, axes, names, where, total.dtype)))

@@ -140,11 +140,12 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * math.p
         return p
     n = p.shape[at]
     jumps = arithmetic.sub_p.bind(slicing.slice_in_dim(p, 1, n, axis=at), slicing.slice_in_dim(p, 0, n - 1, axis=at))
-    corrected = _small_jumps(jumps, as_dtype(operand("unwrap", period), dtype))
+    whole = as_dtype(operand("unwrap", period), dtype)
+    corrected = _small_jumps(jumps, whole)
     change = arithmetic.sub_p.bind(corrected, jumps)
-    if discont is not None:
-        limit = as_dtype(operand("unwrap", discont), dtype)
-        change = choose_by("unwrap", compare.lt_p.bind(arithmetic.abs_p.bind(jumps), limit), literal(0, dtype), change)
+    limit = arithmetic.div_p.bind(whole, literal(2, dtype)) if discont is None else as_dtype(operand("unwrap", discont), dtype)
+    small = compare.lt_p.bind(arithmetic.abs_p.bind(jumps), limit)   # which rounding would change, too
+    change = choose_by("unwrap", small, literal(0, dtype), change)
     moved = arithmetic.add_p.bind(slicing.slice_in_dim(p, 1, n, axis=at), cumsum(change, at))
     return join.concatenate([slicing.slice_in_dim(p, 0, 1, axis=at), moved], at)
 

@@ -26,6 +26,7 @@ from numjet.numpy.core.promotion import (
     operands_inexact,
     strong_array,
     strong_beyond_scalars,
+    strong_operand,
     to_array,
 )
 from numjet.numpy.indexing.where import choose_by
@@ -179,9 +180,9 @@ def spacing(x: Any, /) -> Any:
     """The distance from x to the next float away from zero, with the sign of x; NaN for infinities.
 
     >>> spacing(1.0)
-    Array(1.1920929e-07, dtype=float32, weak_type=True)
+    Array(1.1920929e-07, dtype=float32)
     """
-    x = operand_inexact("spacing", x)
+    x = strong_operand(operand_inexact("spacing", x))
     if x.aval.dtype in _COMPLEX:
         raise ValueError(f"jnp.spacing does not support complex numbers, got dtype {x.aval.dtype.name}")
     dtype = x.aval.dtype

@@ -7,7 +7,7 @@ from typing import Any
 
 from numjet.foundation import dtypes
 from numjet.lax.elementwise import arithmetic, convert, transcendental
-from numjet.numpy.core.promotion import as_dtype, literal, operand_inexact, operands_inexact
+from numjet.numpy.core.promotion import as_dtype, literal, operand_inexact, operands_inexact, strong_operand
 
 _COMPLEX = frozenset(dtypes.COMPLEX)
 
@@ -68,18 +68,18 @@ def log1p(x: Any, /) -> Any:
 
 def _logarithm(name: str, x: Any, to_base: Callable[[Any], Any]) -> Any:
     """A multiple of the natural logarithm; of 16-bit floats in 32 bits, as the factor is no 16-bit number."""
-    x = operand_inexact(name, x)
+    x = strong_operand(operand_inexact(name, x))
     if x.aval.dtype.itemsize > 2:
         return to_base(transcendental.log_p.bind(x))
-    wide = as_dtype(x, dtypes.float32, x.aval.weak_type)
-    return as_dtype(to_base(transcendental.log_p.bind(wide)), x.aval.dtype, x.aval.weak_type)
+    wide = as_dtype(x, dtypes.float32)
+    return as_dtype(to_base(transcendental.log_p.bind(wide)), x.aval.dtype)
 
 
 def log2(x: Any, /) -> Any:
     """Logarithm to the base 2.
 
     >>> log2(8)
-    Array(3., dtype=float32, weak_type=True)
+    Array(3., dtype=float32)
     """
     return _logarithm("log2", x, _by_log_of_2)
 
@@ -95,7 +95,7 @@ def log10(x: Any, /) -> Any:
     """Logarithm to the base 10.
 
     >>> log10(100)
-    Array(2., dtype=float32, weak_type=True)
+    Array(2., dtype=float32)
     """
     return _logarithm("log10", x, lambda v: times_real(v, 1 / math.log(10)))
 

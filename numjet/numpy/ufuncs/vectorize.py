@@ -84,7 +84,8 @@ def vectorize(pyfunc: Callable[..., Any], *, excluded: Collection[int | str] = f
     [3.0, 3.0]
     """
     if any(not isinstance(e, (int, str)) for e in excluded):
-        raise TypeError(f"jnp.vectorize: excluded={excluded!r}: expected positions (int) and names (str)")
+        raise TypeError(f"jax.numpy.vectorize can only exclude integer or string arguments, but {excluded=}: expected "
+                        "positions and names")
     if any(isinstance(e, int) and e < 0 for e in excluded):
         raise ValueError(f"jnp.vectorize: excluded={excluded!r} contains negative numbers")
     without = frozenset(excluded)

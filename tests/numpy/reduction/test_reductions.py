@@ -207,6 +207,11 @@ def test_derivatives_at_special_points():
     np.testing.assert_allclose(nj.grad(jnp.nansum)(jnp.array([1.0, jnp.nan])), [1, 0])
 
 
+def test_means_in_integers_convert_the_elements_first():
+    assert jnp.mean(jnp.array([0.5, 0.5, 2.0]), dtype=int).tolist() == np.mean([0.5, 0.5, 2.0], dtype=int) == 0
+    assert jnp.mean(jnp.array([100, 101, -300]), dtype="int32").tolist() == -33
+
+
 def test_vmap():
     assert_same(nj.vmap(lambda x: jnp.var(x, axis=0))(X), np.var(X, axis=1))
     assert_same(nj.vmap(lambda x: jnp.median(x), in_axes=2)(X), np.median(X, axis=(0, 1)))
@@ -232,6 +237,13 @@ def test_vmap():
     (lambda: jnp.quantile(X, 0.5, method="best"), ValueError, "method can only be"),
     (lambda: jnp.quantile(1j, 0.5), ValueError, "complex"),
     (lambda: jnp.quantile(X, np.ones((2, 2))), ValueError, "rank"),
+    (lambda: jnp.quantile(X, 0.5, out=X), ValueError, "quantile does not support overwrite_input=True or out != None"),
+    (lambda: jnp.median(X, overwrite_input=True), ValueError, "does not support overwrite_input=True or out != None"),
+    (lambda: jnp.max(X, where=[True]), TypeError, "max requires ndarray or scalar"),
+    (lambda: jnp.cov(np.ones((2, 2, 2))), ValueError, "m has more than 2 dimensions"),
+    (lambda: jnp.cov(INTS[0], np.ones((2, 2, 2))), ValueError, "y has more than 2 dimensions"),
+    (lambda: jnp.cov(INTS[0, 0], fweights=jnp.ones((1, 4), int)), RuntimeError, "cannot handle multidimensional fweights"),
+    (lambda: jnp.cov(INTS[0, 0], aweights=jnp.ones(9)), RuntimeError, "incompatible numbers of samples and aweights"),
     (lambda: jnp.quantile(X, 0.5, weights=X), NotImplementedError, "inverted_cdf"),
 ])
 def test_errors(call, error, text):

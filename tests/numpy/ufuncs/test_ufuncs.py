@@ -255,6 +255,11 @@ def test_unwrap(p, kwargs):
     check(lambda v: jnp.unwrap(v, **kwargs), np.unwrap(p, **kwargs), p)
 
 
+def test_unwrap_leaves_small_jumps_as_they_are():
+    x = jnp.array([0, 1, 2, 3, 1, 2], "bfloat16")   # half a period, and so the jumps behind it, are rounded
+    assert jnp.unwrap(x).tolist() == x.tolist()
+
+
 def test_choosing():
     check(jnp.where, np.where(REAL > 0, REAL, UNIT[0]), REAL > 0, REAL, UNIT[0])
     check(jnp.where, np.where(INTS, INTS, 9), INTS, INTS, 9)

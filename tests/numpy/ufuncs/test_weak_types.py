@@ -1,4 +1,6 @@
 """Weak types of elementwise functions: Python scalars beside arrays, per function, as JAX has them."""
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -72,3 +74,9 @@ def test_strong_results_of_transformed_functions():
     assert nj.vmap(lambda v: jnp.copysign(3.0, v))(y).tolist() == [-3.0, 3.0]
     assert nj.grad(lambda v: jnp.copysign(v, y).sum())(jnp.array([1.0, -2.0])).tolist() == [-1.0, -1.0]
     assert nj.vmap(jnp.angle)(y).tolist() == pytest.approx([np.pi, 0.0])
+
+
+@pytest.mark.parametrize("fn", [jnp.log2, jnp.log10, jnp.spacing])
+def test_functions_of_a_base_give_strong_types(fn: Any) -> None:
+    for x in (2, 2.0, jnp.asarray(2.0)):
+        assert not fn(x).weak_type and not nj.jit(fn)(x).weak_type
