@@ -115,7 +115,7 @@ def optimizer(opt_maker: Callable[..., tuple[Callable[..., Any], Callable[..., A
         def tree_init(params: Any) -> OptimizerState:
             leaves, structure = tree.tree_flatten(params)
             states, subtrees = unzip2([tree.tree_flatten(init(x)) for x in leaves])
-            return OptimizerState(tuple(tuple(s) for s in states), structure, tuple(subtrees))
+            return OptimizerState(tuple(list(s) for s in states), structure, tuple(subtrees))
 
         def tree_update(i: Any, grads: Any, state: OptimizerState) -> OptimizerState:
             packed, structure, subtrees = state
@@ -126,7 +126,7 @@ def optimizer(opt_maker: Callable[..., tuple[Callable[..., Any], Callable[..., A
             states, after = unzip2([tree.tree_flatten(update(i, g, s)) for g, s in zip(leaves, old)])
             for one, other in zip(after, subtrees):
                 _check("produced an output structure that did not match its input structure", other, one, ("input", "output"))
-            return OptimizerState(tuple(tuple(s) for s in states), structure, subtrees)
+            return OptimizerState(tuple(list(s) for s in states), structure, subtrees)
 
         def tree_params(state: OptimizerState) -> Any:
             states = [tree.tree_unflatten(t, s) for t, s in zip(state.subtree_defs, state.packed_state)]
@@ -451,4 +451,4 @@ def pack_optimizer_state(marked_pytree: Any) -> OptimizerState:
     if not all(isinstance(p, JoinPoint) for p in points):
         raise TypeError("pack_optimizer_state: expected a pytree of JoinPoints, as unpack_optimizer_state makes it")
     states, subtrees = unzip2([tree.tree_flatten(p.subtree) for p in points])
-    return OptimizerState(tuple(tuple(s) for s in states), structure, tuple(subtrees))
+    return OptimizerState(tuple(list(s) for s in states), structure, tuple(subtrees))

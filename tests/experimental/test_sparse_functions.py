@@ -1,4 +1,6 @@
 """The functions by which arrays of each sparse format are made, moved and multiplied, beside dense arrays."""
+import operator
+
 import numpy as np
 import pytest
 
@@ -6,6 +8,13 @@ import numjet as nj
 import numjet.numpy as jnp
 from numjet import lax
 from numjet.experimental import sparse
+from numjet.experimental.sparse.transform import (
+    SparsifyEnv,
+    SparsifyValue,
+    arrays_to_spvalues,
+    sparsify_raw,
+    spvalues_to_arrays,
+)
 
 _RNG = np.random.default_rng(0)
 M = np.where(_RNG.random((4, 5)) < 0.5, _RNG.normal(size=(4, 5)), 0).astype(np.float32)
@@ -87,3 +96,48 @@ def test_bcoo_gather(mode):
     np.testing.assert_array_equal(found.todense(), lax.gather(M, places, numbers, (2, 2), mode=mode))
     with pytest.raises(NotImplementedError, match="clamped"):
         sparse.bcoo_gather(sparse.BCOO.fromdense(M), places, numbers, (2, 2), mode="fill")
+
+
+def test_values_by_reference_share_buffers():
+    x = sparse.BCOO.fromdense(jnp.arange(5.0))
+    env = SparsifyEnv([x.indices, x.data, 2 * x.data])
+    values = [env.sparse(x.shape, data_ref=k, indices_ref=0, unique_indices=True) for k in (1, 2)]
+    (dense, total), structure = sparsify_raw(lambda a, b: {"total": a + b, "sum": b.sum()})(env, *values)
+    assert structure == nj.tree.structure({"total": 0, "sum": 0})
+    assert total.indices_ref == 0 and total.is_bcoo() and total.ndim == 1 and dense.is_dense()
+    np.testing.assert_array_equal(spvalues_to_arrays(env, total).todense(), 3 * jnp.arange(5.0))
+    assert env.data(dense) == 20
+    with pytest.raises(ValueError, match="expected a value with indices"):
+        env.indices(dense)
+    with pytest.raises(ValueError, match="expected either data or data_ref"):
+        env.sparse((5,), indices_ref=0)
+
+
+def test_values_by_reference_of_each_format():
+    env = SparsifyEnv()
+    given = [M, sparse.BCOO.fromdense(M), {"rows": sparse.BCSR.fromdense(M)}]
+    values = arrays_to_spvalues(env, given)
+    assert values[:2] == [SparsifyValue((4, 5), 0), SparsifyValue((4, 5), 1, 2, None, True, True)]
+    assert values[2]["rows"].is_bcsr() and env.indptr(values[2]["rows"]).shape == (5,)
+    back = spvalues_to_arrays(env, values)
+    assert nj.tree.structure(back) == nj.tree.structure(nj.tree.map(jnp.asarray, given))
+    np.testing.assert_array_equal(back[2]["rows"].todense(), M)
+    with pytest.raises(TypeError, match="expected BCOO or BCSR"):
+        arrays_to_spvalues(env, sparse.COO.fromdense(M))
+
+
+@pytest.mark.parametrize("compare", [operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne])
+def test_sparse_arrays_do_not_compare_as_objects(compare):
+    x = sparse.BCOO.fromdense(M)
+    for left, right in ((x, x), (x, 1.0), (1.0, x)):
+        with pytest.raises(NotImplementedError, match=r"sparse rule for .* is not implemented"):
+            compare(left, right)
+
+
+def test_reasons_for_missing_rules():
+    x = sparse.BCOO.fromdense(M)
+    with pytest.raises(NotImplementedError, match=r"^sparse rule for complex is not implemented\.$"):
+        sparse.sparsify(lax.complex)(x, x)
+    for fn in (lax.cos, lambda v: v > -1, lambda v: v < 1, lambda v: 2.0 ** v):
+        with pytest.raises(NotImplementedError, match="is not implemented because it would result in dense output"):
+            sparse.sparsify(fn)(x)

@@ -52,6 +52,12 @@ from numjet.experimental.sparse.bcoo_shapes import (
 from numjet.experimental.sparse.bcsr import BCSR, bcsr_dot_general
 from numjet.experimental.sparse.coo import COO
 from numjet.experimental.sparse.csr import CSC, CSR
+from numjet.experimental.sparse.spvalues import (
+    SparsifyEnv as SparsifyEnv,
+    SparsifyValue as SparsifyValue,
+    arrays_to_spvalues as arrays_to_spvalues,
+    spvalues_to_arrays as spvalues_to_arrays,
+)
 from numjet.foundation import tree
 from numjet.foundation.util import split_list, wraps
 from numjet.lax.tangent import add_any_p
@@ -113,6 +119,24 @@ def sparsify(f: Callable[..., Any], use_tracer: bool = False) -> Callable[..., A
     return wrapped
 
 
+def sparsify_raw(f: Callable[..., Any]) -> Callable[..., Any]:
+    """As sparsify, of values by reference: (env, *values) to the list of results, and their structure as a pytree. Results
+    share buffers with operands, as sums of arrays with the same indices do.
+
+    >>> import numjet.numpy as jnp
+    >>> env = SparsifyEnv([jnp.array([[0], [2]]), jnp.array([1.0, 2.0])])
+    >>> outs, structure = sparsify_raw(jnp.negative)(env, env.sparse((3,), data_ref=1, indices_ref=0))
+    >>> outs[0].indices_ref
+    0
+    """
+    @wraps(f)
+    def wrapped(spenv: SparsifyEnv, *spvalues: Any, **params: Any) -> tuple[list[SparsifyValue], Any]:
+        outs = sparsify(f)(*spvalues_to_arrays(spenv, spvalues), **params)
+        leaves, structure = tree.tree_flatten(outs, is_leaf=_is_sparse)
+        return [spenv.shared(x) for x in leaves], structure
+    return wrapped
+
+
 def _rebuilt(mat: Any, buffers: Sequence[Any]) -> Any:
     """A sparse array that the function made itself, of these buffers."""
     return type(mat).tree_unflatten(mat.tree_flatten()[1], buffers)
@@ -152,7 +176,8 @@ def _as_bcoo(x: Any) -> BCOO:
 
 def _apply(op: Any, operands: Sequence[Any], params: dict[str, Any]) -> Any:
     if op not in RULES:
-        raise NotImplementedError(f"sparse rule for {op.name} is not implemented because {_DENSE}")
+        raise NotImplementedError(f"sparse rule for {op.name} is not implemented"
+                                  f"{f' because {_DENSE}' if _fills(op, operands, params) else '.'}")
     if op in _HOLDS_PROGRAMS or op is todense_p:
         return RULES[op](*operands, **params)
     rowwise = any(isinstance(x, BCSR) for x in operands)
@@ -165,6 +190,20 @@ def _apply(op: Any, operands: Sequence[Any], params: dict[str, Any]) -> Any:
             return BCSR.tree_unflatten(x._info, (out.data, x.indices, x.indptr))
     keeps = rowwise and isinstance(out, BCOO) and out.n_sparse == 2 and op in _KEEPS_ROWS
     return BCSR.from_bcoo(out) if keeps else out
+
+
+def _fills(op: Any, operands: Sequence[Any], params: dict[str, Any]) -> bool:
+    """Whether an elementwise operation makes something else of zeros of the sparse operands, beside ones or their negatives."""
+    if params or op.multiple:
+        return False
+    for one in (1, -1):
+        try:
+            out = op.replay(*[jnp.asarray(0 if _is_sparse(x) else one).astype(x.dtype) for x in operands])
+        except (TypeError, ValueError):   # of arrays only, not of numbers
+            return False
+        if out:
+            return True
+    return False
 
 
 # ----------------------------------------------------------------------------- one operand, element by element
@@ -345,7 +384,8 @@ def _scan(*args: Any, jaxpr: ClosedJaxpr, num_consts: int, num_carry: int, lengt
           unroll: Any) -> list[Any]:
     consts, init, xs = split_list(args, [num_consts, num_carry])
     if any(map(_is_sparse, xs)):
-        raise NotImplementedError("sparse rule for scan over the rows of a sparse array: pass it as a constant or in the carry")
+        raise NotImplementedError("sparse rule for scan with x values that are sparse: a loop does not read their rows; pass "
+                                  "the array as a constant or in the carry")
 
     def body(carry: Any, x: Any) -> tuple[Any, Any]:
         carry, ys = split_list(_closed(jaxpr, [*consts, *carry, *x]), [num_carry])
@@ -407,6 +447,7 @@ _OPERATORS: dict[str, Callable[..., Any]] = {
     "__sub__": sparsify(jnp.subtract), "__rsub__": _swapped(sparsify(jnp.subtract)),
     "__truediv__": sparsify(jnp.divide), "__rtruediv__": _swapped(sparsify(jnp.divide)),
     "__pow__": lambda self, y: sparsify(lambda x: jnp.power(x, y))(self),
+    "__rpow__": lambda self, y: sparsify(lambda x: jnp.power(y, x))(self),
     "__getitem__": _getitem, "__iter__": _iter, "sum": _sum, "astype": _astype, "reshape": _reshape,
 }
 
@@ -420,6 +461,11 @@ def _method(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     return method
 
 
+_COMPARISONS = {"__lt__": jnp.less, "__le__": jnp.less_equal, "__gt__": jnp.greater, "__ge__": jnp.greater_equal,
+                "__eq__": jnp.equal, "__ne__": jnp.not_equal}
+
 for _name, _function in _OPERATORS.items():
     for _class in (BCOO, BCSR):
         setattr(_class, _name, _method(_name, _function))
+for _name, _function in _COMPARISONS.items():   # which would compare identities
+    setattr(BCOO, _name, _method(_name, sparsify(_function)))
