@@ -11,6 +11,7 @@ import numjet.numpy as jnp
 from numjet import lax
 from numjet.api.jit_when_eager import jit_when_eager
 from numjet.control.loops.while_loop import fori_loop
+from numjet.core.trace_state import concrete_or_error
 from numjet.foundation import dtypes
 from numjet.numpy.core.promotion import array_arg, promote_args_inexact
 
@@ -39,13 +40,19 @@ def _normalized_legendre(n: Any, m: Any, cos: Any, sin: Any, n_max: int) -> Any:
     return fori_loop(1, n_max + 1, rise, (jnp.zeros_like(cos), start))[1]
 
 
+def _largest_degree(n: Any) -> int:
+    """The largest degree among concrete n."""
+    need = "The `n_max` argument of sph_harm_y must be statically specified where n is traced."
+    return int(np.max(concrete_or_error(np.asarray, n, need), initial=0))
+
+
 def sph_harm_y(n: Any, m: Any, theta: Any, phi: Any, diff_n: None = None, n_max: int | None = None) -> Any:
     """The spherical harmonics of degree n and order m at polar angles theta and azimuths phi, complex, with Condon and
     Shortley's phase; 0 for |m| > n and negative n, as in SciPy. Arguments are broadcast.
 
-    n_max: a static bound of n; needed where n is traced, NaN beyond. Normalized associated Legendre functions are computed by
-    their recurrence in n (W. H. Press et al., "Numerical Recipes", 6.7). TypeError for n and m that are no integers;
-    NotImplementedError for diff_n: use jvp or grad.
+    n_max: a static bound of n, needed where n is traced; larger n are taken as n_max, as in JAX. Normalized associated
+    Legendre functions are computed by their recurrence in n (W. H. Press et al., "Numerical Recipes", 6.7). TypeError for n
+    and m that are no integers; NotImplementedError for diff_n: use jvp or grad.
 
     >>> sph_harm_y(1, 0, 0.0, 0.0).real.round(4).tolist()
     0.4885999858379364
@@ -60,12 +67,14 @@ def sph_harm_y(n: Any, m: Any, theta: Any, phi: Any, diff_n: None = None, n_max:
         raise TypeError("sph_harm_y does not support complex-valued inputs")
     if theta.dtype.itemsize == 2:
         theta, phi = theta.astype(np.float32), phi.astype(np.float32)
-    bound = int(np.max(np.asarray(n), initial=0)) if n_max is None else operator.index(n_max)
+    bound = _largest_degree(n) if n_max is None else operator.index(n_max)
     n, m, theta, phi = jnp.broadcast_arrays(n, m, theta, phi)
-    order = jnp.abs(m)
-    size = _normalized_legendre(n, jnp.minimum(order, n), jnp.cos(theta), jnp.sin(theta), max(bound, 0))
+    n, order = jnp.minimum(n, bound), jnp.abs(m)
+    sin = jnp.sin(theta)
+    # The polar angle enters through its cosine alone: beyond [0, pi], the root of 1 - cos**2 is not the sine.
+    sin = jnp.where(sin < 0, -sin, sin)
+    size = _normalized_legendre(n, jnp.minimum(order, n), jnp.cos(theta), sin, max(bound, 0))
     size = jnp.where(order > n, 0, size)
     size = jnp.where((m < 0) & (order % 2 == 1), -size, size)
     angle = jnp.astype(m, phi.dtype) * phi
-    size = jnp.where(n > bound, jnp.nan, size)
     return lax.complex(size * jnp.cos(angle), size * jnp.sin(angle))
