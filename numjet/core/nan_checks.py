@@ -86,6 +86,16 @@ def postponed() -> Iterator[bool]:
         _state.postponed = before
 
 
+@contextmanager
+def of_shards() -> Iterator[None]:
+    """A block that runs a function of shards: its errors say so, in the words that people search for."""
+    try:
+        yield
+    except InvalidValueError as error:
+        error.args = (f"{error}. Invalid value ({error.kind}) encountered in sharded computation.",)
+        raise
+
+
 def checked_kinds() -> tuple[str, ...]:
     """The kinds of invalid values checked now: "nan", "inf", both or none."""
     return ("nan",) * config.debug_nans + ("inf",) * config.debug_infs

@@ -193,6 +193,7 @@ ERRORS = {
     "not transformed": (lambda: nj.jit(positive)(-1.0), ValueError, "a checkify.check which was not functionalized"),
     "no scalar": (lambda: c.check(XS > 0, "x"), TypeError, "check takes a scalar pred as argument"),
     "no bool": (lambda: c.check(1.0, "x"), TypeError, "check takes a scalar pred"),
+    "no bool for debug_check": (lambda: c.debug_check(1.0, "x"), TypeError, "debug_check takes a scalar pred"),
     "no text": (lambda: c.check(True, 3), TypeError, "takes a string"),
     "no array": (lambda: c.check(True, "{}", "s"), TypeError, "need to be PyTrees of arrays, but got 's'"),
     "no function": (lambda: c.checkify(3), TypeError, "callable"),

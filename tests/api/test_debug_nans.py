@@ -204,3 +204,21 @@ def test_copies_of_invalid_arrays():
     assert found(jnp.asarray, x) is None  # no copy: nothing is made
     with nj.debug_infs(True), pytest.raises(FloatingPointError, match=r"invalid value \(inf\) encountered in array"):
         jnp.array([np.inf])
+
+
+def test_invalid_results_of_a_branch_chosen_eagerly() -> None:
+    """It may hold them as literals, and so run no operation."""
+    branches = lambda: np.nan, lambda: 2.0
+    assert found(lambda: lax.cond(True, *branches)).primitive == "cond"
+    assert found(lambda: lax.switch(0, branches)).primitive == "cond"
+    assert found(lambda: lax.cond(False, *branches)) is None
+
+
+def test_errors_of_shards_say_so() -> None:
+    """After the place where the value was made."""
+    spec = nj.sharding.PartitionSpec("x")
+    mesh = nj.make_mesh((1,), ("x",))
+    run = nj.shard_map(lambda x: 0 / x, mesh=mesh, in_specs=spec, out_specs=spec)
+    assert found(run, jnp.ones(1)) is None
+    error = found(run, jnp.zeros(1))
+    assert error.primitive == "div" and str(error).endswith("Invalid value (nan) encountered in sharded computation.")

@@ -19,6 +19,7 @@ from numjet.control.shards.shard_map_op import inside, part_type, shard_map_p, v
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import ClosedJaxpr
 from numjet.core.named_axes import dividing_axes, named_axes
+from numjet.core.nan_checks import of_shards
 from numjet.core.refs import Ref, read, write
 from numjet.core.sharding import explicit
 from numjet.core.sharding.mesh import AbstractMesh, AxisType, Mesh, current_mesh
@@ -102,7 +103,10 @@ def shard_map(f: Callable[..., Any] | None = None, /, *, out_specs: Any, in_spec
         if over.is_abstract and current_mesh().empty:
             _check_meshes(over, args)
         run = lambda fun, ins, outs, args: _Call(fun, name, over, axes, check_vma)(ins, outs, args)
-        return _with_refs(run, f, in_specs, out_specs, args, axes) if holds_refs(args) else run(f, in_specs, out_specs, args)
+        with of_shards():
+            if holds_refs(args):
+                return _with_refs(run, f, in_specs, out_specs, args, axes)
+            return run(f, in_specs, out_specs, args)
     return mapped
 
 

@@ -13,6 +13,7 @@ from numjet.control.call.ref_threading import holds_refs, thread, without_refs
 from numjet.control.loops.carries import as_arrays
 from numjet.control.type_errors import check_branches
 from numjet.core import hooks
+from numjet.core.nan_checks import check_parts, checked_kinds
 from numjet.core.snapshots import frozen
 from numjet.core.trace import Array, Tracer, aval_of, current_trace, is_array_like, is_users
 from numjet.core.user_functions import is_own, where
@@ -227,6 +228,9 @@ def _bind(index: Any, args: list[Any], branches: Branches) -> list[Any]:
 def _evaluate(chosen: Body, bodies: Sequence[Body], leaves: Sequence[Any]) -> list[Any]:
     """The chosen branch, operation by operation; a result is weakly typed where that of the first branch is."""
     outs = eval_closed(chosen.jaxpr, *chosen.consts, *leaves)
+    if checked_kinds():
+        for x in outs:
+            check_parts(x, "cond")
     return [_typed(x, a.weak_type) for x, a in zip(outs, bodies[0].jaxpr.out_avals, strict=True)]
 
 

@@ -95,8 +95,8 @@ def check(pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs
     >>> check(True, "never")
     """
     if not is_array_like(pred) or aval_of(pred).shape or aval_of(pred).dtype != np.bool_:
-        raise TypeError(f"check takes a scalar pred as argument, got {pred!r}. Expected a boolean scalar; use jnp.all(...) for "
-                        "arrays.")
+        raise TypeError(f"{'debug_' * debug}check takes a scalar pred as argument, got {pred!r}. Expected a boolean scalar; "
+                        "use jnp.all(...) for arrays.")
     if not isinstance(msg, str):
         raise TypeError(f"check takes a string as message, got {msg!r}")
     leaves, in_tree = tree.tree_flatten((fmt_args, fmt_kwargs))

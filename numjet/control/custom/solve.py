@@ -182,14 +182,18 @@ def _function(body: Body, structure: Any) -> Callable[[Any], Any]:
     return fun
 
 
+def _without_aux(name: str, structure: Any) -> Any:
+    """The structure of x in a pair (x, aux)."""
+    children = structure.children()
+    if len(children) != 2:
+        raise ValueError(f"{name}() produced a pytree with structure {structure}, but a pytree tuple with auxiliary output was "
+                         "expected because has_aux was set to True. Return (x, aux).")
+    return children[0]
+
+
 def _check(name: str, body: Body, structure: Any, avals: Sequence[ShapedArray], has_aux: bool) -> Any:
     """The structure of a program's result. TypeError or ValueError unless it is like b (and aux)."""
-    found = body.out_tree
-    if has_aux:
-        children = found.children()
-        if len(children) != 2:
-            raise TypeError(f"{name}() with has_aux=True must return a pair (x, aux), got a value of structure {found}")
-        found = children[0]
+    found = _without_aux(name, body.out_tree) if has_aux else body.out_tree
     outs = body.jaxpr.out_avals[: found.num_leaves]
     shapes, expected = [a.shape for a in outs], [a.shape for a in avals]
     if shapes != expected:
@@ -232,7 +236,7 @@ def custom_root(f: Callable[[Any], Any], initial_guess: Any, solve: Callable[[Ca
     count = len(guess)
     solve_it = lambda start: solve(_function(body, structure), start)
     solver = trace_body(solve_it, in_tree, [aval_of(x) for x in guess], "custom_root")
-    expected = solver.out_tree.children()[0] if has_aux else solver.out_tree
+    expected = _without_aux("solve", solver.out_tree) if has_aux else solver.out_tree
     if expected != structure:
         raise TypeError(f"solve() output pytree structure must match initial_guess, got {expected} and {structure}.")
 

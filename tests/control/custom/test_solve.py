@@ -109,3 +109,11 @@ def test_a_tangent_solve_may_close_over_what_is_differentiated(transform):
         symmetric = lambda m: (m + m.T) / 2
         check_function(lambda a, b: [transform(solution)(symmetric(a), b)], [a, b], 2, "custom_root")
         np.testing.assert_allclose(vmap(solution, (None, 0))(a, np.stack([b, 2 * b]))[1], np.linalg.solve(a, 2 * b))
+
+
+@pytest.mark.parametrize("call", [
+    lambda: lax.custom_root(lambda x: x, 0.0, lambda f, x: x, lambda g, y: y, has_aux=True),
+    lambda: lax.custom_linear_solve(lambda x: x, 1.0, lambda f, x: x, lambda f, x: x, has_aux=True)])
+def test_a_solver_that_lacks_the_announced_aux_is_named(call):
+    with pytest.raises(ValueError, match=r"solve\(\) produced .* expected because has_aux was set to True"):
+        call()
