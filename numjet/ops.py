@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 import numjet.numpy as jnp
-from numjet.foundation.dimension import as_size
+from numjet.foundation.dimension import as_size, is_symbolic
 from numjet.lax.indexing.dimension_numbers import GatherScatterMode
 from numjet.lax.reduction.reduce import highest, lowest
 from numjet.lax.shape import create
@@ -38,11 +38,13 @@ def _initial(method: str, dtype: np.dtype) -> Any:
     return lowest(dtype) if method == "max" else highest(dtype)
 
 
-def _scatter(method: str, data: Any, ids: Any, count: int, is_sorted: bool, unique: bool, mode: Any) -> Any:
-    """One update per segment number: data[i] joins the result's row ids[i]; one number or row joins several."""
-    target = (count, *data.shape[ids.ndim:])
+def _scatter(method: str, data: Any, ids: Any, count: int, is_sorted: bool, unique: bool, mode: Any,
+             buckets: tuple[Any, ...] = ()) -> Any:
+    """One update per segment number: data[i] joins the result's row ids[i]; one number or row joins several. buckets: how many
+    there are, and the one of each element, where each has segments of its own."""
+    target = (*buckets[:1], count, *data.shape[ids.ndim:])
     start = create.full(target, np.asarray(_initial(method, data.dtype)).astype(data.dtype)[()])
-    where = start.at[ids]
+    where = start.at[(*buckets[1:], ids)]
     update = {"add": where.add, "mul": where.multiply, "min": where.min, "max": where.max}[method]
     return update(data, indices_are_sorted=is_sorted, unique_indices=unique, mode=mode, wrap_negative_indices=False)
 
@@ -66,6 +68,10 @@ def _segment(method: str, data: Any, segment_ids: Any, num_segments: Any, is_sor
     count = _count(ids, num_segments)
     if bucket_size is None or ids.ndim == 0:
         return _scatter(method, data, ids, count, is_sorted, unique, mode)
+    if is_symbolic((*ids.shape, bucket_size)):
+        bucket = jnp.reshape(jnp.arange(ids.shape[0]) // bucket_size, (ids.shape[0], *(1,) * (ids.ndim - 1)))
+        whole = _scatter(method, data, ids, count, is_sorted, unique, mode, (-(-ids.shape[0] // bucket_size), bucket))
+        return jnp.astype(_JOIN[method](whole, axis=0), data.dtype)
     parts = [_scatter(method, data[i:i + bucket_size], ids[i:i + bucket_size], count, is_sorted, unique, mode)
              for i in range(0, ids.shape[0], bucket_size)]
     if not parts:

@@ -74,6 +74,15 @@ def as_size(n: Any) -> Any:
     return n if isinstance(n, Dimension) else as_integer(n, "a size")
 
 
+def as_static_size(n: Any, what: str) -> Any:
+    """A size as an int or a symbolic dimension. TypeError that names `what` for anything else, as for traced integers.
+
+    >>> as_static_size(True, "size")
+    1
+    """
+    return n if isinstance(n, Dimension) else as_integer(n, what)
+
+
 class ComputedSizes(threading.local):
     """Who makes sizes of traced values in this thread, an api.dynamic.program.Program; None where sizes must be known.
 

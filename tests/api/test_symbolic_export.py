@@ -247,3 +247,50 @@ def test_searches_bisect_whatever_the_size():
     for n in (1, 2, 5, 6):
         for found, side in zip(f.call(table[:n], wanted), ("left", "right"), strict=True):
             np.testing.assert_array_equal(found, np.searchsorted(table[:n], wanted, side))
+
+
+BOUNDS = [lambda b: None, lambda b: 0, lambda b: 4, lambda b: b, lambda b: 2 * b + 2, lambda b: -2, lambda b: -b,
+          lambda b: -2 * b - 2]
+
+
+@pytest.mark.parametrize("step", [lambda b: 1, lambda b: 2, lambda b: -1, lambda b: -2, lambda b: b, lambda b: -b])
+def test_slices_whose_bounds_and_step_are_symbolic(step):
+    cuts = lambda x, b: [x[start(b):stop(b):step(b)] for k, start in enumerate(BOUNDS) for stop in BOUNDS[k % 3::3]]
+    f = export.export(nj.jit(lambda x, y: cuts(x, y.shape[0])))(*export.symbolic_args_specs(
+        [np.zeros(1, np.int32)] * 2, ["c", "b"]))
+    for size, b in [(7, 2), (4, 5)]:
+        x = np.arange(size, dtype=np.int32)
+        for found, wanted in zip(f.call(x, np.zeros(b, np.int32)), cuts(x, b), strict=True):
+            np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("f", [
+    lambda x: jnp.bincount(x % 4, length=x.shape[0]), lambda x: jnp.nonzero(x % 3, size=2 * x.shape[0], fill_value=9)[0],
+    lambda x: jnp.split(x, (x.shape[0] - 2,))[1], lambda x: nj.lax.slice_in_dim(x, 0, None, 1 + x.shape[0] // 4),
+    lambda x: jnp.unique(x, size=x.shape[0]), lambda x: nj.lax.approx_max_k(x.astype(np.float32), x.shape[0] - 1)[0],
+    lambda x: nj.ops.segment_sum(x, x % 3, 3, bucket_size=2),
+    lambda x: nj.ops.segment_max(x, x % 3, x.shape[0], bucket_size=x.shape[0] // 2)])
+def test_sizes_of_results_and_of_parts_are_symbolic(f):
+    exported_f = export.export(nj.jit(f))(spec("n", ("n >= 3",), np.int32))
+    for n in (3, 13):
+        x = np.random.default_rng(n).integers(0, 9, n).astype(np.int32)
+        np.testing.assert_array_equal(exported_f.call(x), f(x))
+
+
+@pytest.mark.parametrize("f, error, phrase", [
+    (lambda x: jnp.arange(0, x.shape[0], 0.5), ValueError, "must be either dimension expressions or integers"),
+    (lambda x: jnp.arange(0, x.shape[0], 0), ValueError, "has step == 0"),
+    (lambda x: jnp.arange(0, 9, x.shape[0] - 2), InconclusiveDimensionOperation, "must be resolved statically if it is > 0"),
+    (lambda x: jnp.repeat(x, x.shape[0], total_repeat_length=8), ValueError, "non-constant `repeats` is supported only when"),
+    (lambda x: jnp.reshape(x, (-1, 3)), InconclusiveDimensionOperation, r"sizes of shapes \(a,\) and \(-1, 3\)"),
+    (lambda x: jnp.split(x, x.shape[0] // 2), ValueError, "symbolic number of sections is not supported"),
+    (lambda x: nj.lax.approx_max_k(x, 1, aggregate_to_topk=False), NotImplementedError, "aggregate_to_topk=False")])
+def test_what_symbolic_sizes_cannot_be(f, error, phrase):
+    with pytest.raises(error, match=phrase):
+        export.export(nj.jit(f))(spec("a"))
+
+
+def test_sizes_are_inferred_by_constraints_on_the_divisor_of_either_sign():
+    for divisor in (2, -2):
+        f = exported(lambda x: jnp.reshape(x, (2, -1)), spec("a", (f"mod(a, {divisor}) == 0",)))
+        assert f.call(numbers(6)).shape == (2, 3)

@@ -97,6 +97,9 @@ class SymbolicDim(Dimension):
     def __pos__(self) -> SymbolicDim:
         return self
 
+    def __abs__(self) -> Size:
+        return self if self >= 0 else -self
+
     def __pow__(self, power: Any, modulo: None = None) -> Any:
         if isinstance(power, (float, np.floating)):
             raise ValueError(f"Symbolic dimension cannot be raised to non-integer powers: '{self}' ** '{power}'. Take "

@@ -1,7 +1,6 @@
 """Slices at static positions."""
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -168,7 +167,7 @@ def slice_in_dim(operand: Any, start_index: int | None, limit_index: int | None,
     axis = as_axis(axis, len(shape))
     starts, limits, strides = [0] * len(shape), list(shape), [1] * len(shape)
     starts[axis], limits[axis] = _bound(start_index, 0, shape[axis]), _bound(limit_index, shape[axis], shape[axis])
-    strides[axis] = operator.index(stride)
+    strides[axis] = as_size(stride)
     return slice(operand, starts, limits, strides)
 
 

@@ -6,7 +6,6 @@ accelerators for matrix products; here the result is exact, which every recall t
 from __future__ import annotations
 
 import math
-import operator
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from numjet.core.op import Op, Samples
 from numjet.core.trace import aval_of
 from numjet.core.traits import EXACT
 from numjet.foundation import dtypes
-from numjet.foundation.dimension import Dimension
+from numjet.foundation.dimension import Dimension, as_size
 from numjet.lax.axes import as_axis, replace
 from numjet.lax.composed import composed
 from numjet.lax.elementwise.arithmetic import sub_p
@@ -34,9 +33,10 @@ def _size(x: ShapedArray, *, k: int, reduction_dimension: int, recall_target: fl
     tile = _VECTOR_TILE if x.ndim == 1 else _MATRIX_TILE
     if aggregate_to_topk:
         return k
-    if isinstance(size, Dimension):
-        raise ValueError("approx_max_k, approx_min_k: aggregate_to_topk=False gives a number of candidates that depends on the "
-                         f"size of the axis, which is symbolic here: {size}. Leave it out.")
+    if isinstance(size, Dimension) or isinstance(k, Dimension):
+        raise NotImplementedError("approx_max_k, approx_min_k: aggregate_to_topk=False gives a number of candidates that "
+                                  f"depends on k and the size of the axis, where a symbolic one came: {k} and {size}. Leave it "
+                                  "out.")
     if size <= tile or k == 1:
         return min(size, tile)
     whole = max(size, reduction_input_size_override)
@@ -90,7 +90,7 @@ def _approx_k(name: str, operand: Any, k: int, dimension: int, recall_target: fl
         raise ValueError(f"{name}: operand must be a floating type, got {dtypes.long_name(aval.dtype)}")
     if not 0 < recall_target <= 1:
         raise ValueError(f"{name}: recall_target must be above 0 and at most 1, got {recall_target}")
-    axis, k = as_axis(dimension, aval.ndim, name), operator.index(k)
+    axis, k = as_axis(dimension, aval.ndim, name), as_size(k)
     if k <= 0:
         raise ValueError(f"{name}: k must be positive, got {k}")
     if k > aval.shape[axis]:

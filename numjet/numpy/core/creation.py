@@ -13,7 +13,7 @@ from numjet.core.aval import ShapedArray
 from numjet.core.ir import Literal
 from numjet.core.trace import EVAL, Tracer, aval_of, current_trace, held
 from numjet.foundation import dtypes, errors
-from numjet.foundation.dimension import Dimension, as_size, computed_sizes, largest
+from numjet.foundation.dimension import Dimension, as_size, computed_sizes, is_empty, largest
 from numjet.lax import axes
 from numjet.lax.elementwise import arithmetic, compare, convert
 from numjet.lax.shape import create, join, rearrange as shapes
@@ -268,11 +268,23 @@ def _symbolic_range(first: Any, last: Any, by: Any, dtype: np.dtype) -> Any:
     """A range of symbolic length: its limits are integers."""
     for v in (first, last, by):
         if isinstance(v, (float, np.floating)):
-            raise ValueError(f"jnp.arange with symbolic dimensions takes integers, got start={first}, stop={last}, step={by}")
-    count = largest((last - first + by - (1 if by > 0 else -1)) // by, 0)
+            raise ValueError("In arange with symbolic dimensions all of start, stop, and step must be either dimension "
+                             f"expressions or integers, got start={first}, stop={last}, step={by}")
+    if is_empty(by):
+        raise ValueError(f"jnp.arange has step == 0, got start={first}, stop={last}")
+    count = largest((last - first + by - (1 if _goes_up(by) else -1)) // by, 0)
     steps = create.iota(dtype, count)
     scaled = steps if by == 1 else arithmetic.mul(steps, convert.size_constant(by, dtype))
     return scaled if first == 0 else arithmetic.add(scaled, convert.size_constant(first, dtype))
+
+
+def _goes_up(step: Any) -> bool:
+    """Whether a step is positive. InconclusiveDimensionOperation where that depends on the variables of a symbolic one."""
+    try:
+        return bool(step > 0)
+    except errors.InconclusiveDimensionOperation as error:
+        raise errors.InconclusiveDimensionOperation(f"In arange with symbolic dimensions the step ({step}) must be resolved "
+                                                    f"statically if it is > 0 or < 0. {error}") from error
 
 
 def _computed_range(first: Any, last: Any, by: Any, dtype: np.dtype) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 
 from numjet.core.trace import aval_of
 from numjet.foundation import dtypes
-from numjet.foundation.dimension import Dimension, as_integer, computed_sizes
+from numjet.foundation.dimension import Dimension, as_static_size, computed_sizes
 from numjet.lax.axes import check_positions, in_64_bits, is_long, needs_64_bits
 from numjet.lax.elementwise import arithmetic, compare, convert
 from numjet.lax.indexing import slicing
@@ -46,7 +46,7 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
         return tuple(convert.convert_element_type(i, dtype) for i in computed_sizes.maker.true_positions(mask))
     if size is None:
         return tuple(on_device_of(asarray(i.astype(dtype)), a) for i in np.nonzero(known_for_size("nonzero", a)))
-    size = as_integer(size, "size")
+    size = as_static_size(size, "size")
     if prod(a.shape) == 0 or size == 0:
         return tuple(create.full((size,), _fill(f, dtype)) for f in _fills(fill_value, a.ndim))
     if needs_64_bits((a.size,)):

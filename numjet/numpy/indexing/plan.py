@@ -16,7 +16,7 @@ from numjet import lax
 from numjet.core.snapshots import frozen_ndarray
 from numjet.core.trace import Array, Tracer, aval_of, is_array_like
 from numjet.foundation import dtypes
-from numjet.foundation.dimension import Dimension, as_size, computed_sizes, is_symbolic, largest, smallest
+from numjet.foundation.dimension import as_size, computed_sizes, is_empty, is_symbolic, largest, smallest
 from numjet.foundation.errors import NonConcreteBooleanIndexError
 from numjet.lax.axes import is_long
 from numjet.lax.indexing.index_slices import Slice
@@ -40,11 +40,14 @@ class Basic:
     """A slice of axis `axis`: elements start, start + step, ... (`size` of them). They are in bounds, unless it is `dynamic`:
     then the start is an integer as given by the user, or traced, and the step positive."""
 
-    __slots__ = ("axis", "dynamic", "size", "span", "start", "step")
+    __slots__ = ("axis", "dynamic", "mirrored", "size", "span", "start", "step")
 
-    def __init__(self, axis: int, start: Any, size: int, step: int, dynamic: bool = False, span: int | None = None):
-        """span: the number of positions from the least to the greatest, both included, or some more up to the next step."""
+    def __init__(self, axis: int, start: Any, size: int, step: int, dynamic: bool = False, span: int | None = None,
+                 mirrored: Basic | None = None):
+        """span: the number of positions from the least to the greatest, both included, or some more up to the next step.
+        mirrored: the same elements of the reversed axis, which is read with less arithmetic on symbolic sizes."""
         self.axis, self.start, self.size, self.step, self.dynamic = axis, start, size, step, dynamic
+        self.mirrored = mirrored
         self.span = span if span is not None else (size - 1) * abs(step) + 1 if size != 0 else 0
 
     @property
@@ -342,7 +345,7 @@ def _basic(s: slice, size: int, axis: int, position: int) -> Basic:
 def _symbolic(s: slice, size: Any, axis: int) -> Basic:
     """A slice with symbolic bounds, or of an axis of symbolic size, by the rules of slice.indices."""
     step = 1 if s.step is None else _bound(s.step)
-    if step == 0 or isinstance(step, Dimension):
+    if is_empty(step):
         raise ValueError(f"slice step must be a number other than 0, got {step}")
     least, most = (0, size) if step > 0 else (-1, size - 1)
     clamped = lambda n: largest(n + size, least) if n < 0 else smallest(n, most)
@@ -350,10 +353,15 @@ def _symbolic(s: slice, size: Any, axis: int) -> Basic:
     stop = (most if step > 0 else least) if s.stop is None else clamped(_bound(s.stop))
     count = largest((stop - start + step - (1 if step > 0 else -1)) // step, 0)
     if count == 0:
-        return Basic(axis, smallest(start, size), 0, 1)
-    if step < -1 and computed_sizes.maker is not None:
+        return Basic(axis, smallest(largest(start, 0), size), 0, 1)
+    if computed_sizes.maker is not None and step < -1:
         raise NotImplementedError(f"x[::{step}] along an axis of computed size {size}: write x[::-1][::{-step}]")
-    return Basic(axis, start, count, step, span=smallest(count * step, size - start) if step > 1 else None)
+    if step > 0:
+        return Basic(axis, start, count, step, span=largest(stop, start) - start)
+    if computed_sizes.maker is not None:
+        return Basic(axis, start, count, step)
+    first, end = size - 1 - start, size - 1 - stop
+    return Basic(axis, start, count, step, mirrored=Basic(axis, first, count, -step, span=largest(end, first) - first))
 
 
 _SLICE_ERROR = """\

@@ -9,7 +9,7 @@ import numpy as np
 from numjet.api.jit_when_eager import jit_when_eager
 from numjet.core.trace import aval_of
 from numjet.foundation import dtypes
-from numjet.foundation.dimension import as_integer
+from numjet.foundation.dimension import as_static_size
 from numjet.lax import GatherDimensionNumbers, GatherScatterMode
 from numjet.lax.axes import as_axis
 from numjet.lax.elementwise import compare, convert
@@ -206,7 +206,7 @@ def compress(condition: Any, a: Any, axis: int | None = None, *, size: int | Non
     if size is None:
         positions = nonzero(condition)[0]
         return getitem(arr, (slice(None),) * dim + (positions,))
-    size = as_integer(size, "size")
+    size = as_static_size(size, "size")
     positions = nonzero(condition, size=size)[0]
     picked = getitem(moveaxis(arr, dim, 0), (positions,), mode="fill", fill_value=0)
     count = reduce_sum(convert.convert_element_type(condition, np.int32), (0,))

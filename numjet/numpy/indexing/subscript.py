@@ -82,6 +82,8 @@ def getitem(x: Any, idx: Any, *, mode: Any = None, fill_value: Any = None, indic
     for e in plan.basic:
         if e.dynamic and e.step != 1:
             x, plan = _taken(x, plan, e, mode, fill_value)
+    if any(e.mirrored for e in plan.basic):
+        x, plan = _mirrored(x, plan)
     fills = how in (GatherScatterMode.FILL_OR_DROP, GatherScatterMode.ONE_HOT)
     known = not is_symbolic(plan.shape[e.axis] for e in plan.advanced)
     if plan.static and known and (static_reads.in_bounds(plan, wrap_negative_indices) or not (fills or isinstance(x, Tracer))):
@@ -106,6 +108,13 @@ def _taken(x: Any, plan: Plan, strided: Basic, mode: Any, fill_value: Any) -> tu
     entries = [Basic(e.axis, 0, e.size, 1) if e is strided else e for e in plan.entries]
     shape = (*plan.shape[:strided.axis], strided.size, *plan.shape[strided.axis + 1:])
     return x, Plan(shape, plan.expanded, entries, plan.masked)
+
+
+def _mirrored(x: Any, plan: Plan) -> tuple[Any, Plan]:
+    """x with the axes reversed along which slices of symbolic bounds go backwards, and the plan that goes forwards."""
+    entries = [e.mirrored if isinstance(e, Basic) and e.mirrored else e for e in plan.entries]
+    x = lax.rev(x, [e.axis for e in plan.basic if e.mirrored])
+    return x, Plan(plan.shape, plan.expanded, entries, plan.masked)
 
 
 def _low(e: Basic, plan: Plan) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 from numjet.api.jit_when_eager import jit_when_eager
 from numjet.core.trace import Array
 from numjet.foundation import dtypes
-from numjet.foundation.dimension import as_integer
+from numjet.foundation.dimension import as_integer, as_static_size
 from numjet.lax.elementwise import arithmetic, bitwise, compare, convert
 from numjet.lax.indexing import slicing
 from numjet.lax.shape import create, rearrange
@@ -58,7 +58,7 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | N
         values = known("bincount", x, "how many numbers to count (pass length= under jit)")
         size = max(least, int(values.max()) + 1 if values.size else 0)
     else:
-        size = as_integer(length, "jnp.bincount: length")
+        size = as_static_size(length, "jnp.bincount: length")
     if weights is None:
         counted = create.full((), np.ones((), dtypes.canonicalize_dtype(np.int64))[()])
     else:

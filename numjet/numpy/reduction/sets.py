@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from numjet.foundation import dtypes
-from numjet.foundation.dimension import Dimension, as_integer, computed_sizes
+from numjet.foundation.dimension import Dimension, as_static_size, computed_sizes
 from numjet.lax import sort as lax_sort
 from numjet.lax.axes import as_axis
 from numjet.lax.elementwise import arithmetic, bits, bitwise, compare, convert
@@ -167,7 +167,7 @@ def unique(ar: Any, return_index: bool = False, return_inverse: bool = False, re
     ar = array_arg("unique", ar)
     if ar.dtype in dtypes.COMPLEX:  # NaN in either part sorts behind all numbers
         ar = choose_by("unique", compare.ne(ar, ar), np.asarray(np.nan, ar.dtype)[()], ar)
-    size = None if size is None else as_integer(size, "size")
+    size = None if size is None else as_static_size(size, "size")
     if axis is None:
         rows, moved = rearrange.reshape(ar, (ar.size, 1)), None
     else:
@@ -287,7 +287,7 @@ def _chosen(name: str, values: Any, mask: Any, size: int | None, fill_value: Any
     if size is None:
         return getitem(values, true_indices(name, mask))
     n = values.shape[0]
-    positions = nonzero(mask, size=as_integer(size, "size"), fill_value=n)[0]
+    positions = nonzero(mask, size=as_static_size(size, "size"), fill_value=n)[0]
     found = getitem(values, positions, mode="clip") if n else create.full((positions.shape[0],), np.zeros((), values.dtype)[()])
     missing = compare.ge(positions, np.asarray(n, positions.dtype)[()])
     if fill_value is None and least and positions.shape[0]:

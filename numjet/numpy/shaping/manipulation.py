@@ -7,7 +7,7 @@ from typing import Any
 
 from numjet.core.trace import Tracer, is_array_like
 from numjet.foundation.dimension import as_integer, as_size, computed_sizes, exceeds, is_symbolic
-from numjet.foundation.errors import ShapeMismatchError
+from numjet.foundation.errors import InconclusiveDimensionOperation, ShapeMismatchError
 from numjet.lax.axes import as_axes, as_axis, as_shape, listed
 from numjet.lax.shape import rearrange as lax_shape
 from numjet.numpy.core.promotion import array_arg, check_arraylike, to_array
@@ -17,8 +17,8 @@ Axes = Any
 
 # -------------------------------------------------------------------------------------------- reshape
 
-def _wanted_shape(name: str, shape: Any, size: int) -> tuple[int, ...]:
-    """A shape that the user gave, with -1 inferred."""
+def _wanted_shape(name: str, shape: Any, old: tuple[int, ...]) -> tuple[int, ...]:
+    """A shape that the user gave, for the elements of an array of shape `old`, with -1 inferred."""
     try:
         given: tuple[int, ...] = (as_size(shape),)
     except TypeError:
@@ -30,11 +30,30 @@ def _wanted_shape(name: str, shape: Any, size: int) -> tuple[int, ...]:
         return given
     if len(unknown) > 1:
         raise TypeError(f"jnp.{name}: can only specify one unknown axis size with a `-1` value, got {given}")
-    rest = prod(n for n in given if n != -1)
+    size, rest = prod(old), prod(n for n in given if n != -1)
+    if is_symbolic((rest, size)):
+        found = _symbolic_quotient(size, rest, f"{_shown(old)} and {_shown(given)}")
+        return tuple(found if n == -1 else n for n in given)
     if exceeds(1, rest) or size % rest:
         raise ShapeMismatchError(f"cannot reshape array of size {size} into shape {given} because the product of specified "
                                  f"axis sizes ({rest}) does not evenly divide {size}")
     return tuple(size // rest if n == -1 else n for n in given)
+
+
+def _symbolic_quotient(size: Any, rest: Any, shapes: str) -> Any:
+    """size / rest. InconclusiveDimensionOperation that names the shapes where the remainder may not be 0, by what constraints
+    say for the divisor of either sign."""
+    for divisor in (rest, -rest):
+        quotient, remainder = divmod(size, divisor)
+        if isinstance(remainder, int) and remainder == 0:
+            return quotient if divisor is rest else -quotient
+    raise InconclusiveDimensionOperation(
+        f"Cannot divide evenly the sizes of shapes {shapes}. The remainder {size % rest} should be 0. If it is for all sizes "
+        f"that you use, say so: symbolic_shape(..., constraints=['{size % rest} == 0'])")
+
+
+def _shown(shape: tuple[Any, ...]) -> str:
+    return f"({', '.join(map(str, shape))}{',' * (len(shape) == 1)})"
 
 
 def _check_order(name: str, order: str) -> bool:
@@ -65,7 +84,7 @@ def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None, o
     a = array_arg("reshape", a)
     if copy is False:
         raise NotImplementedError("jnp.reshape: copy=False is not supported: arrays are immutable, leave copy=None")
-    wanted = _wanted_shape("reshape", shape, a.aval.size)
+    wanted = _wanted_shape("reshape", shape, a.aval.shape)
     if prod(wanted) != a.aval.size:
         raise ShapeMismatchError(f"cannot reshape array of shape {a.aval.shape} (size {a.aval.size}) into shape {wanted} "
                         f"(size {prod(wanted)})")

@@ -70,7 +70,10 @@ def repeat(a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length
     dim = as_axis(axis, a.ndim)
     if total_repeat_length is not None and exceeds(0, total_repeat_length := as_size(total_repeat_length)):
         raise ValueError(f"jnp.repeat: expected total_repeat_length >= 0, got {total_repeat_length}")
-    if isinstance(repeats, Dimension) and total_repeat_length is None:
+    if isinstance(repeats, Dimension):
+        if total_repeat_length is not None:
+            raise ValueError("jnp.repeat with a non-constant `repeats` is supported only when `total_repeat_length` is None, "
+                             f"got {repeats=} and {total_repeat_length=}. Leave it out: the size of the result is known.")
         return _repeat_each(a, repeats, dim)
     counts = value_of(repeats)
     kind = aval_of(repeats).dtype if counts is None else counts.dtype

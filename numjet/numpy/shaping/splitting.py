@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from numjet.foundation import dtypes
-from numjet.foundation.dimension import as_integer, is_symbolic, largest, smallest
+from numjet.foundation.dimension import Dimension, as_integer, as_static_size, is_symbolic, largest, smallest
 from numjet.lax.axes import as_axis
 from numjet.lax.indexing import slicing
 from numjet.lax.shape import join, rearrange
@@ -18,7 +18,7 @@ def _borders(name: str, sections: Any, size: int, even: bool) -> list[int]:
     """The boundaries of the parts, from a number of parts or from the boundaries themselves."""
     if isinstance(sections, (list, tuple)) or np.ndim(sections if not hasattr(sections, "aval")
                                                       else np.empty(sections.aval.shape, bool)):
-        positions = [as_integer(_value(name, i), f"jnp.{name}: a border") for i in _value(name, sections)]
+        positions = [as_static_size(_value(name, i), f"jnp.{name}: a border") for i in _value(name, sections)]
         clipped = [smallest(largest(i + size if i < 0 else i, 0), size) for i in positions]
         return [*clipped, size]
     count = _count(name, sections)
@@ -39,6 +39,9 @@ def _value(name: str, sections: Any) -> Any:
 def _count(name: str, sections: Any) -> int:
     """A number of parts; floats are cut, as by int()."""
     value = _value(name, sections)
+    if isinstance(value, Dimension):
+        raise ValueError(f"jax.numpy.{name} with a symbolic number of sections is not supported, got {value}: the number of "
+                         "arrays in the result would depend on it. Reshape the array to have them along an axis.")
     is_float = dtypes.issubdtype(getattr(value, "dtype", type(value)), np.floating)
     return int(value) if is_float else as_integer(value, f"jnp.{name}: a number of parts")
 
