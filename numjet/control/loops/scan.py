@@ -228,15 +228,19 @@ def _known_length(length: Any) -> Any:
 
 
 def _leading_sizes(xs_flat: Sequence[Any]) -> list[int]:
-    shapes = [(x.aval.inner_aval if isinstance(x, Ref) else aval_of(x)).shape for x in xs_flat]
+    shapes = [_value_aval(x).shape for x in xs_flat]
     scalars = [str(x) for x, shape in zip(xs_flat, shapes, strict=True) if not shape]
     if scalars:
         raise ValueError(f"scan got value with no leading axis to scan over: {', '.join(scalars)}.")
     return [shape[0] for shape in shapes]
 
 
+def _value_aval(x: Any) -> ShapedArray:
+    return x.aval.inner_aval if isinstance(x, Ref) else aval_of(x)
+
+
 def _shapes(xs_flat: Sequence[Any], xs_tree: Any) -> str:
-    return ", ".join(f"xs{path} {aval_of(x)}" for path, x in zip(leaf_paths(xs_tree), xs_flat, strict=True))
+    return ", ".join(f"xs{path} {_value_aval(x)}" for path, x in zip(leaf_paths(xs_tree), xs_flat, strict=True))
 
 
 def _python_scan(f: Callable[..., Any], init: Any, xs: Any, length: int, reverse: bool) -> tuple[Any, Any]:

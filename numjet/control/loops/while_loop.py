@@ -163,7 +163,7 @@ def fori_loop(
       body_fun: (i, value) -> next value, of the same structure, shapes and dtypes. With known bounds, or with a Python
         int as `lower`, i is weakly typed, as a Python int is; otherwise it has the dtype of the bounds.
       init_val: pytree of arrays.
-      unroll: steps per turn of the compiled loop, for known bounds only.
+      unroll: steps per turn of the compiled loop; more than one for known bounds only.
 
     Raises:
       TypeError: bounds that are no real numbers or of different types; the body changes the value's structure or types.
@@ -180,7 +180,7 @@ def fori_loop(
     aval = _bound_aval(lower, upper)
     low, high = _known_int(lower), _known_int(upper)
     if low is None or high is None:
-        if unroll is not None:
+        if not (unroll is None or unroll is False or unroll == 1 and unroll is not True):  # more than a step per turn
             raise ValueError("Can only use `unroll` in `fori_loop` if the loop bounds are statically known: here "
                              "`lower` or `upper` is traced.")
         return _dynamic_loop(lower, upper, body_fun, init_val, aval)

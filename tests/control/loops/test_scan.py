@@ -513,3 +513,8 @@ def test_a_weak_carry_that_meets_another_type_is_strong_from_the_start(dtype):
     """Its dtype stays; what other carries get from it is strong, too."""
     carry, _ = scan(lambda c, x: ((c[1], c[0] + x), None), (0, 0.0), np.ones(5, dtype))
     assert [aval_of(x) for x in carry] == [ShapedArray((), np.dtype(np.float32))] * 2
+
+
+def test_wrong_lengths_of_references_are_named():
+    with pytest.raises(ValueError, match=r"length` argument of 1 which disagrees with .* \[7\]: xs float32\[7\]"):
+        scan(lambda c, x: (c, None), 0, nj.new_ref(jnp.zeros(7)), length=1)

@@ -316,3 +316,14 @@ def test_a_leaked_index_names_the_fori_loop():
     fori_loop(0, 3, lambda i, x: (kept.append(i), x)[1], 1.0)
     with pytest.raises(errors.UnexpectedTracerError, match="traced for fori_loop"):
         kept[0] + 1  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("unroll", [None, False, 1])
+def test_one_step_per_turn_needs_no_known_bounds(unroll):
+    assert nj.jit(lambda n: fori_loop(0, n, lambda i, x: x + i, 0, unroll=unroll))(4) == 6
+
+
+@pytest.mark.parametrize("unroll", [True, 0, 2])
+def test_more_steps_per_turn_need_known_bounds(unroll):
+    with pytest.raises(ValueError, match="if the loop bounds are statically known"):
+        nj.jit(lambda n: fori_loop(0, n, lambda i, x: x + i, 0, unroll=unroll))(4)
