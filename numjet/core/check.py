@@ -4,7 +4,7 @@ It runs after tracing and before compilation when the flag jax_enable_checks is 
 """
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -96,7 +96,8 @@ class _Checker:
         elif not isinstance(a, Var):
             raise self.error(f"{a!r} of type {type(a).__name__} is read, but is neither variable nor literal", eqn)
         elif a not in self.bound:
-            raise self.error(f"a variable of type {a.aval} is read, but nothing before binds it", eqn)
+            raise self.error(lambda name: f"Variable '{name(a)}' not defined", eqn,
+                             f"A variable of type {a.aval} is read, but nothing before binds it.")
 
     def literal(self, a: Literal, eqn: JaxprEqn | None) -> None:
         problem = _literal_problem(a)
@@ -130,17 +131,42 @@ class _Checker:
             raise self.error(f"the equation has {len(got)} results, the operation gives {len(want)}", eqn)
         for n, (g, w) in enumerate(zip(got, want, strict=True)):
             if g is not w and _compared(g) != _compared(w):
-                raise self.error(f"result {n} is bound as {g!r}, but the operation gives {w!r}", eqn)
+                raise self.mismatch(eqn, n, w)
 
-    def error(self, what: str, eqn: JaxprEqn | None = None) -> JaxprTypeError:
-        """The error for an equation, or for the program's inputs and results."""
+    def mismatch(self, eqn: JaxprEqn, n: int, want: Any) -> JaxprTypeError:
+        """The error for result n of an equation, which is bound with another type."""
+        v = eqn.outvars[n]
+        return self.error(lambda name: f"Value for variable '{name(v)}' inconsistently typed as {_short(want)} for "
+                                       f"let-binder of type {_short(v.aval)}", eqn,
+                          f"There result {n} is bound as {v.aval!r}, but the operation gives {want!r}.")
+
+    def error(self, what: str | Callable[[Callable[[Var], str]], str], eqn: JaxprEqn | None = None,
+              more: str = "") -> JaxprTypeError:
+        """The error for an equation, or for the program's inputs and results.
+
+        `what` is wrong, as text or as a function of the function that gives variables their names in the text below.
+        """
+        whole, equation, names = printer.excerpt(self.jaxpr, eqn)
         debug: Any = self.jaxpr.debug
-        program = f"The program was traced from {debug.where()}." if debug is not None else ""
-        if eqn is None:
-            return JaxprTypeError(compose(f"Ill-typed program: {what}.", program, f"In\n\n{printer.jaxpr_text(self.jaxpr)}"))
-        where = f"It was made at {source.summarize(eqn.source)}." if eqn.source is not None else ""
-        return JaxprTypeError(compose(f"Ill-typed program: {what}.", f"In the equation\n\n    {printer.equation_text(eqn)}",
-                                      where, program))
+        place = source.summarize(eqn.source) if eqn is not None and eqn.source is not None else ""
+        return JaxprTypeError(compose(
+            f"Ill-typed program: {what if isinstance(what, str) else what(names.__getitem__)}",
+            f"in equation:\n\n{equation}" if equation else "",
+            f"from source: {place}" if place else "",
+            more,
+            f"The program was traced from {debug.where()}." if debug is not None else "",
+            f"while checking jaxpr:\n\n{_first_lines(whole)}"))
+
+
+def _short(aval: Any) -> str:
+    """The type as jaxprs show it."""
+    return aval.str_short(True) if isinstance(aval, ShapedArray) else str(aval)
+
+
+def _first_lines(text: str, limit: int = 60) -> str:
+    """A program's text, the end left out where it is long."""
+    lines = text.split("\n")
+    return text if len(lines) <= limit else "\n".join([*lines[:limit], f"... ({len(lines) - limit} more lines)"])
 
 
 def _compared(aval: Any) -> Any:

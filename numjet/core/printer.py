@@ -46,7 +46,7 @@ class Style(Record):
         """A name with its type."""
         if not self.shapes:
             return text(name)
-        kind = f":{aval.str_short()}"
+        kind = f":{aval.str_short(True)}"
         return concat((text(name), pretty.colored(kind, pretty.TYPE))) if self.colors else text(name + kind)
 
     def note(self, eqn: JaxprEqn) -> str:
@@ -100,9 +100,12 @@ def jaxpr_text(jaxpr: Jaxpr | ClosedJaxpr, *, width: int = WIDTH, **style: bool)
     return pretty.render(concat((*heads, jaxpr_doc(inner, names))), width)
 
 
-def equation_text(eqn: JaxprEqn, width: int = WIDTH) -> str:
-    """One equation as text, with names of its own."""
-    return pretty.render(eqn_doc(eqn, Names(), use_counts(Jaxpr([], [], eqn.outvars, []))), width)
+def excerpt(jaxpr: Jaxpr, eqn: JaxprEqn | None, width: int = WIDTH) -> tuple[str, str, Names]:
+    """A program and one of its equations ("" for None) as text, with the names that both use."""
+    names = Names()
+    whole = pretty.render(jaxpr_doc(jaxpr, names), width)
+    equation = "" if eqn is None else pretty.render(eqn_doc(eqn, names, use_counts(Jaxpr([], [], eqn.outvars, []))), width)
+    return whole, equation, names
 
 
 def program_of(jaxpr: Jaxpr | ClosedJaxpr) -> Jaxpr:
@@ -171,7 +174,7 @@ def binders(variables: Sequence[Var], names: Names) -> Doc:
 def atom(a: Atom, names: Names) -> str:
     """A variable's name, or a literal with its type."""
     if isinstance(a, Literal):
-        return f"{literal_text(a)}:{a.aval.str_short()}"
+        return f"{literal_text(a)}:{a.aval.str_short(True)}"
     return names[a]
 
 
