@@ -294,3 +294,25 @@ def test_sizes_are_inferred_by_constraints_on_the_divisor_of_either_sign():
     for divisor in (2, -2):
         f = exported(lambda x: jnp.reshape(x, (2, -1)), spec("a", (f"mod(a, {divisor}) == 0",)))
         assert f.call(numbers(6)).shape == (2, 3)
+
+
+def test_terms_with_operations_and_with_more_factors_stand_in_front():
+    a, b, c = export.symbolic_shape("a, b, c")
+    assert str(a * b + b * b + b * c + a * a * a) == "b*c + a*b + a^3 + b^2"
+    assert str(a * b + a // 4 + b + c ** 4 + 2) == "floordiv(a, 4) + a*b + c^4 + b + 2"
+    assert str((2 * a * b + b * b) // (a + b)) == "floordiv(2*a*b + b^2, b + a)"
+
+
+def test_numpy_integers_without_axes_are_sizes_in_arithmetic():
+    (b,) = export.symbolic_shape("b")
+    assert b // np.array(4) == b // 4 and np.array(9) % b == 9 % b and b - np.array(2) == b - 2 and b >= np.array(1)
+    f = exported(lambda x: x.shape[0] * np.array(2, np.int32), spec("b"))
+    assert f.call(numbers(3)).weak_type and f.call(numbers(3)) == 6
+
+
+def test_slopes_of_scatters_that_overwrite():
+    def slope(x, i):
+        return nj.grad(lambda x: jnp.sum(x.at[i].set(x[0])))(x)
+    x, i = numbers(5), np.array([1, 1, 4], np.int32)
+    f = export.export(nj.jit(slope))(*export.symbolic_args_specs([x, i], ["n", "m"]))
+    np.testing.assert_allclose(f.call(x, i), slope(x, i))

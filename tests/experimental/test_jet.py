@@ -1,6 +1,8 @@
 """numjet.experimental.jet: derivatives up to the fourth against repeated forward mode, of every kind of operation."""
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -191,3 +193,10 @@ def test_series_of_python_numbers_are_weakly_typed_as_their_argument(fun, transf
     weakly = lambda x: [c.weak_type for c in nj.tree.leaves(transformed(lambda x: jet(fun, (x,), ((1.0, 0.0),)))(x))]
     assert weakly(0.3) == [True] * 3
     assert weakly(np.float32(0.3)) == [False] * 3
+
+
+def test_results_that_are_integers_have_terms_in_the_default_float():
+    with enable_x64(False), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        _, terms = jet(lambda x: (x, 3), (1.0,), ([1.0, 0.0],))
+    assert [t.dtype for t in terms[1]] == [jnp.float32] * 2

@@ -102,7 +102,7 @@ def jet(fun: Callable[..., Any], primals: Sequence[Any], series: Sequence[Sequen
         return [jnp.asarray(x) for x in leaves]
 
     closed = trace_to_closed(flat, [aval_of(_first(v)) for v in values])
-    found = [v if _is_series(v) else [v, *([jnp.zeros(v.shape, jnp.promote_types(v.dtype, float))] * order)]
+    found = [v if _is_series(v) else [v, *([jnp.zeros(v.shape, dtypes.to_inexact_dtype(v.dtype))] * order)]
              for v in _closed(order, closed, values)]
     unscaled = [[c if not factorial_scaled or k < 2 else scaled(c, factorial(k)) for k, c in enumerate(v)] for v in found]
     rebuild = functools.partial(tree.tree_unflatten, out_tree[0])

@@ -54,6 +54,12 @@ def _term_key(term: tuple[Monomial, int]) -> tuple[int, list[tuple[bool, str, in
     return sum(e for _, e in monomial), [(*_factor_key(p), p[1]) for p in reversed(monomial)]
 
 
+def _text_key(term: tuple[Monomial, int]) -> tuple[int, int, Any]:
+    """The order of terms in texts: those with operations, and with more factors, stand in front."""
+    operations = sum(isinstance(factor, Operation) for factor, _ in term[0])
+    return operations, len(term[0]), _term_key(term)
+
+
 class SymbolicDim(Dimension):
     """The size of an axis as an expression in dimension variables, which are at least 1. Made by `export.symbolic_shape`.
 
@@ -211,7 +217,7 @@ class SymbolicDim(Dimension):
     # -- text
     def __str__(self) -> str:
         text = ""
-        for monomial, coefficient in self.terms:
+        for monomial, coefficient in sorted(self.terms, key=_text_key, reverse=True):
             size = abs(coefficient)
             factors = [f"{f}^{e}" if e > 1 else str(f) for f, e in monomial]
             shown = "*".join([str(size)] * (size != 1 or not factors) + factors)
@@ -237,6 +243,9 @@ def set_array_of(make: Callable[[SymbolicDim], Any]) -> None:
 
 
 def is_size(x: Any) -> bool:
+    """Whether a value is an integer that operators take as a size: an array is, if it is NumPy's and has no axes."""
+    if type(x) is np.ndarray:
+        return x.ndim == 0 and x.dtype.kind in "iu"
     return isinstance(x, (SymbolicDim, int, np.integer)) and not isinstance(x, bool)
 
 
@@ -268,7 +277,8 @@ def variable(name: str, scope: SymbolicScope) -> Size:
 
 
 def _operation(name: str, args: tuple[Size, ...]) -> Size:
-    return polynomial({((Operation(name, args), 1),): 1}, scope_of(*args))
+    known = tuple(a if isinstance(a, SymbolicDim) else int(a) for a in args)
+    return polynomial({((Operation(name, known), 1),): 1}, scope_of(*args))
 
 
 def _sum(a: Size, b: Size, sign: int) -> Size:

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -107,7 +108,7 @@ def _winners(operand: Any, indices: Any, updates: Any, params: dict[str, Any]) -
     numbers = params["dimension_numbers"]
     shape, window = aval_of(updates).shape, numbers.update_window_dims
     batch = tuple(n for d, n in enumerate(shape) if d not in window)
-    count = int(np.prod(batch, dtype=np.int64))
+    count = prod(batch)
     order = iota_p.bind(dtype=np.dtype(np.uint32), shape=(count,), dimension=0)
     order = add_p.bind(order, np.uint32(1))
     order = reshaped(order, batch)
