@@ -7,16 +7,18 @@ from typing import Any
 
 from numjet.foundation import dtypes
 from numjet.lax.elementwise import arithmetic, convert, transcendental
-from numjet.numpy.core.promotion import as_dtype, literal, operand_inexact, operands_inexact, strong_operand
+from numjet.numpy.core.promotion import as_dtype, literal, operand_inexact, operands_inexact
 
 _COMPLEX = frozenset(dtypes.COMPLEX)
 
 
-def times_real(x: Any, factor: float) -> Any:
-    """x * factor; of complex numbers each part, as 0 times an infinite part of the other would be NaN."""
+def times_real(x: Any, factor: float, weak: bool = True) -> Any:
+    """x * factor, whose type is weak or not; of complex numbers each part, as 0 times an infinite part of the other would be
+    NaN."""
     if x.aval.dtype not in _COMPLEX:
-        return arithmetic.mul_p.bind(x, literal(factor, x.aval.dtype))
-    return convert.complex_p.bind(times_real(convert.real_p.bind(x), factor), times_real(convert.imag_p.bind(x), factor))
+        return arithmetic.mul_p.bind(x, literal(factor, x.aval.dtype, weak))
+    re, im = (times_real(part.bind(x), factor, weak) for part in (convert.real_p, convert.imag_p))
+    return convert.complex_p.bind(re, im)
 
 
 # -------------------------------------------------------------------------------------------- exponentials and logarithms
@@ -67,11 +69,12 @@ def log1p(x: Any, /) -> Any:
 
 
 def _logarithm(name: str, x: Any, to_base: Callable[[Any], Any]) -> Any:
-    """A multiple of the natural logarithm; of 16-bit floats in 32 bits, as the factor is no 16-bit number."""
-    x = strong_operand(operand_inexact(name, x))
+    """A multiple of the natural logarithm; of 16-bit floats in 32 bits, as the factor is no 16-bit number. The factor's type
+    is strong, and so the result's, while slopes have that of x."""
+    x = operand_inexact(name, x)
     if x.aval.dtype.itemsize > 2:
         return to_base(transcendental.log_p.bind(x))
-    wide = as_dtype(x, dtypes.float32)
+    wide = as_dtype(x, dtypes.float32, x.aval.weak_type)
     return as_dtype(to_base(transcendental.log_p.bind(wide)), x.aval.dtype)
 
 
@@ -87,8 +90,8 @@ def log2(x: Any, /) -> Any:
 def _by_log_of_2(x: Any) -> Any:
     """log(x) / log(2) by division, so that logarithms of powers of 2 are integers."""
     if x.aval.dtype in _COMPLEX:
-        return times_real(x, 1 / math.log(2))
-    return arithmetic.div_p.bind(x, literal(math.log(2), x.aval.dtype))
+        return times_real(x, 1 / math.log(2), weak=False)
+    return arithmetic.div_p.bind(x, literal(math.log(2), x.aval.dtype, weak=False))
 
 
 def log10(x: Any, /) -> Any:
@@ -97,7 +100,7 @@ def log10(x: Any, /) -> Any:
     >>> log10(100)
     Array(2., dtype=float32)
     """
-    return _logarithm("log10", x, lambda v: times_real(v, 1 / math.log(10)))
+    return _logarithm("log10", x, lambda v: times_real(v, 1 / math.log(10), weak=False))
 
 
 # -------------------------------------------------------------------------------------------- trigonometric functions
