@@ -141,3 +141,23 @@ def test_reasons_for_missing_rules():
     for fn in (lax.cos, lambda v: v > -1, lambda v: v < 1, lambda v: 2.0 ** v):
         with pytest.raises(NotImplementedError, match="is not implemented because it would result in dense output"):
             sparse.sparsify(fn)(x)
+
+
+@pytest.mark.parametrize("use_tracer", [False, True])
+def test_tracers_of_sparsify(use_tracer):
+    seen = []
+    fn = sparse.sparsify(lambda x: seen.append(isinstance(x, sparse.SparseTracer)) or x, use_tracer=use_tracer)
+    for x in (jnp.arange(5), sparse.BCOO.fromdense(M)):
+        fn(x)
+    nj.jit(lambda x: seen.append(isinstance(x, sparse.SparseTracer)) or x)(M)
+    assert seen == [use_tracer, use_tracer, False] and not isinstance(jnp.ones(2), sparse.SparseTracer)
+
+
+def test_branches_of_different_formats_are_named():
+    x = sparse.BCOO.fromdense(M)
+    fn = sparse.sparsify(lambda p, x, y: lax.cond(p, lambda: x, lambda: y))
+    np.testing.assert_array_equal(fn(True, x, 2 * x).todense(), M)
+    with pytest.raises(TypeError, match=r"sparsified true_fun output .* sparsified false_fun output"):
+        fn(True, x, M)
+    pick = sparse.sparsify(lambda i, x: lax.switch(i, [lambda: x, lambda: 2 * x, lambda: -x]))
+    np.testing.assert_array_equal(pick(1, x).todense(), 2 * M)

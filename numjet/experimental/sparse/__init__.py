@@ -92,7 +92,7 @@ from numjet.experimental.sparse.csr import (
     csr_todense_p as csr_todense_p,
 )
 from numjet.experimental.sparse.random import random_bcoo as random_bcoo
-from numjet.experimental.sparse.transform import sparsify as sparsify
+from numjet.experimental.sparse.transform import SparseTracer as SparseTracer, sparsify as sparsify
 from numjet.experimental.sparse.util import (
     CuSparseEfficiencyWarning as CuSparseEfficiencyWarning,
     SparseEfficiencyError as SparseEfficiencyError,

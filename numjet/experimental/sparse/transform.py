@@ -8,10 +8,11 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any
+from weakref import WeakSet
 
 import numjet.numpy as jnp
 from numjet import lax
-from numjet.control.branches.cond import switch
+from numjet.control.branches.cond import branch
 from numjet.control.branches.cond_op import cond_p
 from numjet.control.call.call import jit_p
 from numjet.control.call.composite import composite_p
@@ -26,7 +27,7 @@ from numjet.core import hooks
 from numjet.core.aval import ShapedArray
 from numjet.core.ir import ClosedJaxpr, Jaxpr, Literal, Var
 from numjet.core.stage import trace_to_jaxpr
-from numjet.core.trace import aval_of
+from numjet.core.trace import Tracer, aval_of
 from numjet.experimental.sparse.api import todense, todense_p
 from numjet.experimental.sparse.base import JAXSparse
 from numjet.experimental.sparse.bcoo import (
@@ -80,6 +81,23 @@ def _rule(*ops: Any) -> Callable[[Rule], Rule]:
     return decorate
 
 
+class _SparseTracerType(type):
+    def __instancecheck__(cls, x: Any) -> bool:
+        return isinstance(x, Tracer) and x._trace in _sparse_traces
+
+
+class SparseTracer(metaclass=_SparseTracerType):
+    """For isinstance: whether a value is an argument, or made of one, of a function that sparsify traces with use_tracer=True.
+
+    >>> import numjet.numpy as jnp
+    >>> sparsify(lambda x: isinstance(x, SparseTracer), use_tracer=True)(jnp.ones(2)).item()
+    True
+    """
+
+
+_sparse_traces: WeakSet[Any] = WeakSet()
+
+
 def sparsify(f: Callable[..., Any], use_tracer: bool = False) -> Callable[..., Any]:
     """A function of arrays as one that takes sparse arrays (BCOO, BCSR), and gives sparse ones where operations allow it.
 
@@ -87,7 +105,7 @@ def sparsify(f: Callable[..., Any], use_tracer: bool = False) -> Callable[..., A
       f: a function of arrays and pytrees of them. It sees sparse arguments as arrays of their shape and dtype. Keyword
       arguments
         are passed on as they are.
-      use_tracer: a choice of implementation in JAX; here there is one.
+      use_tracer: whether arguments count as SparseTracer. JAX has two implementations, here there is one.
 
     Raises:
       NotImplementedError: an operation of f has no rule for sparse operands, as its result would be dense.
@@ -98,8 +116,6 @@ def sparsify(f: Callable[..., Any], use_tracer: bool = False) -> Callable[..., A
     >>> sparse.sparsify(lambda x: jnp.sin(x).sum(0))(m)
     BCOO(float32[2], nse=2)
     """
-    del use_tracer
-
     @wraps(f)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         leaves, structure = tree.tree_flatten(args, is_leaf=_is_sparse)
@@ -107,6 +123,7 @@ def sparsify(f: Callable[..., Any], use_tracer: bool = False) -> Callable[..., A
         results: list[Any] = []
 
         def flat(*xs: Any) -> list[Any]:
+            _sparse_traces.update([x._trace for x in xs if use_tracer])
             outs, out_tree = tree.tree_flatten(f(*tree.tree_unflatten(structure, xs), **kwargs), is_leaf=_is_sparse)
             results[:] = [out_tree, outs]
             return [b for x in outs for b in (x._bufs if _is_sparse(x) else (x,))]
@@ -372,7 +389,10 @@ def _custom(*args: Any, call_jaxpr: ClosedJaxpr, **params: Any) -> list[Any]:
 
 @_rule(cond_p)
 def _cond(index: Any, *args: Any, branches: Sequence[ClosedJaxpr]) -> list[Any]:
-    return switch(index, [functools.partial(_branch, b) for b in branches], *args)
+    functions = [functools.partial(_branch, b) for b in branches]
+    if len(branches) == 2:
+        return branch("cond", index, functions, ["sparsified false_fun", "sparsified true_fun"], args)
+    return branch("switch", index, functions, [f"sparsified branch {i}" for i in range(len(branches))], args)
 
 
 def _branch(closed: ClosedJaxpr, *args: Any) -> list[Any]:
