@@ -228,6 +228,8 @@ FLAGS: tuple[Flag, ...] = (
             "result of a compiled program shows, such as those that a later `where` replaces."),
     _traced("numjet_index_checks", one_of("off", "eager", "all"), "eager", "Whether x[i] with i out of bounds raises "
             "IndexError: outside of jit, also in compiled programs, or never (so in programs that import JAX): i is clipped."),
+    _traced("jax_experimental_unsafe_xla_runtime_errors", parse_bool, False, "Compile programs with a checkify.check that "
+            "nobody transformed: where it fails, they raise while they run."),
     _traced("jax_debug_key_reuse", parse_bool, False, "Raise when a random key is used twice."),
     _traced("jax_check_tracer_leaks", parse_bool, False, "Raise when a traced value outlives its trace."),
     _traced("jax_enable_checks", parse_bool, False, "Verify programs between passes."),

@@ -93,7 +93,6 @@ KEPT: tuple[tuple[str, Any, str], ...] = (
     ("check_vma", False, "The default of shard_map's check_vma where it is not given."),
     ("jax_thread_guard", False, "Raise for programs of several threads."),
     ("jax_debug_leaked_clients_on_clear_backends", False, "Raise for clients that outlive clear_backends."),
-    ("jax_experimental_unsafe_xla_runtime_errors", False, "Errors of callbacks on TPUs."),
     ("jax_dump_ir_to", "", "A folder for programs as StableHLO; numjet_dump is the one for all stages."),
     ("jax_dump_ir_modes", "stablehlo", "What is written there."),
     ("jax_xla_backend", "", "An older name of jax_platforms."),

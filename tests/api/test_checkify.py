@@ -9,6 +9,7 @@ import numjet as nj
 import numjet.numpy as jnp
 from numjet import lax
 from numjet.experimental import checkify as c
+from numjet.foundation.config import Override
 
 
 def positive(x):
@@ -332,3 +333,30 @@ def test_known_indices_out_of_bounds_are_reported_too(index, named):
 
 def test_an_index_below_an_array_beside_a_traced_one():
     assert nj.jit(lambda x, i: x[i, -7])(jnp.arange(12).reshape(4, 3), 2) == 6
+
+
+UNCHECKED = {
+    "a call": (nj.jit(positive), -1.0), "a batch": (nj.jit(nj.vmap(positive)), jnp.float32([1, -1])),
+    "a branch": (nj.jit(lambda x: lax.cond(x < 5, positive, lambda x: x, x)), -1.0),
+    "a loop": (nj.jit(lambda x: lax.scan(lambda s, y: (s, positive(y)), 0, x)[1]), jnp.float32([1, 2, -1])),
+    "a gradient": (nj.jit(nj.grad(nj.checkpoint(lambda x: positive(x) ** 2))), -1.0),
+}
+
+
+@pytest.mark.parametrize("case", UNCHECKED)
+def test_programs_raise_by_themselves_where_the_flag_asks_for_it(case):
+    fun, x = UNCHECKED[case]
+    with pytest.raises(ValueError, match="not functionalized"):
+        fun(x)
+    with Override("jax_experimental_unsafe_xla_runtime_errors", True):
+        nj.block_until_ready(fun(abs(x)))
+        with pytest.raises(nj.errors.JaxRuntimeError, match=r"must be positive, got -1.0 \(`check` failed\)"):
+            nj.block_until_ready(fun(x))
+        assert c.checkify(fun)(x)[0].get().startswith("must be positive")
+
+
+def test_programs_that_raise_by_themselves_leave_debug_checks_out_and_print_keys():
+    with Override("jax_experimental_unsafe_xla_runtime_errors", True):
+        assert nj.jit(lambda x: c.debug_check(x > 0, "no"))(-1.0) is None
+        with pytest.raises(nj.errors.JaxRuntimeError, match="key"):
+            nj.block_until_ready(nj.jit(lambda k: c.check(nj.random.bits(k) < 0, "key {}", k))(nj.random.key(0)))

@@ -17,7 +17,7 @@ NEVER = {
     "random_mark": "stands in programs while jax_debug_key_reuse is on",
     "custom_lin": "stands between linearization and transposition only",
     "ffi_call": "calls a function in C by its address, which a program as text does not have",
-    "check": "stands in functions that checkify takes, and nowhere in what is compiled",
+    "check": "stands in functions that checkify takes, and in what is compiled where a flag says so only",
     "buffer_callback": "calls a Python function with the memory of its operands and results",
     "dce_sink": "keeps a value that nothing reads, and has no result",
     "pvary": "stands in functions of shards only",

@@ -1,7 +1,7 @@
 """The operation `check`: a user's assertion on values of a program.
 
 Outside of programs it raises. In a program it has an effect, which `checkify` replaces by an error value; a program that still
-holds one does not compile.
+holds one does not compile, or raises while it runs where the flag jax_experimental_unsafe_xla_runtime_errors is on.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from numjet.core.op import Missing, Op
 from numjet.core.snapshots import snapshot
 from numjet.core.trace import aval_of, is_array_like
 from numjet.core.traits import EXACT
-from numjet.foundation import dtypes, tree
+from numjet.foundation import dtypes, errors, tree
+from numjet.foundation.config import config
 from numjet.foundation.record import Record
 from numjet.lax.indexing.dynamic_slicing import dynamic_index_in_dim
 from numjet.lax.reduction.argreduce import argmin
@@ -122,10 +123,17 @@ def _eager(pred: Any, *payload: Any, site: Site, debug: bool) -> list[Any]:
 
 
 def _lowered(b: Any, pred: Any, *payload: Any, site: Site, debug: bool) -> list[Any]:
-    if not debug:
+    if debug:
+        return []
+    if not config.experimental_unsafe_xla_runtime_errors:
         text = site.describe.text if isinstance(site.describe, Message) else site.category.__name__
         raise ValueError(NOT_FUNCTIONALIZED + text)
-    return []
+
+    def look(holds: Any, *values: Any) -> list[Any]:
+        if not holds:
+            raise errors.JaxRuntimeError(str(site.exception(values)))
+        return []
+    return b.callback(look, [pred, *payload], [])
 
 
 def _batch(size: int, args: Sequence[Any], dims: Sequence[int | None], **params: Any) -> tuple[list[Any], list[Any]]:
