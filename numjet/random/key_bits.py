@@ -24,7 +24,7 @@ from numjet.core.aval import ShapedArray
 from numjet.core.trace import Array, Tracer, aval_of
 from numjet.foundation import dtypes, source, tree
 from numjet.foundation.config import config
-from numjet.foundation.dimension import Dimension
+from numjet.foundation.dimension import Dimension, is_symbolic
 from numjet.lax.elementwise import bits, bitwise, convert
 from numjet.lax.indexing import slicing
 from numjet.lax.rng import threefry as rng
@@ -184,10 +184,11 @@ def _threefry(pair: Pair, target: Shape) -> Pair:
 def _sequence(pair: Pair, count: int) -> Any:
     """`count` words, of counters whose first half is paired with the second; a missing last one is 0."""
     half = -(-count // 2)
+    missing = 2 * half - count
     lower = create.iota(_UINT32, half)
-    upper = create.iota(_UINT32, count - half) + np.uint32(half)
-    if count % 2:
-        upper = join.concatenate([upper, create.full((1,), _ZERO)], 0)
+    upper = create.iota(_UINT32, count - half) + convert.size_constant(half, _UINT32)
+    if is_symbolic((missing,)) or missing:
+        upper = join.concatenate([upper, create.full((missing,), _ZERO)], 0)
     return slicing.slice_in_dim(join.concatenate(list(rng.threefry_2x32(pair, (lower, upper))), 0), 0, count)
 
 

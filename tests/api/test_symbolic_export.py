@@ -316,3 +316,14 @@ def test_slopes_of_scatters_that_overwrite():
     x, i = numbers(5), np.array([1, 1, 4], np.int32)
     f = export.export(nj.jit(slope))(*export.symbolic_args_specs([x, i], ["n", "m"]))
     np.testing.assert_allclose(f.call(x, i), slope(x, i))
+
+
+@pytest.mark.parametrize("draw", [
+    lambda key, n: nj.random.uniform(key, (n, 3)), lambda key, n: nj.random.bits(key, (n,), np.uint8),
+    lambda key, n: nj.random.key_data(nj.random.split(key, n))])
+def test_random_numbers_of_sequences_in_symbolic_shapes(draw):
+    with nj.threefry_partitionable(False):
+        f = exported(lambda data, x: draw(nj.random.wrap_key_data(data), x.shape[0]), spec("2", dtype=np.uint32), spec("n"))
+        data = np.array([3, 4], np.uint32)
+        for n in (1, 4, 5):
+            np.testing.assert_array_equal(f.call(data, numbers(n)), draw(nj.random.wrap_key_data(data), n))
