@@ -265,7 +265,7 @@ class Lowered(Stage):
 
     def _text(self, dialect: str, platform: str, debug_info: bool) -> str:
         donated = self.traced.consumed
-        over = _kept(self.traced.call.device, self.traced.kept)
+        over = inputs_on(self.traced.call.device, self.traced.kept)
         program = self.traced.program
         named = any(NAMED_CALL <= eqn.primitive.traits for eqn in all_eqns(program.jaxpr))
         shown = simplify(program, keeps_names=True) if named else self.jaxpr
@@ -294,7 +294,7 @@ class Lowered(Stage):
             raise ValueError(f"compile: lowered for {', '.join(self.platforms)}, but the arguments are on {call.device} of "
                              f"platform {call.device.platform}: lower for that platform, or put the arguments elsewhere")
         donated = traced.consumed
-        over = _kept(call.device, traced.kept)
+        over = inputs_on(call.device, traced.kept)
         executable = dispatch.compile_closed(self.jaxpr, call.fun_name, donated, over, traced.program, compiler_options)
         return Compiled(traced, executable, self.jaxpr)
 
@@ -322,7 +322,7 @@ class Lowered(Stage):
         return self.traced.replace(call=self.traced.call.replace(device=there.on(devices)))
 
 
-def _kept(device: Any, kept: Sequence[int]) -> Any:
+def inputs_on(device: Any, kept: Sequence[int]) -> Any:
     """The device, or how several take the arguments that the program reads."""
     return device if isinstance(device, Device) else device.replace(ins=tuple(device.ins[k] for k in kept))
 

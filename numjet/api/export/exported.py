@@ -183,7 +183,7 @@ class Exported(Record):
             _general.add(program.jaxpr)
 
         there = self._devices_of(leaves)
-        ins, outs = ([_over_devices(there, s) for s in side] for side in (self.in_shardings, self.out_shardings))
+        ins, outs = ([over_devices(there, s) for s in side] for side in (self.in_shardings, self.out_shardings))
 
         def run(*leaves: Any) -> list[Any]:
             kept = [sharding.constrained(leaves[k], ins[k]) for k in self.module_kept_var_idx]
@@ -355,8 +355,9 @@ def exported(traced: aot.Traced, platforms: tuple[str, ...], checks: tuple[Disab
     return Exported(call.fun_name, call.in_tree, in_avals, call.out_tree, arrays_only(call.out_avals),
                     platforms, checks, maximum_supported_calling_convention_version, tuple(traced.kept), program,
                     lambda primal: _export_vjp(traced, platforms, checks), len(devices_of(over)),
-                    uses_global_constants=general, scope=scope, in_shardings=_abstract(_named(over, "ins", in_avals), over),
-                    out_shardings=_abstract(_named(over, "outs", call.out_avals), over),
+                    uses_global_constants=general, scope=scope,
+                    in_shardings=without_devices(_named(over, "ins", in_avals), over),
+                    out_shardings=without_devices(_named(over, "outs", call.out_avals), over),
                     _distribution=_of_program(over, traced.kept))
 
 
@@ -370,7 +371,7 @@ def _named(over: Any, side: str, avals: Sequence[Any]) -> tuple[Any, ...]:
     return (getattr(over, side, ()) or (None,) * len(avals))[:len(avals)]
 
 
-def _abstract(named: Sequence[Any], over: Any) -> tuple[NamedSharding | None, ...]:
+def without_devices(named: Sequence[Any], over: Any) -> tuple[NamedSharding | None, ...]:
     """Shardings over meshes without devices. NotImplementedError for several meshes whose devices are in different orders."""
     found = []
     for s in named:
@@ -381,7 +382,7 @@ def _abstract(named: Sequence[Any], over: Any) -> tuple[NamedSharding | None, ..
     return tuple(found)
 
 
-def _over_devices(devices: Sequence[Any] | None, s: NamedSharding | None) -> NamedSharding | None:
+def over_devices(devices: Sequence[Any] | None, s: NamedSharding | None) -> NamedSharding | None:
     """A sharding over the devices of a call, if they are known."""
     if devices is None or s is None:
         return s

@@ -5,6 +5,7 @@ import pytest
 import numjet as nj
 import numjet.numpy as jnp
 from numjet.experimental.pjit import pjit
+from numjet.experimental.serialize_executable import deserialize_and_load, serialize
 from numjet.interpreters.pxla import thread_resources
 from numjet.sharding import AbstractMesh, Mesh, NamedSharding as NS, PartitionSpec as P
 
@@ -132,3 +133,19 @@ def test_errors_of_shardings_name_the_parameter_and_end_with_the_remedy():
     constrain = nj.jit(lambda x: nj.lax.with_sharding_constraint(x, over_two()))
     with pytest.raises(ValueError, match=r"sharding_constraint inside jit with device ids \[0, 1\]"):
         constrain(nj.device_put(np.ones(8), nj.devices()[0]))
+
+
+def test_compiled_functions_of_several_devices_are_written_with_their_shardings():
+    mesh = Mesh(np.array(nj.devices()[:4]), ("x",))
+    s, t = NS(mesh, P("x")), NS(mesh, P(None, "x"))
+    x = nj.device_put(np.arange(16.0, dtype=np.float32).reshape(4, 4), s)
+    compiled = nj.jit(lambda unused, a: a * 2, in_shardings=(None, s), out_shardings=t).lower(x, x).compile()
+    written = serialize(compiled)
+    loaded = deserialize_and_load(*written)
+    out = loaded(x, x)
+    assert out.sharding == t and out.tolist() == compiled(x, x).tolist() and loaded.input_shardings == compiled.input_shardings
+    there = deserialize_and_load(*written, execution_devices=nj.devices()[4:])
+    moved = Mesh(np.array(nj.devices()[4:]), ("x",))
+    assert there(*[nj.device_put(np.asarray(x), NS(moved, P("x")))] * 2).sharding == NS(moved, P(None, "x"))
+    with pytest.raises(ValueError, match="compiled for 4 devices"):
+        deserialize_and_load(*written, execution_devices=nj.devices()[:2])
