@@ -46,10 +46,12 @@ def _differentiate(primals: Sequence[Any], tangents: Sequence[Any], name: str, *
 
     A staged program may serve both modes: there the tangents are a linear function with both rules.
     """
-    if rules.fwd is None and rules.jvp is None:
-        raise NotImplementedError(f"derivative of {name}: its class has neither methods vjp_fwd and vjp_bwd_retval, for "
-                                  "reverse mode, nor jvp, for forward mode, nor lin and linearized. Define those you need.")
     staged = [t for t in tangents if type(t) is StageTracer]
+    if rules.fwd is None and rules.jvp is None:
+        mode, method = ("grad", "vjp_fwd") if staged else ("jvp", "jvp")
+        raise NotImplementedError(f"for {mode} support, subclass {name} must implement `{method}`. Derivative of {name}: its "
+                                  "class has neither methods vjp_fwd and vjp_bwd_retval, for reverse mode, nor jvp, for "
+                                  "forward mode, nor lin and linearized. Define those you need.")
     if rules.fwd is None or rules.jvp is not None and not staged:
         return rules.jvp(primals, tangents)
     bwd: list[Any] = []
@@ -299,7 +301,8 @@ class VJPHiPrimitive:
         return self._gives.flat(out), self._gives.flat_tangents(out_t)
 
     def _lacks(self, method: str, purpose: str) -> NotImplementedError:
-        return NotImplementedError(f"{type(self).__name__} has no method `{method}`: define it to {purpose}")
+        return NotImplementedError(f"subclass {type(self)} must implement `{method}`: {type(self).__name__} has no method "
+                                   f"`{method}`, which is needed to {purpose}")
 
     def __repr__(self) -> str:
         return type(self).__name__

@@ -249,7 +249,7 @@ def _steps(x: Any) -> int:
         try:
             if kind.dec_rank(size, spec).inc_rank(size, spec) == kind:
                 return size
-        except AssertionError:
+        except (AssertionError, ValueError):
             continue
     raise ValueError(f"scan over a value of type {kind}: no size of its arrays is that of its leading axis")
 

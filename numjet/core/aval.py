@@ -125,6 +125,33 @@ class ShapedArray(AbstractValue):
     def raise_val(self, x: Any) -> Any:
         return x
 
+    def dec_rank(self, size: int, spec: int | None) -> ShapedArray:
+        """The type of one element of a batch of `size` whose axis is `spec`; None: not batched.
+
+        >>> ShapedArray((3, 2), np.dtype("float32")).dec_rank(3, 0)
+        ShapedArray(float32[2])
+        """
+        if spec is None:
+            return self
+        if self.shape[spec] != size:
+            raise ValueError(f"mapped_aval: axis {spec} of {self} does not have {size} elements")
+        return self.update(shape=tuple(d for k, d in enumerate(self.shape) if k != spec % len(self.shape)))
+
+    def inc_rank(self, size: int, spec: int | None) -> ShapedArray:
+        """The type of a batch of `size` elements with the batch at axis `spec`; None: not batched.
+
+        >>> ShapedArray((2,), np.dtype("float32")).inc_rank(3, 1)
+        ShapedArray(float32[2,3])
+        """
+        if spec is None:
+            return self
+        place = spec % (len(self.shape) + 1)
+        return self.update(shape=(*self.shape[:place], size, *self.shape[place:]))
+
+    def leading_axis_spec(self) -> int:
+        """The axis along which loops go through values: the first."""
+        return 0
+
     @property
     def manual_axis_type(self) -> manual_axes.ManualAxisType:
         """Over which axes of a mesh values of shards vary, and where they are summands; `vma` are the first of these."""

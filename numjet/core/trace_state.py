@@ -177,11 +177,7 @@ def mapped_aval(size: int, axis: int | None, aval: ShapedArray) -> ShapedArray:
     >>> mapped_aval(3, 0, ShapedArray((3, 2), np.dtype("float32")))
     ShapedArray(float32[2])
     """
-    if axis is None:
-        return aval
-    if aval.shape[axis] != size:
-        raise ValueError(f"mapped_aval: axis {axis} of {aval} does not have {size} elements")
-    return aval.update(shape=tuple(d for k, d in enumerate(aval.shape) if k != axis % len(aval.shape)))
+    return aval.dec_rank(size, axis)
 
 
 def unmapped_aval(size: int, axis: int | None, aval: ShapedArray, explicit_mesh_axis: Any = None) -> ShapedArray:
@@ -192,10 +188,7 @@ def unmapped_aval(size: int, axis: int | None, aval: ShapedArray, explicit_mesh_
     """
     if explicit_mesh_axis is not None:
         raise NotImplementedError(f"unmapped_aval(explicit_mesh_axis={explicit_mesh_axis!r}): programs run on one device")
-    if axis is None:
-        return aval
-    place = axis % (len(aval.shape) + 1)
-    return aval.update(shape=(*aval.shape[:place], size, *aval.shape[place:]))
+    return aval.inc_rank(size, axis)
 
 
 def primal_dtype_to_tangent_dtype(primal_dtype: Any) -> np.dtype:

@@ -126,6 +126,12 @@ def test_primitives_say_what_they_lack(run_as_jax):
         in_avals, out_aval, params = (), None, {}
     with pytest.raises(NotImplementedError, match="Product: its class has neither methods vjp_fwd"):
         grad(of(Product))(3.0, 4.0)
+    with pytest.raises(NotImplementedError, match="for grad support, subclass Product must implement `vjp_fwd`"):
+        grad(of(Product))(3.0, 4.0)
+    with pytest.raises(NotImplementedError, match="for jvp support, subclass Product must implement `jvp`"):
+        jvp(of(Product), (3.0, 4.0), (1.0, 1.0))
+    with pytest.raises(NotImplementedError, match="must implement `expand`"):
+        Nothing()()
     with pytest.raises(TypeError, match="takes arguments of types"):
         Product(jax.typeof(1), jax.typeof(1), scale=1)(1.0, 1)
     with pytest.raises(NotImplementedError, match="no method `expand`"):
@@ -218,3 +224,59 @@ def test_batches_loops_and_branches_of_values_above_arrays(run_as_jax):
         assert numbers(choose(True)) == (2 * halves).tolist() and numbers(choose(False)) == halves.tolist()
     assert numbers(lax.switch(1, [lambda q: q, doubled], r)) == (2 * halves).tolist()
     """)
+
+
+def test_types_that_ask_the_types_of_their_parts(run_as_jax):
+    """A pair of arrays finds its batches and elements by the methods that types of arrays have, too."""
+    run_as_jax("""
+    import dataclasses
+    import jax, jax.numpy as jnp, numpy as np
+    from jax import lax
+    from jax.experimental import hijax
+
+    @dataclasses.dataclass
+    class Pair:
+        parts: tuple
+
+    @dataclasses.dataclass(frozen=True)
+    class PairSpec(hijax.MappingSpec):
+        axes: tuple
+
+    @dataclasses.dataclass(frozen=True)
+    class PairType(hijax.HiType):
+        types: tuple
+        def lo_ty(self):
+            return list(self.types)
+        def lower_val(self, x):
+            return list(x.parts)
+        def raise_val(self, *parts):
+            return Pair(parts)
+        def to_tangent_aval(self):
+            return PairType(tuple(t.to_tangent_aval() for t in self.types))
+        def dec_rank(self, size, spec):
+            return PairType(tuple(t.dec_rank(size, d) for t, d in zip(self.types, spec.axes)))
+        def inc_rank(self, size, spec):
+            return PairType(tuple(t.inc_rank(size, d) for t, d in zip(self.types, spec.axes)))
+        def leading_axis_spec(self):
+            return PairSpec(tuple(t.leading_axis_spec() for t in self.types))
+
+    hijax.register_hitype(Pair, lambda x: PairType(tuple(map(jax.typeof, x.parts))))
+
+    class Double(hijax.HiPrimitive):
+        def abstract_eval(self, kind):
+            return kind, set()
+        def to_lojax(self, x):
+            return Pair(tuple(2 * part for part in x.parts))
+
+    double = Double("double")
+    pair = Pair((jnp.arange(3.0), jnp.arange(12.0).reshape(3, 4)))
+    for wrap in (lambda f: f, jax.jit):
+        _, out = wrap(lambda x: lax.scan(lambda _, step: ((), double.bind(step)), (), x, length=3))(pair)
+        np.testing.assert_array_equal(out.parts[1], 2 * pair.parts[1])
+        both = PairSpec((0, 0))
+        out = wrap(jax.vmap(double.bind, in_axes=(both,), out_axes=both, axis_size=3))(pair)
+        np.testing.assert_array_equal(out.parts[0], 2 * pair.parts[0])
+    element = jax.typeof(pair.parts[1])
+    assert str(element.dec_rank(4, 1)) == "float32[3]" and str(element.dec_rank(3, None)) == "float32[3,4]"
+    assert str(element.inc_rank(5, 2)) == "float32[3,4,5]" and element.leading_axis_spec() == 0
+""")
