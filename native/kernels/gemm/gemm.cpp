@@ -28,6 +28,7 @@ constexpr int64_t kTiles = 12;               // of C at least, for threads that 
 constexpr int64_t kRun = 8;                  // rows that are packed of one panel after the other: each is on other pages
 constexpr int64_t kGroup = 8;                // panels of B that are packed side by side
 constexpr int64_t kShared = 1 << 19;         // multiply-adds of a part that is worth a thread
+constexpr int64_t kEach = 1 << 15;           // multiply-adds in the time that a product of a batch takes beside them
 constexpr int64_t kMostParts = 64;
 constexpr int64_t kFinished = 1 << 14;       // elements of C for which an epilogue is worth a thread
 constexpr int64_t kDirectRows = 64;          // with so few rows of A, B is read where it lies
@@ -570,7 +571,7 @@ int64_t bytes(const Product& x, int64_t threads) {
 int64_t batch_parts(int64_t batch, int64_t m, int64_t n, int64_t k) {
   const int64_t each = std::max<int64_t>(1, m * n * std::max<int64_t>(k, 1));
   if (batch <= 1 || each >= 64 * kShared) return 1;
-  return std::clamp<int64_t>(batch * each / kShared, 1, std::min(batch, kMostParts));
+  return std::clamp<int64_t>(batch * (each + kEach) / kShared, 1, std::min(batch, kMostParts));
 }
 
 }  // namespace nj::gemm

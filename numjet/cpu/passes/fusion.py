@@ -64,6 +64,7 @@ MOST_CARRIES = 8      # of a joined loop without loops inside
 MOST_BUFFERS = 16
 LARGE = 1 << 18       # bytes of temporaries of which no more should be there at a time: peak memory against speed
 WORTH_NS = 1000.0     # saved time from which loops are joined: it pays for compiling larger loops
+FEW_VECTORS = 4        # of a loop, from which the last one, a partial one, matters little
 _MOVABLE = (Let, Store, For, While, If, Switch, Copy, Fill, Comment)
 
 
@@ -222,8 +223,14 @@ class _Fusion:
             last = self._by_rows(last, first)
         elif _nested(last) and not _nested(first):
             first = self._by_rows(first, last)
-        may = self._alike(first, last) and self._separate_alone(first) and self._separate_alone(last)
+        may = (self._alike(first, last, self._short(first, last)) and self._separate_alone(first)
+               and self._separate_alone(last))
         return (first, last) if may else None
+
+    def _short(self, first: For, last: For) -> bool:
+        """Whether two loops are few vectors each: sums in lanes, and what is made of them. Partial vectors of sums would be
+        read again before memory can hand them over."""
+        return first.mode == last.mode == "vector" and (static_trips(first) or 0) < FEW_VECTORS * self.target.lanes
 
     def _worth(self, buffers: Iterable[Buffer]) -> bool:
         """Whether reading buffers again takes long enough."""

@@ -279,3 +279,16 @@ def test_steps_are_linear_in_the_number_of_rows_that_are_updated(monkeypatch):
         planned(nj.grad(updated), jnp.ones((n, 1000)))
         counts.append(len(asked))
     assert counts[3] < 2.3 * counts[2] + 20 and counts[3] < 10 * counts[0] + 40
+
+
+@pytest.mark.parametrize("columns", [9, 12, 15])
+def test_sums_in_lanes_and_what_is_made_of_them(columns):
+    """A row that is a part of a vector is not stored and read again: memory hands over partial vectors late."""
+    def fun(x, y):
+        return lax.fori_loop(0, 20, lambda i, c: c + 1e-3 * (nj.nn.sigmoid(x @ (y + c[:columns]).T).T @ x), jnp.zeros(y.shape))
+
+    x, y = values(50, 10), values(columns, 10, seed=1)
+    (outer,) = [s for s in planned(fun, x, y).body if isinstance(s, For) and s.stop.attr == 20]
+    rows = next(s for s in outer.body if isinstance(s, For) and s.stop.attr == 50)
+    assert sum(isinstance(s, For) for s in rows.body) == 1
+    close(fun, x, y, tolerance=1e-4)

@@ -1,0 +1,58 @@
+"""Products of two matrices that are too small for the kernel: lanes are columns wherever a transpose pays for that."""
+import numpy as np
+import pytest
+
+import numjet as nj
+import numjet.numpy as jnp
+from numjet import lax
+from numjet.cpu import compiler
+from numjet.cpu.codegen import llvm
+from numjet.cpu.ir.nodes import For
+from numjet.cpu.ir.traversal import walk
+from numjet.cpu.native_code import jit
+
+FORMS = ("mk,nk->mn", "km,nk->mn", "mk,kn->mn", "km,kn->mn", "zmk,znk->zmn", "zkm,znk->zmn")
+SHAPES = [(20, 8, 10), (9, 8, 9), (8, 9, 15), (12, 33, 31), (3, 12, 16), (40, 2, 9), (1, 16, 12), (8, 40, 100)]
+
+
+def operands(form, m, n, k, dtype):
+    sizes, rng = {"m": m, "n": n, "k": k, "z": 3}, np.random.default_rng(m + n + k)
+    left, right = form.split("->")[0].split(",")
+    return [rng.integers(-3, 4, [sizes[c] for c in letters]).astype(dtype) for letters in (left, right)]
+
+
+def in_a_loop(form):
+    """The product again and again, of a right operand that changes."""
+    return lambda x, y: lax.fori_loop(0, 5, lambda i, c: c * 0 + jnp.einsum(form, x, y + 0 * c.ravel()[0]),
+                                      0 * jnp.einsum(form, x, y))
+
+
+def planned(fun, *args):
+    return compiler.planned(nj.make_jaxpr(nj.jit(fun))(*args), "f")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "complex64", "bfloat16"])
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form(form, dtype):
+    with nj.enable_x64(True):
+        for shape in SHAPES:
+            x, y = operands(form, *shape, np.float64)
+            want = np.einsum(form, x, y)
+            for fun in (lambda a, b: jnp.einsum(form, a, b), in_a_loop(form)):
+                got = nj.jit(fun)(jnp.asarray(x, dtype), jnp.asarray(y, dtype))
+                np.testing.assert_array_equal(np.asarray(got), np.asarray(jnp.asarray(want, dtype)))
+
+
+@pytest.mark.parametrize("form, shape", [("mk,nk->mn", (20, 8, 10)), ("mk,nk->mn", (9, 40, 20)), ("km,nk->mn", (12, 9, 30))])
+def test_no_sum_goes_along_lanes(form, shape):
+    """The right operand is transposed, and no element of the product is the sum of the lanes of a vector."""
+    function = planned(in_a_loop(form), *operands(form, *shape, np.float32))
+    loops = [s for s in walk(function.body) if isinstance(s, For)]
+    assert not [s for s in loops if s.mode == "vector" and s.carries]
+    assert "vector.reduce" not in llvm.emit(function, jit.host())
+
+
+@pytest.mark.parametrize("form, shape", [("mk,nk->mn", (20, 8, 64)), ("mk,nk->mn", (3, 12, 16))])
+def test_long_sums_and_few_rows_are_not_worth_a_transpose(form, shape):
+    function = planned(in_a_loop(form), *operands(form, *shape, np.float32))
+    assert [s for s in walk(function.body) if isinstance(s, For) and s.mode == "vector" and s.carries]
