@@ -188,6 +188,9 @@ def test_rankdata_of_special_arrays():
         stats.rankdata(jnp.ones(2), "foo")
     with pytest.raises(NotImplementedError, match="`nan_policy` of omit"):
         stats.rankdata(jnp.ones(2), nan_policy="omit")
+    for f in (stats.rankdata, stats.mode):
+        with pytest.raises(NotImplementedError, match=f"JIT compile `{f.__name__}`, we cannot know whether `x` contains nans"):
+            f(jnp.ones(2), nan_policy="raise")
 
 
 @pytest.mark.parametrize("axis", [0, 1, None])

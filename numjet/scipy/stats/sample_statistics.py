@@ -20,9 +20,12 @@ class ModeResult(NamedTuple):
     count: Any
 
 
-def _check_policy(nan_policy: str) -> None:
+def _check_policy(nan_policy: str, name: str) -> None:
     if nan_policy not in _POLICIES:
         raise ValueError(f"Illegal nan_policy value {nan_policy!r}; expected one of {{'propagate', 'omit', 'raise'}}")
+    if nan_policy == "raise":
+        raise NotImplementedError(f"In order to best JIT compile `{name}`, we cannot know whether `x` contains nans. Look for "
+                                  "them before, with jnp.isnan, and leave nan_policy out.")
     if nan_policy != "propagate":
         raise NotImplementedError(f"Logic for `nan_policy` of {nan_policy} is not implemented: only 'propagate' is")
 
@@ -55,7 +58,7 @@ def mode(a: Any, axis: int | None = 0, nan_policy: str = "propagate", keepdims: 
     >>> int(found.mode), int(found.count)
     (3, 2)
     """
-    _check_policy(nan_policy)
+    _check_policy(nan_policy, "mode")
     a = array_arg("mode", a)
     kept = (1,) * max(a.ndim, 1)  # a scalar counts as a vector
     if axis is None or not a.ndim:
@@ -93,7 +96,7 @@ def rankdata(a: Any, method: str = "average", *, axis: int | None = None, nan_po
     >>> rankdata(jnp.array([30, 10, 30])).tolist()
     [2.5, 1.0, 2.5]
     """
-    _check_policy(nan_policy)
+    _check_policy(nan_policy, "rankdata")
     if method not in _METHODS:
         raise ValueError(f"unknown method {method!r}: expected one of {', '.join(_METHODS)}")
     a = array_arg("rankdata", a)
