@@ -26,7 +26,7 @@ CASES = {
     "jit": (lambda: nj.jit(choose)(1.0), "choose", "jit", "value of the argument x"),
     "while body": (lambda: lax.while_loop(lambda c: c < 8, choose, 1.0), "choose", "while_body", "value of the argument x"),
     "while condition": (lambda: lax.while_loop(positive, jnp.sin, 1.0), "positive", "while_cond", "value of the argument x"),
-    "fori": (lambda: lax.fori_loop(0, 3, lambda i, x: choose(x), 1.0), "<lambda>", "scan",
+    "fori": (lambda: lax.fori_loop(0, 3, lambda i, x: choose(x), 1.0), "<lambda>", "fori_loop",
              "value of the argument loop_carry[1]"),
     "scan": (lambda: lax.scan(lambda c, x: (choose(c), x), 1.0, jnp.arange(3)), "<lambda>", "scan", "value of the argument c"),
     "map": (lambda: lax.map(choose, jnp.arange(3.0)), "choose", "scan", "value of the argument"),

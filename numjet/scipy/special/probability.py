@@ -187,13 +187,19 @@ def entr(x: Any) -> Any:
 
 # -------------------------------------------------------------------------------------------- normal distribution
 
+def _strong(name: str, x: Any) -> Any:
+    """An argument as floats whose type is not weak, as JAX has it in the functions of the normal distribution."""
+    (x,) = floats(name, x)
+    return x.astype(x.dtype)
+
+
 def ndtr(x: Any) -> Any:
     """The normal distribution function: the probability of numbers up to x.
 
     >>> float(ndtr(0.0))
     0.5
     """
-    return normal_distribution.ndtr(floats("ndtr", x)[0])
+    return normal_distribution.ndtr(_strong("ndtr", x))
 
 
 def log_ndtr(x: Any, series_order: int = 3) -> Any:
@@ -205,7 +211,7 @@ def log_ndtr(x: Any, series_order: int = 3) -> Any:
     """
     if not isinstance(series_order, int) or not 0 <= series_order <= 30:
         raise ValueError(f"log_ndtr: expected an int series_order from 0 to 30, got {series_order!r}")
-    return normal_distribution.log_ndtr(floats("log_ndtr", x)[0])
+    return normal_distribution.log_ndtr(_strong("log_ndtr", x))
 
 
 # M. J. Wichura: Algorithm AS 241: The percentage points of the normal distribution (Applied Statistics 37, 1988): quotients
@@ -255,7 +261,7 @@ def ndtri(p: Any) -> Any:
     >>> float(ndtri(0.5))
     0.0
     """
-    return _ndtri(floats("ndtri", p)[0])
+    return _ndtri(_strong("ndtri", p))
 
 
 # -------------------------------------------------------------------------------------------- softmax

@@ -145,6 +145,8 @@ class MatrixProducts:
             return self._lanes_along_columns(aval, k, at_x, at_y)
         if ty and n > 1 and (_turning_pays(m, n, k) or tx):
             return self._lanes_along_columns(aval, k, at_x, self._factor(self._turned(y), False, dtype))
+        if ty and not tx and 1 < n <= SHORT_ROW and k < 2 * LANES and size == 1 and self._transpose_once(x, m, k) is not None:
+            return self.deferred.transpose(self._product((y, False), (x, True), dtype), (0, 2, 1))
         if n == 1 or (ty and not tx and k >= SHORT_REDUCTION):
             return self._lanes_along_terms(aval, k, at_x, at_y)
         return self._lanes_along_columns(aval, k, at_x, at_y)
