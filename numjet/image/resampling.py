@@ -75,10 +75,18 @@ def _weight_dtype(image: Any) -> Any:
     return dtypes.float32 if real.itemsize < 4 else real
 
 
+def _cheapest_order(sizes: Sequence[tuple[int, int]]) -> list[int]:
+    """The order of axes, given as (size, target), with the fewest multiply-adds: those that shrink most come first. Of two axes
+    that are neighbours in the order, the one with the larger 1 / target - 1 / size saves the other more than it costs."""
+    gain = lambda k: 1 / max(sizes[k][1], 1) - 1 / max(sizes[k][0], 1)
+    return sorted(range(len(sizes)), key=gain, reverse=True)
+
+
 @jit_when_eager("shape", "axes", "method", "antialias", "precision")
 def _resample(image: Any, scale: Any, translation: Any, shape: tuple[int, ...], axes: tuple[int, ...], method: ResizeMethod,
               antialias: bool, precision: Any) -> Any:
-    for k, d in enumerate(axes):
+    for k in _cheapest_order([(image.shape[d], shape[d]) for d in axes]):
+        d = axes[k]
         weights = _weights(method, image.shape[d], shape[d], scale[k], translation[k], antialias).astype(image.dtype)
         image = jnp.moveaxis(jnp.tensordot(image, weights, (d, 0), precision=precision), -1, d)
     return image

@@ -1,12 +1,16 @@
 """numjet.image: sums written out in NumPy, SciPy's and published values, derivatives, special shapes, errors."""
 from __future__ import annotations
 
+import itertools
+import math
+
 import numpy as np
 import pytest
 
 import numjet as nj
 import numjet.numpy as jnp
 from numjet import image
+from numjet.core.walk import all_eqns
 from numjet.foundation.config import enable_x64
 
 METHODS = ("linear", "cubic", "cubic-pytorch", "lanczos3", "lanczos5", "area")
@@ -112,3 +116,27 @@ def test_empty_images_and_scalars(shape, target, method):
 def test_errors(call, error, match):
     with pytest.raises(error, match=match):
         call()
+
+
+def products(order, size, target):
+    """Multiply-adds of resampling one axis after the other."""
+    shape, cost = list(size), 0
+    for d in order:
+        cost += math.prod(shape) * target[d]
+        shape[d] = target[d]
+    return cost
+
+
+@pytest.mark.parametrize("size, target", [((30, 20), (60, 5)), ((20, 30), (5, 60)), ((9, 50, 20), (18, 10, 15)),
+                                          ((8, 8), (16, 12))])
+def test_axes_are_resampled_in_the_cheapest_order(size, target):
+    pixels = jnp.asarray(np.random.default_rng(0).normal(size=size), jnp.float32)
+    program = nj.make_jaxpr(lambda x: image.resize(x, target, "linear"))(pixels).jaxpr
+    dots = [e for e in all_eqns(program) if e.primitive.name == "dot_general"]
+    terms = [math.prod(e.invars[0].aval.shape[d] for d in e.params["dimension_numbers"][0][0]) for e in dots]
+    cost = sum(math.prod(e.outvars[0].aval.shape) * n for e, n in zip(dots, terms, strict=True))
+    assert cost == min(products(order, size, target) for order in itertools.permutations(range(len(size))))
+    step = pixels
+    for d in range(len(size)):
+        step = image.resize(step, [target[k] if k <= d else size[k] for k in range(len(size))], "linear")
+    np.testing.assert_allclose(image.resize(pixels, target, "linear"), step, rtol=1e-5, atol=1e-5)
