@@ -6,7 +6,7 @@ import numjet as nj
 import numjet.numpy as jnp
 from numjet import lax
 from numjet.cpu import compiler
-from numjet.cpu.ir.nodes import For
+from numjet.cpu.ir.nodes import Call, For
 from numjet.cpu.ir.traversal import walk
 
 FORMS = ("mk,nk->mn", "km,nk->mn", "mk,kn->mn", "km,kn->mn", "zmk,znk->zmn", "zkm,znk->zmn")
@@ -55,3 +55,20 @@ def test_no_sum_goes_along_lanes(form, shape):
 def test_long_sums_and_few_rows_are_not_worth_a_transpose(form, shape):
     function = planned(in_a_loop(form), *operands(form, *shape, np.float32))
     assert [s for s in walk(function.body) if isinstance(s, For) and s.mode == "vector" and s.carries]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64"])
+@pytest.mark.parametrize("m, n, k", [(2, 2, 9000), (3, 2, 40001), (2, 7, 12345), (4, 4, 5000)])
+def test_few_long_sums_are_products_with_vectors(dtype, m, n, k):
+    with nj.enable_x64(True):
+        x, y = operands("mk,nk->mn", m, n, k, dtype)
+        want = x.astype(np.result_type(dtype, np.float64)) @ y.astype(np.result_type(dtype, np.float64)).T
+        fun = lambda a, b: a @ b.T + 1
+        np.testing.assert_array_equal(nj.jit(fun)(x, y), want.astype(dtype) + 1)
+        calls = [s for s in walk(planned(fun, x, y).body) if isinstance(s, Call)]
+        assert [[a.attr for a in c.args[1:5]] for c in calls] == [[n, m, 1, k]]   # batch, rows, columns, terms
+
+
+def test_covariances_of_two_long_vectors():
+    x, y = np.random.default_rng(0).normal(size=(2, 50_000)).astype(np.float32)
+    np.testing.assert_allclose(nj.jit(jnp.cov)(x, y), np.cov(x, y), rtol=1e-3, atol=1e-4)

@@ -26,6 +26,8 @@ COMPLEX_ROWS = 32 ** 2    # the same for complex rows by a vector, whose real an
 WRITTEN_OUT = 64          # multiply-adds of a product that is kept in registers: code size
 READ_AGAIN = 16.0         # cost up to which the operands of a product of few terms are computed again
 LONG_SUM = 200.0          # cost from which an operand is stored even if each element is read once: code size
+FEW_SUMS = 256            # bytes of a product of rows whose sums are
+VERY_LONG = 4096          # so long, which is done vector by vector
 FEW_COLUMNS = 2           # that are written out, each with a loop over its terms; more are lanes of one loop
 CHAINS = 4                # partial sums of an element of a product inside of a loop: latency over throughput of fma
 
@@ -133,6 +135,9 @@ class MatrixProducts:
             return self.deferred.full(0, aval)
         least = COMPLEX_ROWS if dtype.kind == "c" and n == 1 and not tx else GEMM_SIZE
         if m * n * k >= least and dtype.name in products.CODES and (min(m, n) > 1 or _stored(x, y, dtype)):
+            few = 1 < min(m, n) and m * n * dtype.itemsize <= FEW_SUMS
+            if ty and not tx and size == 1 and few and k >= VERY_LONG and _alike(x, y, dtype):
+                return self._by_vectors(x, y, dtype)
             return self._by_kernel(left, right, aval, (size, m, n, k))
         if k <= self.ir.small and m * n * k <= self.ir.small ** 2:
             return self._written_out(aval, k, at_x, at_y)
@@ -242,6 +247,21 @@ class MatrixProducts:
             (out.storage.buffer, out.storage.base.expr), *numbers(0)], (sx.buffer, sy.buffer), (out.storage.buffer,)))
         return self.deferred.converted(out, aval.dtype)
 
+    def _by_vectors(self, x: LoweredArray, y: LoweredArray, dtype: np.dtype) -> LoweredArray:
+        """Rows by rows: one product of a matrix and a vector for each row of y, where the kernel would pack panels of a few
+        columns, mostly empty ones."""
+        (m, k), n = x.shape[1:], y.shape[1]
+        why = "operand of a matrix product"
+        sx, sy = self.materialization.in_memory(x, why), self.materialization.in_memory(y, why)
+        turned = ShapedArray((1, n, m), dtype)
+        out = LoweredArray(turned, self.ir.allocation.temporary(turned))
+        numbers = lambda *values: [self.ir.table.index(v) for v in values]
+        self.ir.emit(Call(products.GEMM, [
+            *numbers(products.CODES[dtype.name], n, m, 1, k), (sx.buffer, sx.base.expr), *numbers(0, k, 1),
+            (sy.buffer, sy.base.expr), *numbers(k, 1, 1), (out.storage.buffer, out.storage.base.expr), *numbers(0)],
+            (sx.buffer, sy.buffer), (out.storage.buffer,)))
+        return self.deferred.transpose(out, (0, 2, 1))
+
     def _widened(self, x: LoweredArray, dtype: np.dtype) -> LoweredArray:
         """x in the dtype of the product, stored."""
         return x if x.dtype == dtype else self.materialization.materialize(self.deferred.converted(x, dtype))
@@ -258,7 +278,11 @@ def _turning_pays(m: int, n: int, k: int) -> bool:
     return m >= LANES // 2 and n > SHORT_ROW and k < (LANES if n < 2 * LANES else 2 * LANES)
 
 
+def _alike(x: LoweredArray, y: LoweredArray, dtype: np.dtype) -> bool:
+    """Whether operands are floats of the dtype that the kernel gives."""
+    return dtype.kind in "fc" and x.dtype == y.dtype and products.result(x.dtype) == dtype
+
+
 def _stored(x: LoweredArray, y: LoweredArray, dtype: np.dtype) -> bool:
     """Whether a product with a vector finds its operands in memory, as floats; others are read as they are computed."""
-    return dtype.kind in "fc" and x.dtype == y.dtype and products.result(x.dtype) == dtype \
-        and all(a.storage is not None for a in (x, y))
+    return _alike(x, y, dtype) and all(a.storage is not None for a in (x, y))
