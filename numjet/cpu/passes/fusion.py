@@ -64,7 +64,7 @@ MOST_CARRIES = 8      # of a joined loop without loops inside
 MOST_BUFFERS = 16
 LARGE = 1 << 18       # bytes of temporaries of which no more should be there at a time: peak memory against speed
 WORTH_NS = 1000.0     # saved time from which loops are joined: it pays for compiling larger loops
-FEW_VECTORS = 4        # of a loop, from which the last one, a partial one, matters little
+FEW_VECTORS = 4       # of a loop, from which the last one, a partial one, matters little
 _MOVABLE = (Let, Store, For, While, If, Switch, Copy, Fill, Comment)
 
 

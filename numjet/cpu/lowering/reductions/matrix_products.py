@@ -33,6 +33,7 @@ CHAINS = 4                # partial sums of an element of a product inside of a 
 
 Axes = tuple[Sequence[int], Sequence[int]]   # of the left and the right operand
 Operand = tuple[LoweredArray, bool]          # a stack of matrices, and whether they are transposed
+Strided = tuple[Storage, int, int, int]      # a stack of matrices in memory: steps from one to the next, of rows, of columns
 Factor = Callable[[Any, Any, Any], Any]      # an element of a stack of matrices
 
 
@@ -232,20 +233,25 @@ class MatrixProducts:
 
     def _by_kernel(self, left: Operand, right: Operand, aval: ShapedArray, dims: tuple[int, ...]) -> LoweredArray:
         """The kernel of matrix products, which reads operands of any layout and widens narrow ones itself."""
-        (x, tx), (y, ty), (size, m, n, k) = left, right, dims
+        (x, tx), (y, ty), (_, m, n, k) = left, right, dims
         wide = dtypes.int32 if aval.dtype.name in products.NARROW else aval.dtype
         if x.dtype != y.dtype or products.result(x.dtype) != wide:
             x, y = self._widened(x, wide), self._widened(y, wide)
         why = "operand of a matrix product"
         sx, sy = self.materialization.in_memory(x, why), self.materialization.in_memory(y, why)
         out = LoweredArray(ShapedArray(aval.shape, wide), self.ir.allocation.temporary(ShapedArray(aval.shape, wide)))
-        numbers = lambda *values: [self.ir.table.index(v) for v in values]
-        self.ir.emit(Call(products.GEMM, [
-            *numbers(products.CODES[x.dtype.name], size, m, n, k),
-            (sx.buffer, sx.base.expr), *numbers(m * k, *((1, m) if tx else (k, 1))),
-            (sy.buffer, sy.base.expr), *numbers(k * n, *((1, k) if ty else (n, 1))),
-            (out.storage.buffer, out.storage.base.expr), *numbers(0)], (sx.buffer, sy.buffer), (out.storage.buffer,)))
+        steps_x, steps_y = (1, m) if tx else (k, 1), (1, k) if ty else (n, 1)
+        self._gemm(x.dtype, dims, (sx, m * k, *steps_x), (sy, k * n, *steps_y), out.storage)
         return self.deferred.converted(out, aval.dtype)
+
+    def _gemm(self, dtype: np.dtype, dims: Sequence[int], x: Strided, y: Strided, out: Storage) -> None:
+        """The call of the kernel. dims: how many products, rows, columns and terms."""
+        numbers = lambda *values: [self.ir.table.index(v) for v in values]
+        (sx, *steps_x), (sy, *steps_y) = x, y
+        self.ir.emit(Call(products.GEMM, [
+            *numbers(products.CODES[dtype.name], *dims), (sx.buffer, sx.base.expr), *numbers(*steps_x),
+            (sy.buffer, sy.base.expr), *numbers(*steps_y), (out.buffer, out.base.expr), *numbers(0)],
+            (sx.buffer, sy.buffer), (out.buffer,)))
 
     def _by_vectors(self, x: LoweredArray, y: LoweredArray, dtype: np.dtype) -> LoweredArray:
         """Rows by rows: one product of a matrix and a vector for each row of y, where the kernel would pack panels of a few
@@ -255,11 +261,7 @@ class MatrixProducts:
         sx, sy = self.materialization.in_memory(x, why), self.materialization.in_memory(y, why)
         turned = ShapedArray((1, n, m), dtype)
         out = LoweredArray(turned, self.ir.allocation.temporary(turned))
-        numbers = lambda *values: [self.ir.table.index(v) for v in values]
-        self.ir.emit(Call(products.GEMM, [
-            *numbers(products.CODES[dtype.name], n, m, 1, k), (sx.buffer, sx.base.expr), *numbers(0, k, 1),
-            (sy.buffer, sy.base.expr), *numbers(k, 1, 1), (out.storage.buffer, out.storage.base.expr), *numbers(0)],
-            (sx.buffer, sy.buffer), (out.storage.buffer,)))
+        self._gemm(dtype, (n, m, 1, k), (sx, 0, k, 1), (sy, k, 1, 1), out.storage)
         return self.deferred.transpose(out, (0, 2, 1))
 
     def _widened(self, x: LoweredArray, dtype: np.dtype) -> LoweredArray:
