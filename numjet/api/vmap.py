@@ -8,6 +8,7 @@ from typing import Any
 
 from numjet.api.arguments import check_arrays, check_callable, debug_info, flatten_result, path_names
 from numjet.core import hooks
+from numjet.core.aval import explicit, placements_in_use
 from numjet.core.named_axes import BatchAxis
 from numjet.core.refs import Ref, check_distinct, read, write
 from numjet.core.snapshots import frozen
@@ -19,7 +20,7 @@ from numjet.foundation.tree import PyTreeDef, keystr, tree_flatten, tree_leaves,
 from numjet.foundation.tree.prefix import flatten_axes
 from numjet.foundation.util import function_name, wraps
 from numjet.lax.shape.rearrange import squeeze
-from numjet.transforms.vmap import batch_flat, move_to
+from numjet.transforms.vmap import batch_flat, divided_batch, move_to
 
 
 def vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_name: Any = None, axis_size: int | None = None,
@@ -94,8 +95,8 @@ def vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_name
         for k, (d, target) in enumerate(zip(out_dims, targets, strict=False)):
             if target is None and d is not None:
                 raise _mapped_result(_result_path(out_tree[0], k), d, axis_name)
-        placed = [_with_batch_axis(o, d, t, size) for o, d, t in zip(outs, out_dims, targets, strict=False)]
-        batch = tree_unflatten(out_tree[0], placed)
+        with explicit.mapping(divided_batch(leaves, dims) if placements_in_use else None):
+            batch = tree_unflatten(out_tree[0], _with_batch_axes(outs, out_dims, targets, size))
         return batch if not _mapped_types else _batches(batch, out_axes, size)
     vmap_fun.__doc__ = _documentation(fun)
     return vmap_fun
@@ -254,6 +255,11 @@ def _mapped_result(path: str, dim: int, axis_name: Any) -> ValueError:
     return ValueError(f"vmap has mapped output ({axis_name=!s}) but out_axes is None: at vmap out_axes{path}, got axis spec "
                       f"None but output was batched on axis {dim}. The result depends on the mapped argument. Give its "
                       "out_axes an int, or don't return it.")
+
+
+def _with_batch_axes(outs: Sequence[Any], dims: Sequence[int | None], targets: Sequence[Any], size: int) -> list[Any]:
+    """Results with their batch axes where out_axes has them."""
+    return [_with_batch_axis(o, d, t, size) for o, d, t in zip(outs, dims, targets, strict=False)]
 
 
 def _with_batch_axis(out: Any, dim: int | None, target: Any, size: int) -> Any:

@@ -44,11 +44,19 @@ def _merged(name: str, specs: Sequence[Parts], ndim: int) -> Parts:
     for entries in zip(*[s for s in specs if len(s) == ndim], strict=True):
         named = {e for e in entries if e is not None}
         if len(named) > 1:
-            what = "select cases must have the same shardings: " if name == "select_n" else ""
+            what = "" if name != "select_n" else _select_text(specs, ndim)
             raise ShardingTypeError(f"{what}{name} got incompatible shardings for broadcasting: "
                                     f"{', '.join(str(s) for s in specs if len(s) == ndim)}.")
         found.append(named.pop() if named else None)
     return tuple(found)
+
+
+def _select_text(specs: Sequence[Parts], ndim: int) -> str:
+    """Which operands of a selection are divided in different ways."""
+    cases = {s for s in specs[1:] if any(s)}
+    if len(cases) > 1 or len(specs[0]) != ndim:
+        return "select cases must have the same shardings: "
+    return "select `which` must be scalar or have the same sharding as cases: "
 
 
 def _elementwise(op: Any, avals: Avals, outs: Avals, params: Params) -> Sequence[Parts]:
@@ -493,7 +501,8 @@ def _table() -> dict[str, Callable[..., Sequence[Parts]]]:
             (_along, "cumsum cumprod cummax cummin cumlogsumexp linear_recurrence"),
             (_sort, "sort"), (_top_k, "top_k approx_top_k"),
             (_broadcast, "broadcast_in_dim"), (_transpose, "transpose"), (_squeeze, "squeeze"), (_reshape, "reshape"),
-            (_concatenate, "concatenate"), (_resizing("padding"), "pad"), (_resizing("slicing", _INDEXED), "slice split"),
+            (_concatenate, "concatenate"), (_resizing("padding"), "pad"), (_resizing("slicing", _INDEXED), "slice"),
+            (_resizing("split"), "split"),
             (_resizing("dynamic_slice", _INDEXED), "dynamic_slice"),
             (_update_slice, "dynamic_update_slice"), (_tile, "tile"), (_bitcast, "bitcast_convert_type"),
             (_dot, "dot_general"), (_convolution, "conv_general_dilated"), (_fft, "fft"),

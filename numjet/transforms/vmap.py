@@ -18,7 +18,7 @@ from numjet.core.walk import all_eqns, eval_jaxpr
 from numjet.foundation.config import config
 from numjet.lax.collective.varying import pvary_p
 from numjet.lax.shape.rearrange import broadcast_in_dim_p
-from numjet.lax.templates import broadcast_batch, moveaxis
+from numjet.lax.templates import moveaxis, spread
 
 
 class BatchTracer(Tracer):
@@ -169,7 +169,7 @@ def batch_flat(fun: Callable[..., Sequence[Any]], size: int, args: Sequence[Any]
 
     axis: the batch's name, a BatchAxis, or None. within: the trace of the same batch whose values the function may close over.
     """
-    divided = _divided_batch(args, dims) if placements_in_use else None
+    divided = divided_batch(args, dims) if placements_in_use else None
     trace = BatchTrace(current_trace(), size, axis, within, divided)
     axis_name = trace.axis_name
     part = () if divided is None else divided[1] if isinstance(divided[1], tuple) else divided[1:]
@@ -191,7 +191,7 @@ def batch_flat(fun: Callable[..., Sequence[Any]], size: int, args: Sequence[Any]
     return [v for v, _ in pairs], [d for _, d in pairs]
 
 
-def _divided_batch(args: Sequence[Any], dims: Sequence[int | None]) -> Any:
+def divided_batch(args: Sequence[Any], dims: Sequence[int | None]) -> Any:
     """The mesh and its Explicit axes along which a batch is divided, or None. ValueError where arguments disagree."""
     mapped = [(aval_of(x), d) for x, d in zip(args, dims, strict=True) if d is not None]
     found = [(a.placement.mesh, a.placement.parts[d]) if a.placement is not None else (None, None) for a, d in mapped]
@@ -207,7 +207,7 @@ def _divided_batch(args: Sequence[Any], dims: Sequence[int | None]) -> Any:
 def move_to(x: Any, dim: int | None, target: int, size: int) -> Any:
     """x with its batch axis at `target`, broadcast along it when it is not batched."""
     if dim is None:
-        return moveaxis(broadcast_batch(x, None, size), 0, target)
+        return spread(x, target, size)
     return moveaxis(x, dim, target)
 
 
@@ -240,6 +240,12 @@ def batch_jaxpr(jaxpr: Jaxpr, size: int, batched: Sequence[bool],
         moved = [move_to(o, d, 0, size) if b else o for o, d, b in zip(outs, out_dims, batched_out, strict=True)]
         return [_varied(o, varying) if b else o for o, b in zip(moved, batched_out, strict=True)] if varying else moved
 
-    avals = [v.aval.update(shape=(size, *v.aval.shape), vma=v.aval.vma | within) if b else v.aval
-             for v, b in zip(jaxpr.invars, batched, strict=True)]
+    avals = [_over_batch(v.aval, size, within) if b else v.aval for v, b in zip(jaxpr.invars, batched, strict=True)]
     return trace_to_closed(fun, avals, jaxpr.debug), batched_out
+
+
+def _over_batch(aval: Any, size: int, within: frozenset[Any]) -> Any:
+    """The type of a batch of values in axis 0, divided along the Explicit axes along which the innermost batch is."""
+    found = aval.update(shape=(size, *aval.shape), vma=aval.vma | within)
+    divided = explicit.mapped()
+    return found if divided is None else found.update(placement=explicit.over_batch(aval, *divided))

@@ -72,7 +72,7 @@ def auto_axes(f: Callable[..., Any] | None = None, /, *, axes: Any = None, out_s
         if all(mesh.axis_types[mesh.axis_names.index(a)] is AxisType.Auto for a in chosen):
             return f(*args, **kwargs)  # the compiler has them already
         with using(with_types(mesh, chosen, AxisType.Auto)):
-            out = f(*tree_map(lambda x: left_to_compiler(x, chosen) if is_array_like(x) else x, args), **kwargs)
+            out = f(*tree_map(lambda x: left_to_compiler(stage(x), chosen) if is_array_like(x) else x, args), **kwargs)
         return _edge("auto_axes out_sharding", out, given, mesh)
     return decorated
 
@@ -123,7 +123,8 @@ def _mesh(what: str, given: Any) -> Mesh | AbstractMesh:
             sharding = aval_of(x).sharding if isinstance(x, Tracer) else sharding
             if isinstance(sharding, NamedSharding) and not sharding.mesh.empty:
                 return sharding.mesh
-        raise ValueError(f"{what}: no mesh is in use: call it in `with jax.set_mesh(mesh):`")
+        raise ValueError("Context mesh cannot be empty. Please use `jax.set_mesh` API to enter into a mesh context when using "
+                         f"`{what}` API: `with jax.set_mesh(mesh):`")
     return mesh
 
 

@@ -88,7 +88,7 @@ class use_abstract_mesh:
                              f"{mesh} with size={mesh.size} and prev mesh: {around} with size={around.size}. Leave the "
                              "block of the one before, or set a mesh of other devices by set_mesh(mesh).")
         self.mesh = mesh
-        self._block: Override = using(mesh)
+        self._block: Override = using(_on_devices_in_use(mesh))
 
     def __enter__(self) -> AbstractMesh:
         self._block.__enter__()
@@ -96,6 +96,14 @@ class use_abstract_mesh:
 
     def __exit__(self, *error: object) -> None:
         self._block.__exit__(*error)
+
+
+def _on_devices_in_use(mesh: AbstractMesh) -> Mesh | AbstractMesh:
+    """A mesh of these axes over the devices of the mesh in use; the abstract one where none has devices."""
+    around = current_mesh()
+    if mesh.empty or not isinstance(around, Mesh) or around.empty:
+        return mesh
+    return Mesh(around.devices.reshape(mesh.axis_sizes), mesh.axis_names, mesh.axis_types)
 
 
 def get_mesh() -> Mesh:

@@ -183,10 +183,17 @@ def parts(aval: ShapedArray) -> Parts:
 def concrete(there: Placement, mesh: Any) -> NamedSharding:
     """The sharding over devices that a placement means in a program over a mesh: dimensions may also be divided along its
     other axes. mesh: a Mesh with the same axes."""
-    if not isinstance(mesh, Mesh) or (there.divides and mesh.shape_tuple != there.mesh.shape_tuple):
+    if not isinstance(mesh, Mesh) or (there.divides and mesh.size != there.mesh.size):
         raise ValueError(f"The mesh of a type, {there.mesh}, has other axes than the mesh that the program runs on: {mesh}")
-    types = there.mesh.axis_types if there.divides else mesh.axis_types
-    return NamedSharding(mesh_like(mesh, types), there.spec, memory_kind=kind_of(there.memory))
+    over = mesh if not there.divides else _with_axes(mesh, there.mesh)
+    return NamedSharding(over, there.spec, memory_kind=kind_of(there.memory))
+
+
+def _with_axes(mesh: Mesh, wanted: AbstractMesh) -> Mesh:
+    """The devices of a mesh with the axes of another one of the same size."""
+    if mesh.shape_tuple == wanted.shape_tuple:
+        return mesh_like(mesh, wanted.axis_types)
+    return Mesh(mesh.devices.reshape(wanted.axis_sizes), wanted.axis_names, wanted.axis_types)
 
 
 def mesh_like(mesh: Any, types: tuple[AxisType, ...]) -> Any:
@@ -237,6 +244,13 @@ def mapped() -> Any:
 def mapping(part: Any) -> _native.Scope:
     """A block in which the innermost batch is divided along axes."""
     return _native.Scope(_state, "mapped", part)
+
+
+def over_batch(aval: Any, mesh: AbstractMesh, part: Any) -> Placement | None:
+    """The placement of a batch of values in axis 0 that is divided along axes of a mesh, unless the values are themselves."""
+    used = set(axes_of(PartitionSpec(*parts(aval))))
+    front = None if used & set(parts_of(part)) else part
+    return placement(mesh, (front, *parts(aval)), *sums_of(aval), memory=aval.memory_space)
 
 
 def in_types(avals: Sequence[Any]) -> bool:
@@ -304,12 +318,20 @@ def _mesh_of(op: Any, avals: Sequence[Any]) -> AbstractMesh:
                          f"{op.name}: {', '.join(a.str_short() for a in avals)}. Move them with reshard, or by auto_axes and "
                          "explicit_axes.")
     there, around = meshes.pop(), current_mesh()
-    if not around.empty and around.shape_tuple != there.shape_tuple:
+    if around.empty or is_lenient():
+        return there
+    if around.shape_tuple != there.shape_tuple or _left_to_compiler(avals, around):
         raise ValueError(f"For primitive {op.name}, context mesh {around.abstract_mesh} should match the aval mesh {there} "
                          f"for shape "
                          f"{next(a for a in avals if divides(a))}. Call it in `with jax.set_mesh(mesh):` of that "
                          "mesh, or without a mesh.")
     return there
+
+
+def _left_to_compiler(avals: Sequence[Any], around: Mesh | AbstractMesh) -> bool:
+    """Whether types name axes along which the compiler divides where the mesh is in use."""
+    used = {a for aval in avals if divides(aval) for a in axes_of(PartitionSpec(*aval.placement.parts))}
+    return not used.isdisjoint(around.auto_axes)
 
 
 def has_sums(aval: Any) -> bool:

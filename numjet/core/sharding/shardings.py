@@ -11,7 +11,7 @@ import numpy as np
 from numjet.core import hooks
 from numjet.core.sharding.memory import DEVICE, checked_kind, known_kind
 from numjet.core.sharding.mesh import AbstractMesh, AxisType, Mesh
-from numjet.core.sharding.partition_spec import PartitionSpec, axes_of, entries_of, parts_of
+from numjet.core.sharding.partition_spec import UNCONSTRAINED, PartitionSpec, axes_of, entries_of, parts_of
 from numjet.foundation.processes import state as processes
 from numjet.foundation.record import Record
 
@@ -297,6 +297,9 @@ def _check_spec(mesh: Any, spec: Any) -> None:
             raise DuplicateSpecError(f"A single NamedSharding spec specification can map every mesh axis to at most one "
                                      f"positional "
                                      f"dimension, but {spec} has duplicate entries for `{axis}`")
+    if UNCONSTRAINED in spec.partitions and not (mesh.empty or mesh.auto_axes):
+        raise ValueError(f"{spec} cannot contain `P.UNCONSTRAINED` when no mesh axis_types are `Auto`. Got mesh axis_types: "
+                         f"{mesh.axis_types}. Write None for dimensions that are not divided.")
     types = dict(zip(mesh.axis_names, mesh.axis_types, strict=True))
     for kind in ("unreduced", "reduced"):
         for axis in getattr(spec, kind):

@@ -10,7 +10,7 @@ from numjet import lax
 from numjet.core.op import all_ops
 from numjet.errors import ShardingTypeError
 from numjet.lax.sharding_rules import RULES
-from numjet.sharding import AxisType, NamedSharding, PartitionSpec as P, auto_axes, explicit_axes, reshard  # noqa: F401
+from numjet.sharding import AxisType, NamedSharding, PartitionSpec as P, auto_axes, explicit_axes, reshard
 
 MESH = nj.make_mesh((4, 2), ("x", "y"))
 ONE = nj.make_mesh((1, 1), ("x", "y"), devices=nj.devices()[:1])
@@ -332,3 +332,75 @@ def test_axes_that_the_compiler_has_already_are_left_as_they_are():
         assert "reshard" not in str(nj.make_jaxpr(f)(np.arange(8)))
     with pytest.raises(ValueError, match="contains manual axes"):
         nj.set_mesh(nj.make_mesh((8,), ("x",), (AxisType.Manual,)))
+
+
+def spec_of(x):
+    return x.sharding.spec
+
+
+@pytest.mark.parametrize("jitted", [lambda f: f, nj.jit])
+def test_batches_of_programs_stay_divided(jitted):
+    with nj.set_mesh(MESH):
+        x = nj.device_put(W, P("x", "y"))
+        f = nj.vmap(jitted(lambda row: row * 2))
+        assert spec_of(f(x)) == spec_of(nj.jit(f)(x)) == P("x", "y")
+        g = nj.vmap(jitted(lambda m, n: jnp.einsum("ij,jk->ik", m, n, out_sharding=P(None, "y"))), in_axes=(0, 1), out_axes=2)
+        m, n = nj.device_put(W.reshape(4, 4, 4), P("x", None, "y")), nj.device_put(W.reshape(4, 4, 4), P(None, "x", "y"))
+        assert spec_of(g(m, n)) == P(None, "y", "x")
+        np.testing.assert_allclose(g(m, n), np.einsum("bij,jbk->ikb", m, n))
+        h = nj.vmap(jitted(lambda row: reshard(row, P(None))))
+        assert spec_of(h(x)) == P("x", None)
+
+
+def test_results_that_do_not_depend_on_a_divided_batch_are_divided_along_out_axes():
+    with nj.set_mesh(MESH):
+        out = nj.vmap(lambda x: jnp.zeros(4), out_axes=-1)(nj.device_put(W[0], P("x")))
+    assert out.shape == (4, 8)
+    assert spec_of(out) == P(None, "x")
+
+
+def test_functions_with_auto_axes_get_arrays():
+    def f(x):
+        assert x.aval.sharding.mesh.are_all_axes_auto
+        return x * 2
+    with nj.set_mesh(MESH):
+        out = auto_axes(f)(np.arange(8), out_sharding=P("x"))
+    assert spec_of(out) == P("x")
+    assert out.tolist() == list(range(0, 16, 2))
+
+
+def test_another_mesh_over_the_same_devices():
+    with nj.set_mesh(MESH):
+        with nj.sharding.use_abstract_mesh(nj.sharding.AbstractMesh((8,), ("z",))):
+            assert jnp.arange(8).sharding == NamedSharding(nj.make_mesh((8,), ("z",), (AxisType.Auto,)), P())
+        x = nj.device_put(W, P("x", "y"))
+
+        def f(x):
+            with nj.sharding.use_abstract_mesh(MESH.abstract_mesh.update(axis_sizes=(8, 1), axis_names=("a", "b"))):
+                return reshard(x * 1, P(("a", "b"), None)) * 2
+        for out in (nj.jit(lambda x: f(reshard(x, P())))(x), f(reshard(x, P()))):
+            assert spec_of(out) == P(("a", "b"), None)
+            np.testing.assert_array_equal(out, W * 2)
+
+
+def test_values_of_explicit_axes_are_not_computed_with_where_the_compiler_has_the_axes():
+    with nj.set_mesh(MESH):
+        x = nj.device_put(W, P("x", "y"))
+        with nj.sharding.use_abstract_mesh(MESH.abstract_mesh.update_axis_types({"x": AxisType.Auto})):
+            with pytest.raises(ValueError, match=r"For primitive dot_general, context mesh.*should match the aval mesh"):
+                nj.jit(lambda x: x @ x)(x)
+
+
+def test_messages_of_divided_selections_splits_and_free_dimensions():
+    with nj.set_mesh(MESH):
+        x, y = nj.device_put(W, P("x", "y")), nj.device_put(W, P("y", "x"))
+        with pytest.raises(ShardingTypeError, match="select cases must have the same shardings"):
+            lax.select(x == x, x, y)
+        with pytest.raises(ShardingTypeError, match="select `which` must be scalar or have the same sharding as cases"):
+            lax.select(y == y, x, x)
+        with pytest.raises(ShardingTypeError, match="split on sharded dims"):
+            lax.split(x, (1, 7), axis=1)
+    with pytest.raises(ValueError, match=r"cannot contain `P\.UNCONSTRAINED` when no mesh axis_types are `Auto`"):
+        NamedSharding(MESH, P(P.UNCONSTRAINED))
+    with pytest.raises(ValueError, match="Context mesh cannot be empty"):
+        explicit_axes(lambda x: x, in_sharding=P())(W)
