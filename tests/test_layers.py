@@ -84,6 +84,7 @@ LOADS_BY_NAME = {
     "numjet/xla/plugin.py": "jaxlib and its plugins need not be installed",
     "numjet/xla/libraries.py": "as the plugins; LAPACK's functions need SciPy, which is slow to import",
     "numjet/as_jax/__init__.py": "gives the loader of modules one that knows the installed jaxlib",
+    "numjet/as_jax/classes.py": "tracers are found among the subclasses of their base, once their modules are loaded",
     "numjet/as_jax/finder.py": "imports the modules that JAX's names mean",
     "numjet/as_jax/installed.py": "JAX need not be installed",
     "numjet/core/op.py": "records that most programs do without are made when all, or an unknown one, are asked for",

@@ -14,14 +14,12 @@ NumPy's functions give NumPy arrays, as with JAX: the flag numjet_numpy_dispatch
 """
 from __future__ import annotations
 
-import importlib
 import sys
 from types import ModuleType
 
 from numjet import _native
 from numjet.as_jax.finder import AliasFinder, is_aliased
 from numjet.as_jax.installed import InstalledPackages
-from numjet.core.trace import Array, Tracer
 from numjet.foundation import events, locks
 from numjet.foundation.config import config
 
@@ -49,25 +47,13 @@ def _installed() -> InstalledPackages:
         packages.modules[name] = sys.modules.pop(name)
     locks.importer = packages.import_module
     _native.JitFunction.__qualname__ = "PjitFunction"  # the name by which libraries know compiled functions
-    _place_classes()
     events.loggers.update({"": "jax", "starts": "jax._src.interpreters.pxla", "ends": "jax._src.dispatch",
                            "errors": "jax._src.callback"})  # by which programs listen to them, and silence them
     config.update("numjet_numpy_dispatch", False)  # programs for JAX write into what np.zeros_like(x) gives
     if config.index_checks == "eager":
         config.update("numjet_index_checks", "off")  # programs for JAX may rely on indices being clipped
     sys.meta_path.insert(0, finder)
-    importlib.import_module("jaxlib._jax")  # where what pickles classes looks for the one of arrays, without importing it
     return packages
-
-
-def _place_classes() -> None:
-    """Puts the classes of arrays into JAX's packages: libraries for several packages of arrays choose functions by the first
-    part of `type(x).__module__`."""
-    Array.__module__ = "jaxlib._jax"
-    for module in ("jvp", "vmap"):   # which define classes of tracers
-        locks.import_module(f"numjet.transforms.{module}")
-    for kind in Tracer.__subclasses__():
-        kind.__module__ = "jax._src.core"
 
 
 install()

@@ -22,11 +22,12 @@ from types import ModuleType
 from typing import Any
 
 from numjet.as_jax import distributions, names, unsupported
+from numjet.as_jax.classes import place_classes
 from numjet.foundation.config import config
 from numjet.foundation.lazy_import import own_names
 
 OWN = "numjet.as_jax."  # where the compatibility package has JAX's module X: OWN + X
-ELSEWHERE = {"jax.experimental.hijax": "numjet.as_jax.hijax"}  # whose package is numjet's
+ELSEWHERE = {"jax.experimental.hijax": "numjet.as_jax.hijax", "jax.experimental.pallas": "numjet.as_jax.pallas"}
 _PRIMITIVES = "numjet.extend.core.primitives"
 NAMES_ELSEWHERE = {  # names of numjet's modules that only JAX's users know
     "jax.experimental.cur_qdd": "numjet.as_jax.hijax",
@@ -36,8 +37,9 @@ NAMES_ELSEWHERE = {  # names of numjet's modules that only JAX's users know
         "create_token", "device_put", "ragged_all_to_all", "select_and_scatter")},
     "jax.random.random_gamma_p": _PRIMITIVES,
 }
-# Modules that `import jax` brings, as with JAX: libraries look in sys.modules for classes of arrays, and do not import.
-WITH_JAX = ("jax.core", "jax.numpy")
+# Modules that `import jax` brings, as with JAX: libraries look in sys.modules for classes of arrays and for the version, and
+# do not import. The version comes before the class of arrays, as libraries choose by it where to look for the class.
+WITH_JAX = ("jax.core", "jax.numpy", "jax.version", "jaxlib._jax")
 # The other modules of jaxlib are those that are installed.
 OWN_JAXLIB = ("jaxlib", "jaxlib._jax", "jaxlib.version", "jaxlib.xla_client")
 
@@ -88,8 +90,10 @@ class AliasLoader(Loader):
             module.__doc__ = f"{name}: names of numjet's modules for it; those that numjet lacks raise when they are used."
         add_fallback(module, name)
         add_listing(module, name)
-        for brought in WITH_JAX if name == "jax" else ():
-            importlib.import_module(brought)
+        if name == "jax":
+            for brought in WITH_JAX:
+                importlib.import_module(brought)
+            place_classes()
 
 
 def public_name(private: str, name: str) -> Any:

@@ -42,8 +42,10 @@ def test_modules_and_classes_are_numjets_own(run_as_jax):
 def test_modules_say_jaxs_names_and_are_pickled_by_their_own(run_as_jax):
     run_as_jax("""
         import pickle, sys
+        known = {"jax.core", "jax.numpy", "jax.version", "jaxlib._jax"}
+        assert not known & set(sys.modules)
         import jax, jax.tree_util, jax.scipy.special
-        assert {"jax.core", "jax.numpy"} <= set(sys.modules)
+        assert known <= set(sys.modules)
         assert [m.__name__ for m in (jax, jax.numpy, jax.core, jax.lax, jax.scipy.special, jax.tree_util)] == [
             "jax", "jax.numpy", "jax.core", "jax.lax", "jax.scipy.special", "jax.tree_util"]
         assert jax.numpy.ones(1).__array_namespace__() is jax.numpy
@@ -217,6 +219,23 @@ def test_private_modules_that_libraries_touch(run_as_jax):
             import jax._src.nothing
         except ModuleNotFoundError as error:
             assert error.name == "jax._src.nothing"
+    """)
+
+
+def test_slices_with_traced_starts_have_pallas_names(run_as_jax):
+    run_as_jax("""
+        import jax, jax.numpy as jnp
+        from jax.experimental.pallas import BlockSpec, dslice
+        from jax.experimental import pallas as pl
+        from jax._src.state.indexing import Slice
+        assert Slice is pl.Slice is type(jax.ds(1, 2)) is type(dslice(1, 2)) and pl.ds is jax.ds
+        assert jnp.arange(5)[dslice(1, 2)].tolist() == [1, 2]
+        try:
+            pl.pallas_call(lambda *refs: None)
+        except NotImplementedError:
+            pass
+        else:
+            raise AssertionError
     """)
 
 
