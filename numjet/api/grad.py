@@ -304,7 +304,8 @@ class _Pullback(_LinearMap):
         places = {id(x): k for k, x in enumerate(primals)}
         self._sources = [places.get(id(c)) for c in consts]
         kept = [x if k in self._sources else NotNeeded() for k, x in enumerate(primals)]
-        args_res = tree_unflatten(self.in_tree, joined(kept, [(i, NotNeeded()) for i in self.refs]))
+        leaves = joined(kept, [(i, NotNeeded()) for i in self.refs])
+        args_res = self.in_tree.walk(lambda children, _: tuple(children), None, leaves)  # classes may refuse such leaves
         return VJP(self, list(args_res), [c for c, s in zip(consts, self._sources, strict=True) if s is None])
 
     def _consts(self, args_res: Sequence[Any], opaque: Sequence[Any]) -> list[Any]:
@@ -341,8 +342,8 @@ class VJP(Partial):
     """The function that vjp returns: from a cotangent of the result to a tuple of cotangents of the arguments.
 
     A pytree of the residuals: `args_res`, a list with one entry per argument, its arrays that the backward pass reads, and
-    NotNeeded() in place of the others; `opaque_residuals`, the values that the forward pass computed. Entries of args_res
-    may be taken out and put back, to free memory in between, one by one or all: f_vjp.args_res = [None, None].
+    NotNeeded() in place of the others, nodes as tuples; `opaque_residuals`, the values that the forward pass computed. Entries
+    of args_res may be taken out and put back, to free memory in between, one by one or all: f_vjp.args_res = [None, None].
     """
 
     @property

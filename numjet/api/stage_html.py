@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from numjet.core import notebook
 from numjet.core.refs import AbstractRef
-from numjet.foundation.tree import keystr, tree_flatten_with_path, tree_unflatten
+from numjet.foundation.tree import keystr, treedef_paths
 
 if TYPE_CHECKING:
     from numjet.api.aot import Compiled, Lowered, Signature, Traced
@@ -37,10 +37,10 @@ def _head(what: str, call: Signature) -> str:
 
 
 def _types(call: Signature) -> str:
-    results = tree_flatten_with_path(tree_unflatten(call.out_tree, range(len(call.out_avals))))[0]
+    results = zip(treedef_paths(call.out_tree), call.out_avals, strict=True)
     rows = [_row("argument", name, aval, "donated" if donated else "")
             for name, aval, donated in zip(call.names, call.in_avals, call.donated, strict=True)]
-    rows += [_row("result", f"result{keystr(path)}", call.out_avals[k], "") for path, k in results]
+    rows += [_row("result", f"result{keystr(path)}", aval, "") for path, aval in results]
     return notebook.table(("", "name", "type", "bytes", ""), rows, right="3")
 
 

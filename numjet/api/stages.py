@@ -172,8 +172,7 @@ def _program_below(fun: Callable[..., Any], args: Any, kwargs: Any, static: Sequ
     def run(given: Any, named: Any) -> tuple[None, list[None]]:
         closed, out_tree = trace_call(hooks.raised_above(fun), given, named, static, "make_jaxpr")
         found.append(closed)
-        _, states = tree_unflatten(out_tree, [None] * out_tree.num_leaves)
-        return None, [None] * len(states)
+        return None, [None] * len(out_tree.children()[1].children())
 
     hooks.call_above(run, args, kwargs)
     return found[0]

@@ -22,7 +22,7 @@ from numjet.core.trace import EVAL, current_trace
 from numjet.foundation import disk_cache, dtypes, events
 from numjet.foundation.config import config
 from numjet.foundation.record import Record
-from numjet.foundation.tree import PyTreeDef, tree_structure, tree_unflatten
+from numjet.foundation.tree import PyTreeDef, tree_structure
 from numjet.runtime import dispatch, stored_programs
 from numjet.runtime.device import default_elsewhere, processes
 from numjet.runtime.settings import fast_paths_allowed
@@ -188,19 +188,17 @@ _NAMED = frozenset(("bfloat16",))
 
 def _spec(tree: PyTreeDef) -> Any:
     """The structure of a pytree as lists: of tuples, lists, dicts and None only, as others have methods of their own."""
-    return _shown(tree_unflatten(tree, [0] * tree.num_leaves))
-
-
-def _shown(x: Any) -> Any:
-    kind = type(x)
-    if kind is int:
+    root = tree.node_data()
+    if root is None:
         return 0
-    if x is None:
+    kind, data = root
+    if kind is type(None):
         return None
+    items = map(_spec, tree.children())
     if kind in (tuple, list):
-        return [kind.__name__, *map(_shown, x)]
-    if kind is dict and all(type(name) is str for name in x):
-        return ["dict", *[[name, _shown(x[name])] for name in sorted(x)]]
+        return [kind.__name__, *items]
+    if kind is dict and all(type(name) is str for name in data):
+        return ["dict", *map(list, zip(data, items, strict=True))]
     raise Unproven(f"an argument or result holds a {kind.__qualname__}")
 
 

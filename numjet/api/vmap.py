@@ -16,7 +16,7 @@ from numjet.core.trace import aval_of
 from numjet.foundation import source
 from numjet.foundation.config import config
 from numjet.foundation.record import Record
-from numjet.foundation.tree import PyTreeDef, keystr, tree_flatten, tree_leaves, tree_leaves_with_path, tree_map, tree_unflatten
+from numjet.foundation.tree import PyTreeDef, keystr, tree_flatten, tree_leaves, tree_map, tree_unflatten, treedef_paths
 from numjet.foundation.tree.prefix import flatten_axes
 from numjet.foundation.util import function_name, wraps
 from numjet.lax.shape.rearrange import squeeze
@@ -248,7 +248,7 @@ def _as_keyword(label: str) -> str:
 
 def _result_path(tree: PyTreeDef, k: int) -> str:
     """`['a'][0]`: where the result with number k is."""
-    return keystr(tree_leaves_with_path(tree_unflatten(tree, range(tree.num_leaves)))[k][0])
+    return keystr(treedef_paths(tree)[k])
 
 
 def _mapped_result(path: str, dim: int, axis_name: Any) -> ValueError:

@@ -153,5 +153,4 @@ def _branch_structure_error(kind: str, pair: str, name0: str, name1: str, tree0:
 
 def leaf_paths(treedef: Any) -> list[str]:
     """The path of every leaf, `['a'][0]`."""
-    numbered = tree.tree_unflatten(treedef, range(treedef.num_leaves))
-    return [tree.keystr(path) for path, _ in tree.tree_leaves_with_path(numbered)]
+    return list(map(tree.keystr, tree.treedef_paths(treedef)))

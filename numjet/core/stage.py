@@ -49,9 +49,7 @@ class DebugInfo(Record):
         """`result['a']`: the path of every leaf of the function's result. None while it is not known."""
         if not self.results:
             return None
-        structure = self.results[0]
-        paths = tree.tree_leaves_with_path(tree.tree_unflatten(structure, range(structure.num_leaves)))
-        return tuple(f"result{tree.keystr(path)}" for path, _ in paths)
+        return tuple(f"result{tree.keystr(path)}" for path in tree.treedef_paths(self.results[0]))
 
     def where(self) -> str:
         return f"{self.name} at {self.file}:{self.line}" if self.file else self.name

@@ -52,12 +52,11 @@ def without_tapes(fun: Any) -> Any:
 
 def argument_names(fun: Callable[..., Any], in_tree: Any) -> tuple[str, ...]:
     """`c['a']`: the parameter and the path of every leaf of the positional arguments."""
-    index_tree = tree.tree_unflatten(in_tree, range(in_tree.num_leaves))
-    paths = [path for path, _ in tree.tree_leaves_with_path(index_tree)]
+    paths, arguments = tree.treedef_paths(in_tree), in_tree.children()
     if getattr(fun, "packed", False):  # called with a tuple and a dict, the arguments of its owner
-        names = _names_of(of_user(fun), len(index_tree[0]))
+        names = _names_of(of_user(fun), len(arguments[0].children()))
         return tuple((path[1].key if path[0].idx else names[path[1].idx]) + tree.keystr(path[2:]) for path in paths)
-    names = _names_of(fun, len(index_tree))
+    names = _names_of(fun, len(arguments))
     return tuple(names[path[0].idx] + tree.keystr(path[1:]) for path in paths)
 
 

@@ -28,7 +28,7 @@ from numjet.foundation.memo import Memo
 from numjet.foundation.record import Record
 from numjet.foundation.symbolic.scope import SymbolicScope
 from numjet.foundation.symbolic.solve import solve
-from numjet.foundation.tree import PyTreeDef, keystr, tree_flatten_with_path, tree_unflatten
+from numjet.foundation.tree import PyTreeDef, keystr, tree_flatten_with_path, tree_unflatten, treedef_paths
 from numjet.foundation.tree.prefix import equality_errors_treedef
 from numjet.foundation.util import function_name
 from numjet.lax import sharding
@@ -258,8 +258,7 @@ def _where(path: Any) -> str:
 
 def paths_of(in_tree: PyTreeDef) -> list[str]:
     """The leaves of the arguments, as messages name them."""
-    found, _ = tree_flatten_with_path(tree_unflatten(in_tree, [0] * in_tree.num_leaves))
-    return [_where(path) for path, _ in found]
+    return list(map(_where, treedef_paths(in_tree)))
 
 
 def _check_leaf(where: str, leaf: Any, aval: ShapedArray, name: str) -> None:

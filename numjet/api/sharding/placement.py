@@ -17,10 +17,9 @@ from numjet.foundation.tree import (
     PyTreeDef,
     keystr,
     tree_flatten,
-    tree_flatten_with_path,
     tree_leaves,
     tree_map,
-    tree_unflatten,
+    treedef_paths,
 )
 from numjet.foundation.tree.prefix import flatten_axes
 from numjet.lax.sharding import in_space
@@ -295,8 +294,7 @@ def check_results(shardings: Sequence[Any], out_tree: PyTreeDef, avals: Sequence
     """ValueError for results that their out_shardings cannot divide."""
     if all(s is None for s in shardings):
         return
-    paths, _ = tree_flatten_with_path(tree_unflatten(out_tree, range(len(shardings))))
-    for (path, _), sharding, aval in zip(paths, shardings, avals, strict=False):
+    for path, sharding, aval in zip(treedef_paths(out_tree), shardings, avals, strict=False):
         if sharding is not None:
             check_parts(f"One of pjit outputs with pytree key path result{keystr(path)}", sharding, aval.shape)
 

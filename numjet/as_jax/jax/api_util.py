@@ -74,8 +74,8 @@ def donation_vector(donate_argnums: Iterable[int], donate_argnames: Iterable[str
     args, named = in_tree.children() if kws else (in_tree, None)
     found = [n in numbers for n, arg in enumerate(args.children()) for _ in range(arg.num_leaves)]
     if named is not None:
-        keys = tree_unflatten(named, range(named.num_leaves))
-        found += [key in names for key, arg in zip(sorted(keys), named.children(), strict=True) for _ in range(arg.num_leaves)]
+        given = zip(named.child_keys(), named.children(), strict=True)
+        found += [key.key in names for key, arg in given for _ in range(arg.num_leaves)]
     return tuple(found)
 
 

@@ -73,8 +73,7 @@ class Captures(Exception):
 
 def _path(structure: Any, position: int) -> str:
     """The path of a leaf."""
-    leaves = tree.tree_leaves_with_path(tree.tree_unflatten(structure, range(structure.num_leaves)))
-    return tree.keystr(leaves[position][0])
+    return tree.keystr(tree.treedef_paths(structure)[position])
 
 
 def trace_body(fun: Callable[..., Any], in_tree: Any, in_avals: Sequence[ShapedArray], kind: str,

@@ -185,7 +185,7 @@ class _FlatBackward(UsersRule):
         if any(leaves[i] is not _Nothing for i in refs):
             raise NotImplementedError(f"the bwd rule {self} returns a cotangent for a mutable reference: expected None. Write "
                                       "it to a reference, or pass the value, ref[...], instead.")
-        paths = [tree.keystr(p) for p, _ in tree.tree_leaves_with_path(tree.tree_unflatten(in_tree, range(len(leaves))))]
+        paths = map(tree.keystr, tree.treedef_paths(in_tree))
         given_cts = [(p, c) for i, (p, c) in enumerate(zip(paths, leaves, strict=True)) if i not in refs]
         joins = is_own(self.rule)
         return [_checked(p, c, a, joins) for (p, c), a in zip(given_cts, self.in_avals, strict=True)]

@@ -273,8 +273,7 @@ def _tangent_body(body: Body, avals: Sequence[ShapedArray], structure: Any, tang
 
         return tangent_solve(linear, y)
 
-    right = tree.tree_unflatten(structure, range(len(avals)))
-    in_tree = tree.tree_structure((body.consts, list(avals), right))
+    in_tree = tree.treedef_tuple([tree.tree_structure(body.consts), tree.tree_structure(list(avals)), structure])
     given = [*map(aval_of, body.consts), *avals, *(a.to_tangent_aval() for a in avals)]
     made = trace_body(solved, in_tree, given, "custom_root")
     if made.out_tree != structure:

@@ -133,6 +133,25 @@ def tree_leaves_with_path(
     return _native.pytree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
 
 
+def treedef_paths(treedef: PyTreeDef) -> list[KeyPath]:
+    """The key path of each leaf of a structure.
+
+    A tree with numbers as leaves has them, if its classes can be made of numbers. Where a constructor refuses numbers, children
+    without known keys are named by their positions.
+
+    >>> list(map(keystr, treedef_paths(tree_structure({"a": [1, 2]}))))
+    ["['a'][0]", "['a'][1]"]
+    """
+    try:
+        found = [path for path, _ in tree_leaves_with_path(treedef.unflatten(range(treedef.num_leaves)))]
+    except Exception:  # by the class of a user, whatever it raises
+        found = []
+    if len(found) == treedef.num_leaves:
+        return found
+    levels = zip(treedef.child_keys(), treedef.children(), strict=True)
+    return [(key, *path) for key, child in levels for path in treedef_paths(child)]
+
+
 def tree_map_with_path(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: Callable[..., bool] | None = None,
                        is_leaf_takes_path: bool = False) -> Any:
     """As `tree_map`, with the key path as the first argument of f.
