@@ -476,13 +476,19 @@ class Jitted:
         if named is NO_MESH and not elsewhere() and self.device is None:
             return CPU
         names = functools.partial(path_names, self.fun, call.args, call.kwargs, call.static_nums)
-        values = (*call.leaves, *traced.consts)
         if self.device is not None:
             self._check_mesh(traced.mesh)
             return choose(self._staying(call), self.name, self.device, names())
         mesh = None if traced.mesh is NO_MESH else traced.mesh
+        values = call.leaves if self._pinned(call.leaves, mesh) else (*call.leaves, *traced.consts)
         found = placement.devices_of_call(self.shardings, mesh, call.leaves, values, self.name, names())
         return found if isinstance(found, Device) else self._distributed(found, traced, call, names)
+
+    def _pinned(self, leaves: Sequence[Any], mesh: Any) -> bool:
+        """Whether arguments, shardings or operations say where a program runs: values that it closed over are copied there."""
+        if self.shardings is not None and self.shardings.devices() is not None:
+            return True
+        return mesh is not None and not mesh.is_abstract or any(type(x) is _native.Array and x.committed for x in leaves)
 
     def _check_mesh(self, mesh: Any) -> None:
         """ValueError for a program whose operations name other devices than the one that the shardings name."""

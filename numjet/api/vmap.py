@@ -95,7 +95,7 @@ def vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_name
         for k, (d, target) in enumerate(zip(out_dims, targets, strict=False)):
             if target is None and d is not None:
                 raise _mapped_result(_result_path(out_tree[0], k), d, axis_name)
-        with explicit.mapping(divided_batch(leaves, dims) if placements_in_use else None):
+        with source.transformed("vmap"), explicit.mapping(divided_batch(leaves, dims) if placements_in_use else None):
             batch = tree_unflatten(out_tree[0], _with_batch_axes(outs, out_dims, targets, size))
         return batch if not _mapped_types else _batches(batch, out_axes, size)
     vmap_fun.__doc__ = _documentation(fun)

@@ -139,3 +139,20 @@ def test_constraints_on_one_device_know_no_axes_of_vmap():
     one = nj.sharding.SingleDeviceSharding(nj.devices()[0])
     with pytest.raises(ValueError, match=r"inside the mesh context manager.*SingleDeviceSharding"):
         nj.jit(nj.vmap(lambda x: nj.lax.with_sharding_constraint(x, one), spmd_axis_name="x"))(np.arange(8.0))
+
+
+def test_values_closed_over_are_copied_to_where_arguments_or_shardings_are():
+    d = nj.devices()
+    c = nj.device_put(np.arange(4, dtype=np.float32), d[1])
+    halves = NS(Mesh(np.array(d[4:6]), ("x",)), P("x"))
+    f = nj.jit(lambda x: x + c)
+    for x in (nj.device_put(np.ones(4, np.float32), there) for there in (d[2], d[3], halves)):
+        for out in (f(x), nj.jit(nj.jit(f))(x), nj.jit(nj.grad(lambda x: (x * c).sum()))(x) + 1, f.lower(x).compile()(x)):
+            assert out.devices() == x.devices()
+            assert out.tolist() == [1, 2, 3, 4]
+    split = nj.device_put(np.arange(4, dtype=np.float32), NS(Mesh(np.array(d[:2]), ("x",)), P("x")))
+    for out in (nj.jit(lambda x: x + split)(nj.device_put(np.zeros(4, np.float32), d[7])),
+                nj.jit(lambda: split, out_shardings=halves)(),
+                nj.jit(lambda: nj.lax.with_sharding_constraint(c * 1, halves))()):
+        assert out.devices() != c.devices()
+        assert out.tolist() == [0, 1, 2, 3]
