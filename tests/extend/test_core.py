@@ -251,6 +251,21 @@ def test_a_branch_that_is_known_is_an_operation_of_a_users_trace() -> None:
     assert seen == [nj.lax.cond_p]
 
 
+def test_a_remainder_needs_no_common_dtype_in_a_users_trace() -> None:
+    """As in libraries of units, whose rule of `rem` converts its operands to one unit."""
+    class InUnits(CountTrace):
+        def process_primitive(self, primitive: Any, tracers: Any, params: Any) -> Any:
+            values, _ = zip(*map(self.unwrap, tracers), strict=True)
+            with jex.set_current_trace(self.parent_trace):
+                if primitive is nj.lax.rem_p or (primitive is nj.lax.add_p and values[0].dtype != values[1].dtype):
+                    values = tuple(map(jnp.float32, values))
+            return super().process_primitive(primitive, values, params)
+
+    def numbers(x: int, y: int) -> float:
+        return float(counted(jnp.remainder, InUnits)(jnp.int32(x), jnp.int32(y))[0])
+    assert [numbers(7, 3), numbers(-7, 3), numbers(7, -3), numbers(-7, -3), numbers(6, 3)] == [1, 2, -2, -1, 0]
+
+
 def test_a_trace_without_rules() -> None:
     with jex.set_current_trace(Trace()), pytest.raises(NotImplementedError, match="Trace must define process_primitive"):
         jnp.sin(1.0)

@@ -193,6 +193,17 @@ def _other_sign(rest: Any, x: Any, y: Any) -> Any:
     return bitwise.and_p.bind(compare.ne_p.bind(rest, zero), compare.ne_p.bind(sign_p.bind(y), sign_p.bind(x)))
 
 
+def _to_move(rest: Any, y: Any) -> Any:
+    """Whether a remainder that is not 0 differs in sign from the divisor y. By comparisons with 0, which need no common dtype:
+    the operands of users' traces may have units, and `rest` that of their quotient."""
+    zero = literal(0, rest.aval.dtype)
+    known = _sign_of_constant(y)
+    if known:
+        return (compare.lt_p if known > 0 else compare.gt_p).bind(rest, zero)
+    moved = compare.ne_p.bind(compare.lt_p.bind(rest, zero), compare.lt_p.bind(y, literal(0, y.aval.dtype)))
+    return bitwise.and_p.bind(moved, compare.ne_p.bind(rest, zero))
+
+
 def _in_float32(x: Any) -> Any:
     """An array or a constant in float32."""
     if type(x) is Literal:
@@ -235,7 +246,7 @@ def remainder(x1: Any, x2: Any, /) -> Any:
     rest = rem_p.bind(x, y)
     if dtype in _UNSIGNED:
         return rest
-    return compare.select_n_p.bind(_other_sign(rest, rest, y), rest, add_p.bind(rest, y))
+    return compare.select_n_p.bind(_to_move(rest, y), rest, add_p.bind(rest, y))
 
 
 def _instead_of_zero(y: Any, zero: Any) -> Any:
