@@ -81,3 +81,55 @@ def test_quantiles_of_no_degrees_of_freedom():
 def test_lists_where_jax_takes_them(name, count):
     args = [[1.0, 2.0]] * (count - 1) + [[0.5, 0.25]]
     np.testing.assert_allclose(getattr(special, name)(*args), getattr(reference, name)(*args), rtol=1e-5)
+
+
+# Function, arguments; its slopes and second derivatives there, in the order (0, 1, 00, 01, 11). By mpmath.
+DERIVATIVES = [
+    ("poch", (1.0, 0.0), (0.0, -0.5772156649015329, 0.0, 1.6449340668482264, 1.978111990655945)),
+    ("poch", (-0.5, 0.0), (0.0, 0.03648997397857652, 0.0, 8.934802200544679, 8.936133718745637)),
+    ("poch", (30.0, 1e-5), (3.389620179053875e-07, 3.3845530178063794, -1.1487922051867502e-08, 0.033897343242614744,
+                            11.488707638802396)),
+    ("boxcox", (0.5, 0.0), (2.0, 0.2402265069591007, -4.0, -1.3862943611198906, -0.11100821728443397)),
+    ("boxcox", (7.0, 1.0), (1.0, 7.621371043387192, 0.0, 1.9459101490553132, 11.2632220706009152)),
+    ("boxcox1p", (-0.5, 0.0), (2.0, 0.2402265069591007, -4.0, -1.3862943611198906, -0.11100821728443397)),
+    ("betaln", (-0.5, 1e10), (-22.989360955861883, 5.0000000025e-11, 8.934802200444679, -1.0000000001e-10,
+                              -5.00000000500000e-21)),
+    ("kl_div", (1.0, np.inf), (-np.inf, 1.0, 1.0, 0.0, 0.0)),
+    ("owens_t", (np.inf, 0.0), (0.0, 0.0, 0.0, 0.0, 0.0)),
+]
+
+
+@pytest.mark.parametrize("name, args, wanted", DERIVATIVES, ids=[f"{name}{args}" for name, args, _ in DERIVATIVES])
+def test_derivatives_where_formulas_are_0_times_infinity(name, args, wanted):
+    function = getattr(special, name)
+    with nj.enable_x64(True):
+        for mode in (lambda f: f, nj.jit):
+            slopes = mode(nj.grad(function, (0, 1)))(*args)
+            (second, mixed), (_, last) = mode(nj.hessian(function, (0, 1)))(*args)
+            np.testing.assert_allclose([*slopes, second, mixed, last], wanted, rtol=1e-9)
+
+
+def test_beta_of_a_negative_and_a_huge_number():
+    """By Stirling's series of the huge one, as the difference of the logarithms of its gamma functions cancels. By mpmath."""
+    with nj.enable_x64(True):
+        np.testing.assert_allclose(special.beta(-0.5, np.array([1e10, 1e30])), [-354490.7701678097, -3544907701811032.5],
+                                   rtol=1e-12)
+        np.testing.assert_allclose(special.betaln(-100.5, np.array([111.0, 1e4])), [31.48118299810619, 560.2264757237514],
+                                   rtol=1e-13)
+    assert special.poch(-2.0, 0.0) == special.poch(0.0, 0.0) == 1
+
+
+def test_power_transforms_have_slopes_at_the_end_of_their_domain():
+    powers = np.array([0.5, 1.0, 2.0], np.float32)
+    for transform, end in ((special.boxcox, 0.0), (special.boxcox1p, -1.0)):
+        in_x, in_power = (nj.vmap(nj.grad(transform, k), (None, 0))(end, powers) for k in (0, 1))
+        np.testing.assert_allclose(in_x, [np.inf, 1, 0])
+        np.testing.assert_allclose(in_power, 1 / powers ** 2)
+        assert np.isnan(nj.grad(transform)(end - 1, 1.0))
+
+
+def test_infinite_slopes_by_constants_do_not_matter():
+    """A constant argument has no tangent in forward mode: not one of 0, times an infinite slope."""
+    for function in (special.rel_entr, special.kl_div):
+        assert np.isfinite(nj.jvp(lambda p, f=function: f(p, 1e-38), (1e10,), (1.0,))[1])
+        assert np.isfinite(nj.jvp(lambda q, f=function: f(2.0, q), (np.inf,), (1.0,))[1])

@@ -108,18 +108,22 @@ class custom_jvp(FunctionWithRules):
         return jvp
 
     def defjvps(self, *jvps: Callable[..., Any] | None) -> None:
-        """Sets one rule per argument, f(tangent, result, *primals), or None where there is no derivative."""
+        """Sets one rule per argument, f(tangent, result, *primals), or None where there is no derivative.
+
+        Rules of arguments whose tangents are zero are not called: an infinite slope times their zero would be NaN.
+        """
         if self.nondiff_argnums:
             raise TypeError("Can't use ``defjvps`` with ``nondiff_argnums``.")
 
         def jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
             out = self(*primals)
-            terms = [f(t, out, *primals) for f, t in zip(jvps, tangents, strict=False) if f is not None]
+            terms = [f(t, out, *primals) for f, t in zip(jvps, tangents, strict=False)
+                     if f is not None and not _is_zero(t)]
             if not terms:
                 return out, tree.tree_map(lambda x: zeros_like_aval(aval_of(x).to_tangent_aval()), out)
             return out, functools.reduce(lambda a, b: tree.tree_map(add, a, b), terms)
 
-        self.defjvp(jvp)
+        self.defjvp(jvp, symbolic_zeros=True)
 
     @source.api_boundary
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -133,6 +137,10 @@ class custom_jvp(FunctionWithRules):
         rule = _FlatRule(self, fixed, flat_fun)
         outs = apply_custom_jvp(flat_fun, rule, name, self.symbolic_zeros, operands(free))
         return tree.tree_unflatten(flat_fun.out_tree, outs)
+
+
+def _is_zero(tangents: Any) -> bool:
+    return all(map(is_symbolic_zero, tree.tree_leaves(tangents, is_leaf=is_symbolic_zero)))
 
 
 def _constant(x: Any) -> Any:

@@ -247,10 +247,13 @@ def _atan2_eager(x: Any, y: Any) -> np.ndarray:
 
 
 def _over_square_length(t: Any, x: Any, y: Any, z: Any) -> Any:
-    """t z / (x² + y²): of floats that are divided by the largest before, as their squares overflow or vanish."""
+    """t z / (x² + y²): of floats that are divided by the largest before, as their squares overflow or vanish.
+
+    Infinite ones count as the largest finite number, as inf / inf would be NaN, except in the last division.
+    """
     if aval_of(x).dtype.kind != "c":
-        largest = min_p(max_p.bind(abs_p.bind(x), abs_p.bind(y)), float(dtypes.finfo(aval_of(x).dtype).max))
-        x, y, z = (div_p.bind(v, largest) for v in (x, y, z))
+        largest, most = max_p.bind(abs_p.bind(x), abs_p.bind(y)), float(dtypes.finfo(aval_of(x).dtype).max)
+        x, y, z = (div_p.bind(clamp_p(-most, v, most), min_p(largest, most)) for v in (x, y, z))
         z = div_p.bind(z, largest)
     return mul_p.bind(t, div_p.bind(z, add_p.bind(square_p.bind(x), square_p.bind(y))))
 

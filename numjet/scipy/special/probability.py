@@ -100,8 +100,7 @@ def boxcox(x: Any, lmbda: Any) -> Any:
     >>> float(boxcox(3.0, 1.0))
     2.0
     """
-    x, lmbda = promote_args_inexact("boxcox", x, lmbda)
-    return _boxcox(jnp.log(x), lmbda)
+    return _boxcox(*promote_args_inexact("boxcox", x, lmbda))
 
 
 def boxcox1p(x: Any, lmbda: Any) -> Any:
@@ -110,13 +109,39 @@ def boxcox1p(x: Any, lmbda: Any) -> Any:
     >>> float(boxcox1p(2.0, 1.0))
     2.0
     """
-    x, lmbda = promote_args_inexact("boxcox1p", x, lmbda)
-    return _boxcox(jnp.log1p(x), lmbda)
+    return _boxcox1p(*promote_args_inexact("boxcox1p", x, lmbda))
 
 
-def _boxcox(log: Any, lmbda: Any) -> Any:
-    zero = lmbda == 0
-    return jnp.where(zero, log, jnp.expm1(lmbda * log) / jnp.where(zero, 1, lmbda))
+def _power_transform(log: Callable[[Any], Any], shift: int) -> Any:
+    """(y**lmbda - 1) / lmbda of y = x + shift, whose logarithm is `log` of x."""
+    @custom_jvp
+    def transform(x: Any, lmbda: Any) -> Any:
+        zero = lmbda == 0
+        return jnp.where(zero, log(x), jnp.expm1(lmbda * log(x)) / jnp.where(zero, 1, lmbda))
+
+    transform.defjvps(lambda t, out, x, lmbda: t * _power_in_domain(x + shift, lmbda - 1),
+                      lambda t, out, x, lmbda: t * _power_transform_slope(log(x), lmbda))
+    return transform
+
+
+def _power_in_domain(x: Any, y: Any) -> Any:
+    """x**y, NaN for negative x."""
+    power = jnp.power(x, y)
+    return power if jnp.iscomplexobj(x) else jnp.where(x >= 0, power, jnp.nan)
+
+
+def _power_transform_slope(log: Any, lmbda: Any) -> Any:
+    """The derivative by lmbda, log² (1 + (s - 1) e^s) / s² for s = lmbda log; near s = 0 by its Taylor series."""
+    s = lmbda * log
+    near = jnp.abs(s) < 1
+    close, far, divisor = jnp.where(near, s, 0), jnp.where(near, 1, s), jnp.where(near, 1, lmbda)
+    series = horner(_POWER_SLOPE, close)
+    decay = jnp.where(far == -jnp.inf, 0, (jnp.where(far == -jnp.inf, 0, far) - 1) * jnp.exp(far))
+    return jnp.where(near, jnp.square(jnp.where(near, log, 0)) * series, (1 + decay) / jnp.square(divisor))
+
+
+_POWER_SLOPE = [(k + 1) / math.factorial(k + 2) for k in range(19)]
+_boxcox, _boxcox1p = _power_transform(jnp.log, 0), _power_transform(jnp.log1p, 1)
 
 
 # -------------------------------------------------------------------------------------------- entropies

@@ -79,11 +79,12 @@ def _rel_entr(p: Any, q: Any) -> Any:
     return _numbers(p, q, jnp.where(both, safe_p * _log_of_quotient(safe_p, safe_q), jnp.where(none, 0, np.inf)))
 
 
-@_rel_entr.defjvp
-def _rel_entr_jvp(primals: Any, tangents: Any) -> Any:
-    both, _, safe_p, safe_q = _cases(*primals)
-    (tp, tq), log = tangents, _log_of_quotient(safe_p, safe_q)
-    return _rel_entr(*primals), jnp.where(both, log + 1, 0) * tp + jnp.where(both, -safe_p / safe_q, 0) * tq
+def _rel_entr_slopes(p: Any, q: Any) -> tuple[Any, Any]:
+    both, _, safe_p, safe_q = _cases(p, q)
+    return jnp.where(both, _log_of_quotient(safe_p, safe_q) + 1, 0), jnp.where(both, -safe_p / safe_q, 0)
+
+
+_rel_entr.defjvps(lambda t, out, p, q: _rel_entr_slopes(p, q)[0] * t, lambda t, out, p, q: _rel_entr_slopes(p, q)[1] * t)
 
 
 @custom_jvp
@@ -100,12 +101,15 @@ def _kl_div(p: Any, q: Any) -> Any:
     return _numbers(p, q, jnp.where(both, found, jnp.where(none, q - p, np.inf)))
 
 
-@_kl_div.defjvp
-def _kl_div_jvp(primals: Any, tangents: Any) -> Any:
-    both, none, safe_p, safe_q = _cases(*primals)
-    (tp, tq), log = tangents, _log_of_quotient(safe_p, safe_q)
-    by_p = jnp.where(both, log, jnp.where(none, -1, 0))
-    return _kl_div(*primals), by_p * tp + jnp.where(both, (safe_q - safe_p) / safe_q, jnp.where(none, 1, 0)) * tq
+def _kl_div_slopes(p: Any, q: Any) -> tuple[Any, Any]:
+    both, none, safe_p, safe_q = _cases(p, q)
+    end = (safe_q == np.inf) & (safe_p < np.inf)
+    finite_p, finite_q = jnp.where(end, 0, safe_p), jnp.where(end, 1, safe_q)
+    by_p = jnp.where(both, _log_of_quotient(safe_p, safe_q), jnp.where(none, -1, 0))
+    return by_p, jnp.where(both, (finite_q - finite_p) / finite_q, jnp.where(none, 1, 0))
+
+
+_kl_div.defjvps(lambda t, out, p, q: _kl_div_slopes(p, q)[0] * t, lambda t, out, p, q: _kl_div_slopes(p, q)[1] * t)
 
 
 @jit_when_eager()

@@ -152,13 +152,24 @@ def _owens_t(h: Any, a: Any) -> Any:
     return jnp.where(jnp.isnan(h) | jnp.isnan(a), jnp.nan, jnp.where(a < 0, -out, out))
 
 
-@_owens_t.defjvp
-def _owens_t_jvp(primals: Any, tangents: Any) -> Any:
-    (h, a), (th, ta) = primals, tangents
-    density = jnp.exp(-0.5 * h * h)
-    by_h = -density * special.erf(a * h * math.sqrt(0.5)) / (2 * math.sqrt(2 * math.pi))
-    by_a = density * jnp.exp(-0.5 * jnp.square(h * a)) / (2 * math.pi * (1 + a * a))
-    return _owens_t(h, a), th * by_h + ta * by_a
+def _owens_t_in_h(h: Any, a: Any) -> Any:
+    return -_bell(h, 0) * special.erf(a * _finite(h) * math.sqrt(0.5)) / (2 * math.sqrt(2 * math.pi))
+
+
+def _owens_t_in_a(h: Any, a: Any) -> Any:
+    return _bell(h, _finite(h) * a) / (2 * math.pi * (1 + a * a))
+
+
+def _bell(h: Any, ha: Any) -> Any:
+    """exp(-(h² + ha²) / 2), whose derivatives at infinite h are 0, not inf * 0."""
+    return jnp.where(jnp.isinf(h), 0, jnp.exp(-0.5 * jnp.square(_finite(h))) * jnp.exp(-0.5 * jnp.square(ha)))
+
+
+def _finite(h: Any) -> Any:
+    return jnp.where(jnp.isinf(h), 0, h)
+
+
+_owens_t.defjvps(lambda t, out, h, a: t * _owens_t_in_h(h, a), lambda t, out, h, a: t * _owens_t_in_a(h, a))
 
 
 @jit_when_eager()

@@ -116,6 +116,14 @@ def test_true_derivatives_to_second_order(x64):
     check_derivatives(lambda x, y: g(x, y)["r"], [0.3, 0.8])
 
 
+def test_defjvps_of_constants_are_not_called():
+    """The slope by a constant may be infinite; times a tangent of zeros it would be NaN."""
+    g = custom_jvp(lambda x, y: lax.mul(x, y))
+    g.defjvps(lambda t, out, x, y: lax.mul(t, y), lambda t, out, x, y: {}[x])
+    for mode in (lambda f: f, nj.jit):
+        assert float(mode(lambda x: nj.jvp(lambda x: g(x, B), (x,), (x,))[1])(A)) == float(A * B)
+
+
 def test_defjvps():
     g = custom_jvp(lambda x, y=B: lax.mul(x, y))
     g.defjvps(lambda t, out, x, y: lax.mul(t, F32(7)), None)

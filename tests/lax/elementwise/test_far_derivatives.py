@@ -30,3 +30,5 @@ def test_atan2_of_infinity_and_twice():
     assert [float(v) for v in nj.grad(jnp.arctan2, (0, 1))(np.float32(1), np.float32(np.inf))][1] == 0
     bends = nj.hessian(lambda v: jnp.arctan2(v[0], v[1]))(jnp.array([2.0, 2.0]))
     np.testing.assert_allclose(bends, [[-0.125, 0], [0, 0.125]], atol=1e-7)
+    for y, x in ((np.inf, 0.5), (-2.0, np.inf), (np.inf, np.inf)):
+        assert not np.any(nj.grad(jnp.arctan2, (0, 1))(y, x)) and not np.any(nj.jit(nj.hessian(jnp.arctan2, (0, 1)))(y, x))
