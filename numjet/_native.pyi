@@ -489,7 +489,7 @@ class KernelTypes(TypedDict):
     nj_sort1: Literal["l(lllllpp)"]
     nj_sort2: Literal["l(llllllpppp)"]
     nj_sort3: Literal["l(lllllllpppppp)"]
-    nj_syevd: Literal["l(llllppp)"]
+    nj_syevd: Literal["l(lllllppp)"]
     nj_sytrd: Literal["l(llllppppp)"]
     nj_top_k: Literal["l(lllllppp)"]
     nj_trsm: Literal["l(llllllllpp)"]

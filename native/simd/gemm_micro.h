@@ -7,6 +7,9 @@
 #include "simd/gemm_lanes.h"
 
 namespace nj::NJ_SIMD {
+
+using gemm::Into;
+
 template <class T> struct Plain {
   using Element = T;
   using Result = T;
@@ -55,10 +58,13 @@ struct Pairs : Plain<uint32_t> {
 };
 #endif
 
+// What is added up, and what is there already.
+template <class X> NJ_INLINE X joined(X there, X sum, Into into) { return into == Into::add ? there + sum : there - sum; }
+
 // a_row: between rows of A; 0 where A is packed, each step after the other.
 template <class V, int R, int C, bool Edge, bool packed>
 NJ_INLINE void tile(int64_t steps, const typename V::Element* a, int64_t a_row, const char* b_bytes, int64_t b_step,
-                    char* c_bytes, int64_t c_row, int64_t columns, bool add) {
+                    char* c_bytes, int64_t c_row, int64_t columns, Into into) {
   using T = typename V::Element;
   using S = typename V::Result;
   constexpr int lanes = lanes_of<T>;
@@ -103,27 +109,31 @@ NJ_INLINE void tile(int64_t steps, const typename V::Element* a, int64_t a_row, 
     for (int j = 0; j < C; ++j) {
       S* to = c + j * lanes;
       if constexpr (V::bias != 0) acc[i][j] -= extra[j];
-      if (Edge && j == C - 1) store(to, add ? load(to, last_sums) + acc[i][j] : acc[i][j], last_sums);
-      else store(to, add ? load(to) + acc[i][j] : acc[i][j]);
+      if (Edge && j == C - 1) {
+        if (into != Into::set) acc[i][j] = joined(load(to, last_sums), acc[i][j], into);
+        store(to, acc[i][j], last_sums);
+      } else {
+        store(to, into == Into::set ? acc[i][j] : joined(load(to), acc[i][j], into));
+      }
     }
   }
 }
 
 template <class V, int R, int C, bool Edge>
-void micro(int64_t steps, const char* a, const char* b, int64_t b_step, char* c, int64_t c_row, int64_t columns, bool add) {
-  tile<V, R, C, Edge, true>(steps, reinterpret_cast<const typename V::Element*>(a), 0, b, b_step, c, c_row, columns, add);
+void micro(int64_t steps, const char* a, const char* b, int64_t b_step, char* c, int64_t c_row, int64_t columns, Into into) {
+  tile<V, R, C, Edge, true>(steps, reinterpret_cast<const typename V::Element*>(a), 0, b, b_step, c, c_row, columns, into);
 }
 
 template <class V, int R, int C, bool Edge>
 void micro_strided(int64_t steps, const char* a, int64_t a_row, const char* b, int64_t b_step, char* c, int64_t c_row,
-                   int64_t columns, bool add) {
-  tile<V, R, C, Edge, false>(steps, reinterpret_cast<const typename V::Element*>(a), a_row, b, b_step, c, c_row, columns, add);
+                   int64_t columns, Into into) {
+  tile<V, R, C, Edge, false>(steps, reinterpret_cast<const typename V::Element*>(a), a_row, b, b_step, c, c_row, columns, into);
 }
 
 // Complex numbers: A as pairs, a row of B as the vector of its real and that of its imaginary parts.
 template <class T, int R>
 void micro_complex(int64_t steps, const char* a_bytes, const char* b_bytes, int64_t b_step, char* c_bytes, int64_t c_row,
-                   int64_t columns, bool add) {
+                   int64_t columns, Into into) {
   auto* a = reinterpret_cast<const T*>(a_bytes);
   Vector<T> re[R], im[R];
 #pragma GCC unroll 16
@@ -146,8 +156,8 @@ void micro_complex(int64_t steps, const char* a_bytes, const char* b_bytes, int6
     store(imaginary, im[i]);
     auto* c = reinterpret_cast<T*>(c_bytes + i * c_row);
     for (int64_t j = 0; j < columns; ++j) {
-      c[2 * j] = add ? c[2 * j] + real[j] : real[j];
-      c[2 * j + 1] = add ? c[2 * j + 1] + imaginary[j] : imaginary[j];
+      c[2 * j] = into == Into::set ? real[j] : joined(c[2 * j], real[j], into);
+      c[2 * j + 1] = into == Into::set ? imaginary[j] : joined(c[2 * j + 1], imaginary[j], into);
     }
   }
 }

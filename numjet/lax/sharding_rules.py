@@ -508,7 +508,7 @@ def _table() -> dict[str, Callable[..., Sequence[Parts]]]:
             (_dot, "dot_general"), (_convolution, "conv_general_dilated"), (_fft, "fft"),
             (_window, "reduce_window reduce_window_max reduce_window_min reduce_window_sum select_and_gather_add"),
             (_of_operand, "select_and_scatter_add"),
-            (_matrices, "cholesky cholesky_update eig eigh geqrf hessenberg householder_product lu lu_inverse "
+            (_matrices, "cholesky cholesky_update eig eigh eigvalsh geqrf hessenberg householder_product lu lu_inverse "
                         "lu_pivots_to_permutation lu_solve ormqr qr schur svd symmetric_product triangular_solve tridiagonal "
                         "tridiagonal_solve"),
             (_gather, "gather"),

@@ -27,11 +27,11 @@ PROGRAM = """
 
     set_routine = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 4)(_native.kernel_address("nj_lapack_set"))
     assert set_routine(5, 0, 4, ctypes.cast(syevd, P).value) == 0
-    run = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 4, P, P, P)(_native.kernel_address("nj_syevd"))
-    status = run(0, {batch}, order, 1, 0, 0, 0) if {batch} == 0 else None
+    run = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 5, P, P, P)(_native.kernel_address("nj_syevd"))
+    status = run(0, {batch}, order, 1, 1, 0, 0, 0) if {batch} == 0 else None
     if status is None:
-        a, v, w = np.eye(order, dtype=np.float32), np.empty((order, order), np.float32), np.empty(order, np.float32)
-        status = run(0, 1, order, 1, a.ctypes.data, v.ctypes.data, w.ctypes.data)
+        a, v, w = np.eye(order, dtype=np.float32) * 1e-30, np.empty((order, order), np.float32), np.empty(order, np.float32)
+        status = run(0, 1, order, 1, 1, a.ctypes.data, v.ctypes.data, w.ctypes.data)
     print(status, *(given[0] if given else ()))
 """
 

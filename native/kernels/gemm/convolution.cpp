@@ -264,16 +264,16 @@ class Block {
              int64_t row) const {
     const int64_t columns = cut_.columns(q), vectors = ceil_div(columns, kernel_.lanes), steps = kernel_.steps(piece.length);
     const int64_t missing = columns < vectors * kernel_.lanes, b_step = cut_.width(q) * kernel_.unit;
-    const bool add = &piece != &cut_.pieces.front();
+    const Into into = &piece != &cut_.pieces.front() ? Into::add : Into::set;
     for (int64_t tile = t; tile < t_end; ++tile) {
       const int64_t i = start(tile, tiles), count = start(tile + 1, tiles) - i;
       char* const to = c + (i * row + q * kernel_.columns()) * kernel_.result;
       if (cut_.strided())
         kernel_.strided[count][vectors][missing](steps, a + i * a_row() * kernel_.item, a_row(), b, b_step, to,
-                                                 row * kernel_.result, columns, add);
+                                                 row * kernel_.result, columns, into);
       else
         kernel_.micro[count][vectors][missing](steps, a + (i - start(t, tiles)) * steps * kernel_.unit, b, b_step, to,
-                                               row * kernel_.result, columns, add);
+                                               row * kernel_.result, columns, into);
     }
   }
 

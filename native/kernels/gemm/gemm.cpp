@@ -114,11 +114,14 @@ struct Plan {
     const int64_t steps = kernel.steps(k), missing = columns < vectors * kernel.lanes;
     for (int64_t first = 0; first < rows; first += height) {
       const int64_t count = std::min(height, rows - first);
-      kernel.micro[count][vectors][missing](steps, a, b, b_step, c, x.c_row * kernel.result, columns, x.add || p > 0);
+      kernel.micro[count][vectors][missing](steps, a, b, b_step, c, x.c_row * kernel.result, columns, into_at(p));
       a += count * steps * kernel.unit;
       c += count * x.c_row * kernel.result;
     }
   }
+
+  // What becomes of C at depth p.
+  Into into_at(int64_t p) const { return p > 0 && x.into == Into::set ? Into::add : x.into; }
 
   // Where element (i, j) of C is.
   char* place(int64_t i, int64_t j) const { return x.c + (i * x.c_row + j) * kernel.result; }
@@ -225,7 +228,7 @@ class Strided {
     for (; i < end; i += height_)
       kernel_.strided[std::min(height_, end - i)][vectors][missing](k, x_.a + (i * x_.a_row + p) * kernel_.item, x_.a_row, b,
                                                                     step, plan_.place(i, j), x_.c_row * kernel_.result,
-                                                                    columns, x_.add || p > 0);
+                                                                    columns, plan_.into_at(p));
   }
 
   const Plan& plan_;
@@ -249,11 +252,11 @@ bool narrow(const Plan& plan) {
   return panels <= most && panels * plan.panel_step(0) * x.k <= kPanelBytes;
 }
 
-void multiply_narrow(const Plan& plan) {
+void multiply_narrow(const Plan& plan, bool alone = false) {
   const Lent lent(Piece::packed);
   const int64_t panels = ceil_div(plan.x.n, plan.kernel.columns()), panel_bytes = plan.panel_step(0) * plan.x.k;
   plan.pack_b(0, panels, 0, plan.x.k, lent.data(), panel_bytes);
-  Strided(plan, lent.data(), panel_bytes).run(lent.scarce());
+  Strided(plan, lent.data(), panel_bytes).run(alone || lent.scarce());
 }
 
 // Few rows or few columns, and a matrix B that the second cache holds: copies of A and B would cost more than they save.
@@ -417,7 +420,7 @@ Product part_of_sums(const Product& x, const Kernel& kernel, int64_t begin, int6
   part.b += begin * x.b_row * kernel.item;
   part.c = c;
   part.c_row = x.n;
-  part.add = false;
+  part.into = Into::set;
   return part;
 }
 
@@ -453,13 +456,13 @@ void multiply_long(const Product& x, const Kernel& kernel, int64_t parts, char* 
   };
   if (memory) {
     in_parts(parts, [&](int64_t t) { compute(t, memory + t * nbytes); });
-    for (int64_t t = 0; t < parts; ++t) accumulate_any(x, memory + t * nbytes, x.add || t > 0);
+    for (int64_t t = 0; t < parts; ++t) accumulate_any(x, memory + t * nbytes, x.into == Into::add || t > 0);
     return;
   }
   const Lent one(Piece::part);
   for (int64_t t = 0; t < parts; ++t) {
     compute(t, one.data());
-    accumulate_any(x, one.data(), x.add || t > 0);
+    accumulate_any(x, one.data(), x.into == Into::add || t > 0);
   }
 }
 
@@ -493,7 +496,7 @@ int cpu_level() {
 }
 
 void clear(const Product& x, int64_t bytes) {
-  if (x.add || !x.c) return;
+  if (x.into != Into::set || !x.c) return;
   for (int64_t i = 0; i < x.m; ++i) std::memset(x.c + i * x.c_row * bytes, 0, x.n * bytes);
 }
 
@@ -541,6 +544,15 @@ void multiply(const Product& x) {
   square.run(memory.data());
 }
 
+void multiply_alone(const Product& x) {
+  if (x.m <= 0 || x.n <= 0) return;
+  if (x.k <= 0) return clear(x, kernel_of(x.code).result);
+  const Plan plan(x);
+  if (unpacked(plan)) return multiply_unpacked(plan, true);
+  if (narrow(plan)) return multiply_narrow(plan, true);
+  multiply_flat(plan, true);
+}
+
 // Of a product of many rows some, by this thread alone: the same bits wherever the rows are cut.
 void multiply_rows(const Product& x) {
   if (x.m <= 0 || x.n <= 0) return;
@@ -576,6 +588,8 @@ int64_t batch_parts(int64_t batch, int64_t m, int64_t n, int64_t k) {
 
 }  // namespace nj::gemm
 
+static nj::gemm::Into into_of(int64_t add) { return add ? nj::gemm::Into::add : nj::gemm::Into::set; }
+
 // `batch` products, the strides of whose operands and results are given; C's rows are n elements long.
 extern "C" void nj_gemm_epilogue(int64_t code, int64_t batch, int64_t m, int64_t n, int64_t k, const char* a, int64_t a_batch,
                                  int64_t a_row, int64_t a_col, const char* b, int64_t b_batch, int64_t b_row, int64_t b_col,
@@ -586,7 +600,7 @@ extern "C" void nj_gemm_epilogue(int64_t code, int64_t batch, int64_t m, int64_t
   const auto one = [&](int64_t t) {
     const Epilogue epilogue{then, context, t * m, whole != 0};
     multiply({static_cast<nj::DtypeCode>(code), m, n, k, a + t * a_batch * kernel.item, a_row, a_col,
-              b + t * b_batch * kernel.item, b_row, b_col, c ? c + t * m * n * kernel.result : nullptr, n, add != 0,
+              b + t * b_batch * kernel.item, b_row, b_col, c ? c + t * m * n * kernel.result : nullptr, n, into_of(add),
               then ? &epilogue : nullptr});
   };
   const int64_t parts = batch_parts(batch, m, n, k);
@@ -605,7 +619,8 @@ NJ_KERNEL(nj_gemm);
 
 extern "C" void nj_gemm_rows(int64_t code, int64_t m, int64_t n, int64_t k, const char* a, int64_t a_row, int64_t a_col,
                              const char* b, int64_t b_row, int64_t b_col, char* c) {
-  nj::gemm::multiply_rows({static_cast<nj::DtypeCode>(code), m, n, k, a, a_row, a_col, b, b_row, b_col, c, n, false, nullptr});
+  nj::gemm::multiply_rows(
+      {static_cast<nj::DtypeCode>(code), m, n, k, a, a_row, a_col, b, b_row, b_col, c, n, nj::gemm::Into::set});
 }
 NJ_KERNEL(nj_gemm_rows);
 
@@ -621,7 +636,7 @@ extern "C" int64_t nj_gemm_bytes(int64_t threads, int64_t code, int64_t batch, i
                                  char*, int64_t add) {
   static char kept;  // none of the arrays is looked at
   return bytes_of_batch(
-      threads, {static_cast<nj::DtypeCode>(code), m, n, k, a, a_row, a_col, b, b_row, b_col, &kept, n, add != 0}, batch);
+      threads, {static_cast<nj::DtypeCode>(code), m, n, k, a, a_row, a_col, b, b_row, b_col, &kept, n, into_of(add)}, batch);
 }
 NJ_KERNEL(nj_gemm_bytes);
 
@@ -630,7 +645,7 @@ extern "C" int64_t nj_gemm_epilogue_bytes(int64_t threads, int64_t code, int64_t
                                           const char* a, int64_t, int64_t a_row, int64_t a_col, const char* b, int64_t,
                                           int64_t b_row, int64_t b_col, char*, int64_t add) {
   return bytes_of_batch(
-      threads, {static_cast<nj::DtypeCode>(code), m, n, k, a, a_row, a_col, b, b_row, b_col, nullptr, n, add != 0}, batch);
+      threads, {static_cast<nj::DtypeCode>(code), m, n, k, a, a_row, a_col, b, b_row, b_col, nullptr, n, into_of(add)}, batch);
 }
 NJ_KERNEL(nj_gemm_epilogue_bytes);
 

@@ -22,7 +22,10 @@ struct Epilogue {
   bool whole;         // rows are handed over whole
 };
 
-// C (m x n, rows `c_row` apart, columns side by side) = or += A (m x k) B (k x n). Strides count elements and may be any.
+// What becomes of C: the product, C + product or C - product.
+enum class Into : int { set, add, subtract };
+
+// C (m x n, rows `c_row` apart, columns side by side) =, += or -= A (m x k) B (k x n). Strides count elements and may be any.
 // With an epilogue that takes whole rows c may be null: C is only there as long as the epilogue runs.
 struct Product {
   DtypeCode code;
@@ -33,7 +36,7 @@ struct Product {
   int64_t b_row, b_col;
   char* c;
   int64_t c_row;
-  bool add;
+  Into into;  // only multiply_alone subtracts
   const Epilogue* epilogue = nullptr;
 };
 
@@ -46,11 +49,11 @@ using Pack = void (*)(const char* from, int64_t si, int64_t sp, int64_t count, i
 // One tile of C, from `steps` rows of a packed sliver of A and of B, whose rows are `b_step` bytes apart; `columns` of the
 // tile are there.
 using Micro = void (*)(int64_t steps, const char* a, const char* b, int64_t b_step, char* c, int64_t c_row, int64_t columns,
-                       bool add);
+                       Into into);
 
 // The same, A being read where it lies: its rows are contiguous, a_row elements apart.
 using StridedMicro = void (*)(int64_t steps, const char* a, int64_t a_row, const char* b, int64_t b_step, char* c,
-                              int64_t c_row, int64_t columns, bool add);
+                              int64_t c_row, int64_t columns, Into into);
 
 // For each of `vectors` rows of x, which are contiguous and packed, x_row elements apart: `count` results, `step` apart, the
 // sums of x[p] m[i][p] (dots) or x[p] m[p][i] (combinations) over k elements; rows of m are contiguous, `row` elements apart.
@@ -94,6 +97,9 @@ const Kernel& ungrouped_kernel_of(DtypeCode code);
 
 // Shared among threads where that pays; the same, bit by bit, for any number of threads.
 void multiply(const Product& product);
+
+// The same by this thread alone, without memory of the pool.
+void multiply_alone(const Product& product);
 
 // Products with one row or one column, or of a few rows with a large matrix, at the speed of memory; false for others.
 bool multiply_vector(const Product& product);

@@ -64,8 +64,9 @@ bool few_rows(const Product& x, const Kernel& kernel) {
 }
 
 Rows rows_of(const Product& x, const Kernel& kernel) {
-  if (x.n > 1 || x.m == 1) return {kernel, x.m, x.a_row, x.c_row, x.n, x.k, x.a, x.a_col, x.b, x.b_col, x.b_row, x.c, 1, x.add};
-  return {kernel, 1, 0, 0, x.m, x.k, x.b, x.b_row, x.a, x.a_row, x.a_col, x.c, x.c_row, x.add};
+  if (x.n > 1 || x.m == 1)
+    return {kernel, x.m, x.a_row, x.c_row, x.n, x.k, x.a, x.a_col, x.b, x.b_col, x.b_row, x.c, 1, x.into == Into::add};
+  return {kernel, 1, 0, 0, x.m, x.k, x.b, x.b_row, x.a, x.a_row, x.a_col, x.c, x.c_row, x.into == Into::add};
 }
 
 }  // namespace

@@ -1,10 +1,11 @@
 // Blocks of row-major matrices, and what the blocked algorithms of linear algebra do with them: products and triangular
-// systems, by BLAS in this thread, or as tiles over all threads. How work is cut depends on its shape only. No Python here.
+// systems, in this thread, or as tiles over all threads. How work is cut depends on its shape only. No Python here.
 #pragma once
 #include <algorithm>
 #include <complex>
 #include <cstdint>
 
+#include "kernels/gemm/gemm.h"
 #include "kernels/linalg/lapack.h"
 #include "runtime/threads/parallel.h"
 
@@ -19,11 +20,16 @@ template <class T> struct View {
   T* row(int64_t i) const { return data + i * ld; }
 };
 
+using gemm::Into;
+
 enum class Op : char { none = 'N', transposed = 'T', adjoint = 'C' };
 
-// c = beta c + alpha a b, of op(a)[m, k] and op(b)[k, n]. All products of this folder go through here.
+// The numbers of a dtype among the kernels of matrix products.
+template <class T> constexpr DtypeCode product_code = sizeof(T) == 8 ? code_float64 : code_float32;
+
+// c = beta c + alpha a b of complex numbers, by BLAS.
 template <class T>
-void multiply(Op ta, Op tb, int64_t m, int64_t n, int64_t k, T alpha, View<T> a, View<T> b, T beta, View<T> c) {
+void multiply_by_library(Op ta, Op tb, int64_t m, int64_t n, int64_t k, T alpha, View<T> a, View<T> b, T beta, View<T> c) {
   const auto run = [&](auto zero) {  // row-major is column-major of the transposes
     using I = decltype(zero);
     const char first = static_cast<char>(tb), second = static_cast<char>(ta);
@@ -31,15 +37,29 @@ void multiply(Op ta, Op tb, int64_t m, int64_t n, int64_t k, T alpha, View<T> a,
     const I lda = static_cast<I>(a.ld), ldb = static_cast<I>(b.ld), ldc = static_cast<I>(c.ld);
     call<T>(gemm, &first, &second, &rows, &columns, &inner, &alpha, b.data, &ldb, a.data, &lda, &beta, c.data, &ldc);
   };
-  if (m == 0 || n == 0) return;
   int_bytes == 8 ? run(int64_t{}) : run(int32_t{});
+}
+
+// c =, += or -= a b, of op(a)[m, k] and op(b)[k, n], in this thread. All products of this folder go through here.
+template <class T>
+void multiply(Op ta, Op tb, int64_t m, int64_t n, int64_t k, View<T> a, View<T> b, Into into, View<T> c) {
+  if (m == 0 || n == 0) return;
+  if constexpr (is_complex<T>) {
+    const T alpha(into == Into::subtract ? -1 : 1), beta(into == Into::set ? 0 : 1);
+    multiply_by_library(ta, tb, m, n, k, alpha, a, b, beta, c);
+  } else {
+    const auto bytes = [](const View<T>& x) { return reinterpret_cast<char*>(x.data); };
+    const int64_t a_row = ta == Op::none ? a.ld : 1, a_col = ta == Op::none ? 1 : a.ld;
+    const int64_t b_row = tb == Op::none ? b.ld : 1, b_col = tb == Op::none ? 1 : b.ld;
+    gemm::multiply_alone({product_code<T>, m, n, k, bytes(a), a_row, a_col, bytes(b), b_row, b_col, bytes(c), c.ld, into});
+  }
 }
 
 // The same as tiles over all threads.
 template <class T>
-void multiply_shared(Op ta, Op tb, int64_t m, int64_t n, int64_t k, T alpha, View<T> a, View<T> b, T beta, View<T> c) {
+void multiply_shared(Op ta, Op tb, int64_t m, int64_t n, int64_t k, View<T> a, View<T> b, Into into, View<T> c) {
   constexpr int64_t worth = 1 << 20;  // multiplications below which threads do not pay
-  if (m * n * k < worth) return multiply(ta, tb, m, n, k, alpha, a, b, beta, c);
+  if (m * n * k < worth) return multiply(ta, tb, m, n, k, a, b, into, c);
   const auto cut = [](int64_t size) { return std::max<int64_t>(1, (size + 128) / 256); };
   const int64_t down = cut(m), across = std::max(cut(n), down == 1 && n >= 64 ? int64_t{2} : int64_t{1});
   const auto edge = [](int64_t size, int64_t parts, int64_t part) { return size * part / parts / 16 * 16; };
@@ -48,7 +68,7 @@ void multiply_shared(Op ta, Op tb, int64_t m, int64_t n, int64_t k, T alpha, Vie
     const int64_t i0 = edge(m, down, r), i1 = r + 1 == down ? m : edge(m, down, r + 1);
     const int64_t j0 = edge(n, across, s), j1 = s + 1 == across ? n : edge(n, across, s + 1);
     const View<T> rows = ta == Op::none ? a.at(i0, 0) : a.at(0, i0), columns = tb == Op::none ? b.at(0, j0) : b.at(j0, 0);
-    multiply(ta, tb, i1 - i0, j1 - j0, k, alpha, rows, columns, beta, c.at(i0, j0));
+    multiply(ta, tb, i1 - i0, j1 - j0, k, rows, columns, into, c.at(i0, j0));
   });
 }
 
@@ -86,14 +106,13 @@ void solve_by_halves(bool left, const Triangle<T>& t, int64_t m, int64_t n, View
   const bool first_half_first = t.down() == left;
   const int64_t done = first_half_first ? 0 : half, open = first_half_first ? half : 0;
   const int64_t size = first_half_first ? half : rest, other = order - size;
-  const T minus(-1), one(1);
   if (left) {
     solve_by_halves(left, t.at(done), size, n, b.at(done, 0), product);
-    product(t.op, Op::none, other, n, size, minus, t.block(open, done), b.at(done, 0), one, b.at(open, 0));
+    product(t.op, Op::none, other, n, size, t.block(open, done), b.at(done, 0), Into::subtract, b.at(open, 0));
     solve_by_halves(left, t.at(open), other, n, b.at(open, 0), product);
   } else {
     solve_by_halves(left, t.at(done), m, size, b.at(0, done), product);
-    product(Op::none, t.op, m, other, size, minus, b.at(0, done), t.block(done, open), one, b.at(0, open));
+    product(Op::none, t.op, m, other, size, b.at(0, done), t.block(done, open), Into::subtract, b.at(0, open));
     solve_by_halves(left, t.at(open), m, other, b.at(0, open), product);
   }
 }

@@ -1,6 +1,7 @@
 // Routines of LAPACK by address, and what every call of one needs: the integer width of the library, row-major to
 // column-major copies, workspaces. No Python in here.
 #pragma once
+#include <algorithm>
 #include <cmath>
 #include <complex>
 #include <cstdint>
@@ -13,7 +14,8 @@
 namespace nj::lapack {
 
 // The order of these names is that of numjet/cpu/kernels/lapack.py; each has four versions: s, d, c, z.
-enum Routine { potrf, trsm, getrf, geqrf, orgqr, syevd, gesdd, geev, gees, gehrd, geqp3, sytrd, gemm, num_routines };
+enum Routine { potrf, trsm, getrf, geqrf, orgqr, syevd, gesdd, geev, gees, gehrd, geqp3, sytrd, gemm, stedc, gebrd, bdsdc,
+               num_routines };
 extern const void* routines[num_routines][4];
 extern int64_t int_bytes;  // of the library's integers
 
@@ -63,10 +65,26 @@ template <class T> void fill_nan(T* x, int64_t size) {
   for (int64_t k = 0; k < size; ++k) x[k] = not_a_number<T>();
 }
 
-// out[j, i] = in[i, j]: between row-major and column-major.
+// out[j, i] = in[i, j]: between row-major and column-major, by tiles whose lines stay in the cache.
 template <class T> void flip(const T* in, T* out, int64_t rows, int64_t columns) {
-  for (int64_t i = 0; i < rows; ++i)
-    for (int64_t j = 0; j < columns; ++j) out[j * rows + i] = in[i * columns + j];
+  constexpr int64_t tile = 16;
+  for (int64_t i0 = 0; i0 < rows; i0 += tile)
+    for (int64_t j0 = 0; j0 < columns; j0 += tile)
+      for (int64_t j = j0; j < std::min(columns, j0 + tile); ++j)
+        for (int64_t i = i0; i < std::min(rows, i0 + tile); ++i) out[j * rows + i] = in[i * columns + j];
+}
+
+// Whether a number is NaN or infinite.
+template <class T> bool all_finite(const T* x, int64_t size) {
+  return std::all_of(x, x + size, [](T one) { return one - one == T(0); });
+}
+
+// Whether the squares of all numbers, and their sums, are normal numbers: LAPACK's drivers scale other matrices.
+template <class T> bool well_scaled(const T* x, int64_t size) {
+  static const T least = std::sqrt(std::numeric_limits<T>::min()) / std::numeric_limits<T>::epsilon();
+  T largest = 0;
+  for (int64_t k = 0; k < size; ++k) largest = std::max(largest, std::abs(x[k]));
+  return largest >= least && largest <= 1 / least;
 }
 
 template <class I, class Body> int64_t by_code(int64_t code, Body& body) {

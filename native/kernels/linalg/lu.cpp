@@ -54,7 +54,7 @@ template <class T> void eliminate(View<T> a, int64_t m, int64_t n, const int64_t
   exchange_rows(b, columns, pivots, n);
   const auto product = [](auto... args) { multiply(args...); };
   solve_by_halves<T>(true, {a, true, true, Op::none}, n, columns, b, product);
-  multiply(Op::none, Op::none, m - n, columns, n, T(-1), a.at(n, 0), b, T(1), b.at(n, 0));
+  multiply(Op::none, Op::none, m - n, columns, n, a.at(n, 0), b, Into::subtract, b.at(n, 0));
 }
 
 // m >= n; pivots count from the first row of a. The columns are halved until a panel is left.

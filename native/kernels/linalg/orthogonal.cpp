@@ -1,5 +1,4 @@
-// QR with pivoting, symmetric eigenvalues, singular values, eigenvalues, Schur and Hessenberg forms of batches of row-major
-// matrices, by LAPACK.
+// QR with pivoting, eigenvalues, Schur and Hessenberg forms of batches of row-major matrices, by LAPACK.
 // See lapack.cpp for the conventions.
 #include <algorithm>
 #include <cstring>
@@ -53,99 +52,6 @@ extern "C" int64_t nj_geqp3(int64_t code, int64_t batch, int64_t m, int64_t n, c
   });
 }
 NJ_KERNEL(nj_geqp3);
-
-// Eigenvectors (columns of v) and ascending eigenvalues w of Hermitian matrices, from one triangle.
-extern "C" int64_t nj_syevd(int64_t code, int64_t batch, int64_t n, int64_t lower, const char* in, char* v, char* w) {
-  return dispatch(syevd, code, [=](auto t, auto i) {
-    using T = decltype(t);
-    using I = decltype(i);
-    if (n == 0) return;
-    for_parts(batch, n * n, [=](int64_t first, int64_t count) {
-      const Workspace<T> columns(n * n);
-      const auto* from = reinterpret_cast<const T*>(in) + first * n * n;
-      auto* to = reinterpret_cast<T*>(v) + first * n * n;
-      auto* values = reinterpret_cast<Real<T>*>(w) + first * n;
-      I order = length<I>(n), info = 0, lwork = -1, lrwork = -1, liwork = -1;
-      auto run = [&](T* work, Real<T>* rwork, I* iwork) {
-        const char* triangle = lower ? "L" : "U";
-        if constexpr (is_complex<T>)
-          call<T>(syevd, "V", triangle, &order, columns.data(), &order, values, work, &lwork, rwork, &lrwork, iwork, &liwork,
-                  &info);
-        else call<T>(syevd, "V", triangle, &order, columns.data(), &order, values, work, &lwork, iwork, &liwork, &info);
-      };
-      T size{};
-      Real<T> rsize{};
-      I isize{};
-      run(&size, &rsize, &isize);
-      // A query may count in 32-bit integers, which wrap around: what is needed at least is counted here, too.
-      const int64_t least = is_complex<T> ? 2 * n + n * n : 1 + 6 * n + 2 * n * n;
-      lwork = length<I>(std::max(answered(size), least) + 1);
-      lrwork = length<I>(std::max(answered(rsize), 1 + 5 * n + 2 * n * n) + 1), liwork = length<I>(int64_t{isize} + 1);
-      const Workspace<T> work(lwork);
-      const Workspace<Real<T>> rwork(lrwork);
-      const Workspace<I> iwork(liwork);
-      for (int64_t b = 0; b < count; ++b, from += n * n, to += n * n, values += n) {
-        flip(from, columns.data(), n, n);
-        bool finite = std::all_of(columns.data(), columns.data() + n * n, [](T x) { return x - x == T(0); });
-        if (finite) run(work.data(), rwork.data(), iwork.data());
-        flip(columns.data(), to, n, n);
-        if (!finite || info != 0) fill_nan(to, n * n), fill_nan(values, n);
-      }
-    });
-  });
-}
-NJ_KERNEL(nj_syevd);
-
-// Singular values, and with job 1 (thin) or 2 (full) the vectors: in = u diag(s) vt. job 0: u and vt are not written.
-extern "C" int64_t nj_gesdd(int64_t code, int64_t batch, int64_t m, int64_t n, int64_t job, const char* in, char* s, char* u,
-                            char* vt) {
-  return dispatch(gesdd, code, [=](auto t, auto i) {
-    using T = decltype(t);
-    using I = decltype(i);
-    for_parts(batch, m * n, [=](int64_t first, int64_t count) {
-      int64_t k = std::min(m, n), big = std::max(m, n);
-      int64_t left = job == 2 ? m : job == 1 ? k : 0, right = job == 2 ? n : job == 1 ? k : 0;
-      const Workspace<T> columns(m * n), lefts(m * left), rights(right * n);
-      const auto* from = reinterpret_cast<const T*>(in) + first * m * n;
-      auto *to_u = reinterpret_cast<T*>(u) + first * m * left, *to_v = reinterpret_cast<T*>(vt) + first * right * n;
-      auto* values = reinterpret_cast<Real<T>*>(s) + first * k;
-      I rows = length<I>(m), cols = length<I>(n), ldu = std::max<I>(1, rows), info = 0, lwork = -1;
-      I ldv = length<I>(std::max<int64_t>(1, right));
-      const Workspace<Real<T>> rwork(std::max(5 * k * k + 7 * k, 2 * big * k + 2 * k * k + k) + 1);
-      const Workspace<I> iwork(8 * k);
-      auto run = [&](T* work) {
-        const char* mode = job == 2 ? "A" : job == 1 ? "S" : "N";
-        if constexpr (is_complex<T>)
-          call<T>(gesdd, mode, &rows, &cols, columns.data(), &ldu, values, lefts.data(), &ldu, rights.data(), &ldv, work,
-                  &lwork, rwork.data(), iwork.data(), &info);
-        else
-          call<T>(gesdd, mode, &rows, &cols, columns.data(), &ldu, values, lefts.data(), &ldu, rights.data(), &ldv, work,
-                  &lwork, iwork.data(), &info);
-      };
-      T size{};
-      if (k > 0) run(&size);
-      const int64_t least = is_complex<T> ? k * k + 2 * k + big : 4 * k * k + 6 * k + big;
-      lwork = length<I>(std::max(answered(size), job == 0 ? 7 * k + big : least) + 1);
-      const Workspace<T> work(lwork);
-      for (int64_t b = 0; b < count && k > 0; ++b, from += m * n, values += k) {
-        flip(from, columns.data(), m, n);
-        bool finite = std::all_of(columns.data(), columns.data() + m * n, [](T x) { return x - x == T(0); });
-        if (finite) run(work.data());
-        bool failed = !finite || info != 0;
-        if (failed) fill_nan(values, k), fill_nan(lefts.data(), m * left), fill_nan(rights.data(), right * n);
-        if (job == 0) continue;
-        flip(lefts.data(), to_u, left, m);
-        flip(rights.data(), to_v, n, right);
-        to_u += m * left, to_v += right * n;
-      }
-      for (int64_t b = 0; b < count && k == 0 && job == 2; ++b) {  // no values: the full vectors are the identity
-        for (int64_t r = 0; r < m * m; ++r) to_u[b * m * m + r] = T(r % (m + 1) == 0);
-        for (int64_t r = 0; r < n * n; ++r) to_v[b * n * n + r] = T(r % (n + 1) == 0);
-      }
-    });
-  });
-}
-NJ_KERNEL(nj_gesdd);
 
 // The complex eigenvectors that LAPACK packs into real columns: a pair of conjugate ones in two columns.
 template <class R> static void unpack(const R* values, const R* packed, int64_t n, std::complex<R>* out) {
@@ -273,33 +179,3 @@ extern "C" int64_t nj_gehrd(int64_t code, int64_t batch, int64_t n, const char* 
   });
 }
 NJ_KERNEL(nj_gehrd);
-
-// Tridiagonal form of Hermitian matrices, of which one triangle is read: packed, diagonals, off-diagonals, factors.
-extern "C" int64_t nj_sytrd(int64_t code, int64_t batch, int64_t n, int64_t lower, const char* in, char* out, char* diagonals,
-                            char* off_diagonals, char* taus) {
-  return dispatch(sytrd, code, [=](auto t, auto i) {
-    using T = decltype(t);
-    using I = decltype(i);
-    if (n == 0) return;
-    for_parts(batch, n * n, [=](int64_t first, int64_t count) {
-      const Workspace<T> columns(n * n);
-      const auto* from = reinterpret_cast<const T*>(in) + first * n * n;
-      auto *to = reinterpret_cast<T*>(out) + first * n * n, *tau = reinterpret_cast<T*>(taus) + first * (n - 1);
-      auto* d = reinterpret_cast<Real<T>*>(diagonals) + first * n;
-      auto* e = reinterpret_cast<Real<T>*>(off_diagonals) + first * (n - 1);
-      I order = length<I>(n), info = 0, lwork = -1;
-      const char* triangle = lower ? "L" : "U";
-      const auto run = [&](T* work) {
-        call<T>(sytrd, triangle, &order, columns.data(), &order, d, e, tau, work, &lwork, &info);
-      };
-      const Workspace<T> work = asked_workspace<T>(lwork, run);
-      for (int64_t b = 0; b < count; ++b, from += n * n, to += n * n, d += n, e += n - 1, tau += n - 1) {
-        flip(from, columns.data(), n, n);
-        run(work.data());
-        flip(columns.data(), to, n, n);
-        if (info != 0) fill_nan(to, n * n), fill_nan(d, n), fill_nan(e, n - 1), fill_nan(tau, n - 1);
-      }
-    });
-  });
-}
-NJ_KERNEL(nj_sytrd);

@@ -37,7 +37,7 @@ template <class T> bool factor(View<T> a, int64_t n) {
   const auto product = [](auto... args) { multiply(args...); };
   const auto finish = [&](int64_t r, int64_t s) {
     const int64_t i = r * tile, j = s * tile, height = std::min(tile, n - i), width = std::min(tile, n - j);
-    multiply(Op::none, Op::adjoint, height, width, j, T(-1), a.at(i, 0), a.at(j, 0), T(1), a.at(i, j));
+    multiply(Op::none, Op::adjoint, height, width, j, a.at(i, 0), a.at(j, 0), Into::subtract, a.at(i, j));
     if (r != s) return solve_by_halves<T>(false, {a.at(j, j), true, false, Op::adjoint}, height, width, a.at(i, j), product);
     if (!factor_leaf(a.at(j, j), width)) positive.store(false);
   };

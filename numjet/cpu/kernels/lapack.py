@@ -10,9 +10,9 @@ import functools
 from numjet import _native
 from numjet.cpu.kernels import blas
 
-# In the order of native/kernels/linalg/lapack.h. A second name is for complex dtypes.
+# In the order of native/kernels/linalg/lapack.h. A second name is for complex dtypes: `-` where they have none.
 _ROUTINES = ("potrf", "trsm", "getrf", "geqrf", "orgqr/ungqr", "syevd/heevd", "gesdd", "geev", "gees", "gehrd",
-             "geqp3", "sytrd/hetrd", "gemm")
+             "geqp3", "sytrd/hetrd", "gemm", "stedc", "gebrd", "bdsdc/-")
 KERNELS = frozenset({"nj_potrf", "nj_trsm", "nj_getrf", "nj_geqrf", "nj_orgqr", "nj_syevd", "nj_gesdd", "nj_geev",
                      "nj_gees", "nj_gehrd", "nj_geqp3", "nj_sytrd", "nj_getri"})
 
@@ -34,7 +34,8 @@ def routines() -> list[tuple[int, int, str]]:
     found = []
     for k, names in enumerate(_ROUTINES):
         real, _, other = names.partition("/")
-        found += [(k, code, letter + (other if other and code > 1 else real) + "_") for code, letter in enumerate("sdcz")]
+        found += [(k, code, letter + (other if other and code > 1 else real) + "_") for code, letter in enumerate("sdcz")
+                  if code < 2 or other != "-"]
     return found
 
 

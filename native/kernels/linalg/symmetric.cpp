@@ -1,0 +1,150 @@
+// Eigenvalues and eigenvectors of Hermitian matrices, and their tridiagonal form, of batches of row-major matrices.
+// See lapack.cpp for the conventions. No Python here.
+//
+// Eigenvectors of large real matrices: LAPACK finds the tridiagonal form, and its eigenvectors by divide and conquer (M. Gu,
+// S. Eisenstat, 1995); the reflections between the two forms are applied to these in blocks (reflections.h), on all threads.
+#include <algorithm>
+
+#include "kernels/linalg/reflections.h"
+#include "kernels/registry.h"
+
+using nj::Workspace;
+using namespace nj::lapack;
+
+namespace {
+constexpr int64_t kFewRows = 64;  // up to which LAPACK's driver is as fast
+
+// Ascending eigenvalues, and with `vectors` the eigenvectors, of matrices of n rows, by LAPACK's driver.
+template <class T, class I> class Driver {
+ public:
+  Driver(int64_t n, bool lower, bool vectors)
+      : job_(vectors ? "V" : "N"), triangle_(lower ? "L" : "U"), order_(length<I>(n)) {
+    T size{};
+    Real<T> rsize{};
+    I isize{};
+    run(nullptr, nullptr, &size, &rsize, &isize);
+    // A query may count in 32-bit integers, which wrap around: what is needed at least is counted here, too.
+    const int64_t square = vectors ? n * n : 0, least = is_complex<T> ? 2 * n + square : 1 + 6 * n + 2 * square;
+    lwork_ = length<I>(std::max(answered(size), least) + 1);
+    lrwork_ = length<I>(std::max(answered(rsize), 1 + 5 * n + 2 * square) + 1), liwork_ = length<I>(int64_t{isize} + 1);
+  }
+
+  // columns: the matrix, then the eigenvectors. False where LAPACK fails.
+  bool operator()(T* columns, Real<T>* values) {
+    const Workspace<T> work(lwork_);
+    const Workspace<Real<T>> rwork(lrwork_);
+    const Workspace<I> iwork(liwork_);
+    return run(columns, values, work.data(), rwork.data(), iwork.data()) == 0;
+  }
+
+ private:
+  I run(T* columns, Real<T>* values, T* work, Real<T>* rwork, I* iwork) {
+    I info = 0;
+    if constexpr (is_complex<T>)
+      call<T>(syevd, job_, triangle_, &order_, columns, &order_, values, work, &lwork_, rwork, &lrwork_, iwork, &liwork_, &info);
+    else call<T>(syevd, job_, triangle_, &order_, columns, &order_, values, work, &lwork_, iwork, &liwork_, &info);
+    return info;
+  }
+
+  const char *job_, *triangle_;
+  I order_, lwork_ = -1, lrwork_ = -1, liwork_ = -1;
+};
+
+// The tridiagonal form of a column-major matrix, in place: its diagonals, and vectors and factors of the reflections.
+template <class T, class I> bool reduce(T* columns, int64_t n, const char* triangle, Real<T>* d, Real<T>* e, T* taus) {
+  I order = length<I>(n), info = 0, lwork = -1;
+  const auto run = [&](T* work) { call<T>(sytrd, triangle, &order, columns, &order, d, e, taus, work, &lwork, &info); };
+  const Workspace<T> work = asked_workspace<T>(lwork, run);
+  run(work.data());
+  return info == 0;
+}
+
+// Eigenvectors (columns of z, column-major) and ascending eigenvalues d of a tridiagonal matrix.
+template <class T, class I> bool divide(int64_t n, T* d, T* e, T* z) {
+  I order = length<I>(n), info = 0, lwork = length<I>(1 + 4 * n + n * n), liwork = length<I>(3 + 5 * n);
+  const Workspace<T> work(lwork);
+  const Workspace<I> iwork(liwork);
+  call<T>(stedc, "I", &order, d, e, z, &order, work.data(), &lwork, iwork.data(), &liwork, &info);
+  return info == 0;
+}
+
+// Of a column-major real matrix, whose lower triangle is read; it is overwritten. to: row-major.
+template <class T, class I> bool decompose(T* columns, int64_t n, T* to, T* values) {
+  const Workspace<T> off_diagonals(n), taus(n), rows(n * n);
+  if (!reduce<T, I>(columns, n, "L", values, off_diagonals.data(), taus.data())) return false;
+  flip(columns, rows.data(), n, n);
+  if (!divide<T, I>(n, values, off_diagonals.data(), columns)) return false;
+  flip(columns, to, n, n);
+  const Blocks<T> blocks(n - 1, n - 1);
+  read_blocks(blocks, View<const T>{rows.data(), n}.at(1, 0), taus.data());
+  apply_blocks(blocks, View<T>{to, n}.at(1, 0), n);
+  return true;
+}
+
+// columns[j, i] = from[i, j] of one triangle, as a lower one.
+template <class T> void lower_columns(const T* from, T* columns, int64_t n, bool lower) {
+  if (lower) flip(from, columns, n, n);
+  else std::copy_n(from, n * n, columns);
+}
+}  // namespace
+
+// Ascending eigenvalues w, and with `vectors` eigenvectors (columns of v), of Hermitian matrices, from one triangle.
+extern "C" int64_t nj_syevd(int64_t code, int64_t batch, int64_t n, int64_t lower, int64_t vectors, const char* in, char* v,
+                            char* w) {
+  return dispatch(syevd, code, [=](auto t, auto i) {
+    using T = decltype(t);
+    using I = decltype(i);
+    if (n == 0) return;
+    for_parts(batch, n * n, [=](int64_t first, int64_t count) {
+      const Workspace<T> columns(n * n);
+      const auto* from = reinterpret_cast<const T*>(in) + first * n * n;
+      auto* to = reinterpret_cast<T*>(v) + (vectors ? first * n * n : 0);
+      auto* values = reinterpret_cast<Real<T>*>(w) + first * n;
+      Driver<T, I> driver(n, lower != 0, vectors != 0);
+      const auto by_driver = [&] {
+        flip(from, columns.data(), n, n);
+        const bool found = driver(columns.data(), values);
+        if (vectors) flip(columns.data(), to, n, n);
+        return found;
+      };
+      const auto by_blocks = [&] {
+        if constexpr (is_complex<T>) return by_driver();
+        else return lower_columns(from, columns.data(), n, lower != 0), decompose<T, I>(columns.data(), n, to, values);
+      };
+      const auto large = [&] {
+        if constexpr (is_complex<T>) return false;
+        else return vectors && n > kFewRows && well_scaled(from, n * n);
+      };
+      for (int64_t b = 0; b < count; ++b, from += n * n, to += vectors ? n * n : 0, values += n) {
+        if (all_finite(from, n * n) && (large() ? by_blocks() : by_driver())) continue;
+        fill_nan(values, n);
+        if (vectors) fill_nan(to, n * n);
+      }
+    });
+  });
+}
+NJ_KERNEL(nj_syevd);
+
+// Tridiagonal form of Hermitian matrices, of which one triangle is read: packed, diagonals, off-diagonals, factors.
+extern "C" int64_t nj_sytrd(int64_t code, int64_t batch, int64_t n, int64_t lower, const char* in, char* out, char* diagonals,
+                            char* off_diagonals, char* taus) {
+  return dispatch(sytrd, code, [=](auto t, auto i) {
+    using T = decltype(t);
+    using I = decltype(i);
+    if (n == 0) return;
+    for_parts(batch, n * n, [=](int64_t first, int64_t count) {
+      const Workspace<T> columns(n * n);
+      const auto* from = reinterpret_cast<const T*>(in) + first * n * n;
+      auto *to = reinterpret_cast<T*>(out) + first * n * n, *tau = reinterpret_cast<T*>(taus) + first * (n - 1);
+      auto* d = reinterpret_cast<Real<T>*>(diagonals) + first * n;
+      auto* e = reinterpret_cast<Real<T>*>(off_diagonals) + first * (n - 1);
+      for (int64_t b = 0; b < count; ++b, from += n * n, to += n * n, d += n, e += n - 1, tau += n - 1) {
+        flip(from, columns.data(), n, n);
+        const bool found = reduce<T, I>(columns.data(), n, lower ? "L" : "U", d, e, tau);
+        flip(columns.data(), to, n, n);
+        if (!found) fill_nan(to, n * n), fill_nan(d, n), fill_nan(e, n - 1), fill_nan(tau, n - 1);
+      }
+    });
+  });
+}
+NJ_KERNEL(nj_sytrd);
