@@ -111,12 +111,15 @@ class Windows(NamedTuple):
 
     # -- tracing
     def slices(self, x: Any, fill: Any) -> list[Any]:
-        """For each element of a window, in row-major order, the array (of shape `counts`) of it over all windows."""
+        """For each element of a window, in row-major order, the array (of shape `counts`) of it over all windows.
+
+        Without windows along an axis its slices are empty from 0 on: the array may be shorter than a window.
+        """
         config = tuple((low, high, d - 1) for (low, high), d in zip(self.padding, self.base_dilation, strict=True))
         full = pad_p.bind(x, fill, padding_config=config)
         out = []
         for r in np.ndindex(*self.sizes):
-            start = tuple(int(k) * d for k, d in zip(r, self.window_dilation, strict=True))
+            start = tuple(int(k) * d if c else 0 for k, d, c in zip(r, self.window_dilation, self.counts, strict=True))
             limit = tuple(a + dilated(c, s) for a, c, s in zip(start, self.counts, self.strides, strict=True))
             out.append(slice_p.bind(full, start_indices=start, limit_indices=limit, strides=self.strides))
         return out

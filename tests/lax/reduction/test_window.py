@@ -137,3 +137,9 @@ def test_batched_initial_value():
 def test_pads_are_python_integers():
     pads = lax.padtype_to_pads(np.array([5, 6]), np.array([2, 3]), np.array([2, 2]), "SAME")
     assert pads == [(0, 1), (0, 1)] and all(type(n) is int for pair in pads for n in pair)
+
+
+@pytest.mark.parametrize("extent", [0, 1, 2])
+def test_batched_initial_values_where_no_window_fits(extent):
+    x, inits = np.ones(extent, np.float32), np.array([0, 10], np.float32)
+    assert vmap(lambda i: lax.reduce_window(x, i, lax.add, (3,), (2,)), [inits], [0]).shape == (2, 0)
