@@ -239,6 +239,27 @@ def test_slices_with_traced_starts_have_pallas_names(run_as_jax):
     """)
 
 
+def test_private_names_that_haliax_and_levanter_import(run_as_jax):
+    run_as_jax("""
+        import jax, jax.numpy as jnp, numpy as np, opt_einsum
+        from jax._src.ad_checkpoint import checkpoint_name, saved_residuals
+        from jax._src.mesh import Mesh, get_concrete_mesh
+        from jax._src.numpy import einsum
+        mesh = jax.make_mesh((1,), ("x",))
+        assert get_concrete_mesh().empty
+        with jax.set_mesh(mesh):
+            assert get_concrete_mesh() is mesh and jax.jit(lambda x: x * (get_concrete_mesh() == mesh))(2) == 2
+        with jax.sharding.use_abstract_mesh(mesh.abstract_mesh):
+            assert get_concrete_mesh().empty
+        assert len(saved_residuals(lambda x: jnp.sin(x) * x, 1.0)) == 3
+        a, b, c = (np.arange(6.0, dtype="float32").reshape(2, 3) + k for k in range(3))
+        given, plan = opt_einsum.contract_path("ij,kj,kl->il", a, b, c, einsum_call=True)
+        steps = tuple((step[0], frozenset(step[1]), step[2]) for step in plan)
+        result = jax.jit(lambda *xs: einsum._einsum(xs, steps, "highest", jnp.float32, jax.lax.dot_general))(*given)
+        assert np.array_equal(result, a @ b.T @ c)
+    """)
+
+
 def test_functions_of_flat_arguments(run_as_jax):
     run_as_jax("""
         import jax
