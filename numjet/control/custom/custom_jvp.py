@@ -117,7 +117,7 @@ class custom_jvp(FunctionWithRules):
 
         def jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
             out = self(*primals)
-            terms = [f(t, out, *primals) for f, t in zip(jvps, tangents, strict=False)
+            terms = [f(_filled(t), out, *primals) for f, t in zip(jvps, tangents, strict=False)
                      if f is not None and not _is_zero(t)]
             if not terms:
                 return out, tree.tree_map(lambda x: zeros_like_aval(aval_of(x).to_tangent_aval()), out)
@@ -141,6 +141,11 @@ class custom_jvp(FunctionWithRules):
 
 def _is_zero(tangents: Any) -> bool:
     return all(map(is_symbolic_zero, tree.tree_leaves(tangents, is_leaf=is_symbolic_zero)))
+
+
+def _filled(tangents: Any) -> Any:
+    """A pytree of tangents with arrays in place of those that are zero."""
+    return tree.tree_map(lambda t: zeros_like_aval(t.aval) if is_symbolic_zero(t) else t, tangents, is_leaf=is_symbolic_zero)
 
 
 def _constant(x: Any) -> Any:

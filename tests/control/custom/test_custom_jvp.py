@@ -124,6 +124,13 @@ def test_defjvps_of_constants_are_not_called():
         assert float(mode(lambda x: nj.jvp(lambda x: g(x, B), (x,), (x,))[1])(A)) == float(A * B)
 
 
+def test_defjvps_gets_arrays_for_the_leaves_of_an_argument_without_tangents():
+    """Rules are not called for arguments that are not differentiated at all."""
+    g = custom_jvp(lambda x, y: lax.add(lax.mul(x["a"], x["b"]), y))
+    g.defjvps(lambda t, out, x, y: lax.add(lax.mul(t["a"], x["b"]), lax.mul(t["b"], x["a"])), lambda t, out, x, y: {}[y])
+    assert nj.grad(lambda a: g({"a": a, "b": B}, A))(A) == B
+
+
 def test_defjvps():
     g = custom_jvp(lambda x, y=B: lax.mul(x, y))
     g.defjvps(lambda t, out, x, y: lax.mul(t, F32(7)), None)
