@@ -305,7 +305,7 @@ def element_of(zero: Zero, dim: int | None) -> Zero:
 
 
 def _first_rows(outs: Sequence[Any], mapped: Sequence[bool]) -> list[Any]:
-    """Results over a batch; of those that are the same for all elements, one."""
+    """Results over a batch; of those that are the same for all elements, one: an empty batch has none, and keeps them all."""
     return [o if m else index_in_dim(o, 0, 0, False) for o, m in zip(outs, mapped, strict=True)]
 
 
@@ -463,7 +463,7 @@ class CustomCalls:
             batch.within = None  # the staged operation outlives the trace
             # The cotangent of one result for all elements would reach the backward rule as that of the first element.
             alike = self.kind == "custom_jvp" or all(d is None for d in dims)
-            mapped = (batch.mapped if alike else [])[:len(outs)] or [True] * len(outs)
+            mapped = (batch.mapped if alike and trace.size else [])[:len(outs)] or [True] * len(outs)
             outs = _first_rows(outs, mapped)
         return [trace.pack(o, 0 if m else None) for o, m in zip(outs, mapped, strict=True)]
 
@@ -487,7 +487,7 @@ class CustomCalls:
             outs = self.op.bind(*made.consts, *in_front(args, dims), call_jaxpr=made.jaxpr,
                                 num_consts=len(made.consts) + num_consts, **{**params, **rules})
             mapped: Sequence[bool] = [True] * len(outs)
-            if all(d is None for d in dims):  # only axis_index can make a result differ from element to element
+            if size and all(d is None for d in dims):  # only axis_index can make a result differ from element to element
                 mapped = batch_program(call_jaxpr, size, (False,) * len(dims), False, axis_name).flags
             return _first_rows(outs, mapped), [0 if m else None for m in mapped]
 

@@ -74,3 +74,11 @@ def test_a_jvp_rule_may_close_over_the_elements_of_a_batch():
         return nj.vmap(one)(np.arange(3.0, dtype=np.float32))
     out, tangent = nj.jvp(over_batch, (1.0,), (2.0,))
     assert out.tolist() == [0, 1, 2] and tangent.tolist() == [0, 10, 20]
+
+
+@pytest.mark.parametrize("custom", [by_jvp, by_vjp])
+@pytest.mark.parametrize("wrap", [lambda f: f, nj.jit])
+def test_empty_batches_have_no_row_to_take(custom, wrap):
+    function, others = custom(jnp.sin), jnp.arange(3.0)
+    assert wrap(nj.vmap(lambda a: function(others) + custom(lambda b: b * 2)(a)))(jnp.zeros((0, 1))).shape == (0, 3)
+    assert wrap(nj.vmap(lambda a: nj.jit(function)(others), axis_name="i"))(jnp.zeros((0, 1))).shape == (0, 3)
