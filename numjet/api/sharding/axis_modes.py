@@ -129,11 +129,15 @@ def _mesh(what: str, given: Any) -> Mesh | AbstractMesh:
 
 
 def _chosen(mesh: Mesh | AbstractMesh, axes: Any) -> tuple[Any, ...]:
-    """The axes that a user names; default: all. KeyError for others than the mesh's."""
+    """The axes that a user names; default: all. KeyError for others than the mesh's, NotImplementedError for Manual ones."""
     chosen: tuple[Any, ...] = mesh.axis_names if axes is None else (axes,) if isinstance(axes, str) else tuple(axes)
     for axis in chosen:
         if axis not in mesh.axis_names:
             raise KeyError(f"{axis!r} is no axis of the mesh in use, whose axes are {mesh.axis_names}")
+        if axis in mesh.manual_axes:
+            raise NotImplementedError("Going from `Manual` AxisType to `Auto` or `Explicit` AxisType is not allowed: inside of "
+                                      f"shard_map each device has its own part along {axis!r}. Leave it out of `axes`, or out "
+                                      "of shard_map's axis_names.")
     return chosen
 
 

@@ -326,6 +326,9 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
     Array([0., 1., 2.], dtype=float32)
     """
     if isinstance(x, Array) and not dtypes.is_key(x.dtype):
+        if copy is False and device not in (None, x.device, x.sharding):
+            raise ValueError(f"Specified {device=} which requires a copy since the source device is {x.device}, however "
+                             "copy=False. Set copy=True or copy=None to perform the requested operation.")
         return to_device("from_dlpack", _fresh(x) if copy else _native.rewrap(x), device)
     if copy is False:
         raise ValueError("jnp.from_dlpack: arrays never share memory that others can write; use copy=None")

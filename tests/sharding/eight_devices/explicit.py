@@ -404,3 +404,12 @@ def test_messages_of_divided_selections_splits_and_free_dimensions():
         NamedSharding(MESH, P(P.UNCONSTRAINED))
     with pytest.raises(ValueError, match="Context mesh cannot be empty"):
         explicit_axes(lambda x: x, in_sharding=P())(W)
+
+
+def test_manual_axes_become_neither_auto_nor_explicit():
+    mesh = nj.make_mesh((4, 2), ("x", "y"), (AxisType.Auto, AxisType.Auto))
+    with nj.set_mesh(mesh):
+        for change in (auto_axes(lambda a: a * 2, axes="x", out_sharding=P("x")),
+                       explicit_axes(lambda a: a * 2, in_sharding=P("x"))):
+            with pytest.raises(NotImplementedError, match="Going from `Manual` AxisType to `Auto` or `Explicit` AxisType"):
+                nj.jit(nj.shard_map(change, in_specs=P("x"), out_specs=P("x")))(np.arange(8))

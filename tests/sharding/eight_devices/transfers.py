@@ -125,3 +125,12 @@ def test_large_arrays_are_brought_to_other_shardings_by_all_threads(threads):
             assert (np.asarray(x) == big).all() and all((s.data == big[s.index]).all() for s in x.addressable_shards)
     finally:
         nj.config.update("numjet_num_threads", before)
+
+
+def test_from_dlpack_without_a_copy_stays_on_the_device():
+    x, there = jnp.arange(3.0), nj.devices()[1]
+    for device in (None, x.device, x.sharding):
+        assert jnp.from_dlpack(x, device=device, copy=False).tolist() == [0, 1, 2]
+    with pytest.raises(ValueError, match="which requires a copy since the source device is"):
+        jnp.from_dlpack(x, device=there, copy=False)
+    assert jnp.from_dlpack(x, device=there).devices() == {there}
