@@ -74,7 +74,7 @@ template <class T> void flip(const T* in, T* out, int64_t rows, int64_t columns)
         for (int64_t i = i0; i < std::min(rows, i0 + tile); ++i) out[j * rows + i] = in[i * columns + j];
 }
 
-// Whether a number is NaN or infinite.
+// Whether no number is NaN or infinite.
 template <class T> bool all_finite(const T* x, int64_t size) {
   return std::all_of(x, x + size, [](T one) { return one - one == T(0); });
 }

@@ -5,6 +5,7 @@
 // applied to these in blocks (reflections.h), on all threads. Of matrices with many more rows than columns the triangle of
 // their QR factors is taken (T. Chan, "An improved algorithm for computing the singular value decomposition", 1982).
 #include <algorithm>
+#include <optional>
 
 #include "kernels/linalg/reflections.h"
 #include "kernels/registry.h"
@@ -23,7 +24,7 @@ struct Sizes {
   int64_t most() const { return std::max(m, n); }
 };
 
-// Of column-major matrices, by LAPACK's driver.
+// Of row-major matrices, by LAPACK's driver.
 template <class T, class I> class Driver {
  public:
   Driver(const Sizes& sizes, int64_t job) : sizes_(sizes), mode_(job == 2 ? "A" : job == 1 ? "S" : "N") {
@@ -34,16 +35,32 @@ template <class T, class I> class Driver {
     lwork_ = length<I>(std::max(answered(size), job == 0 ? 7 * k + big : least) + 1);
   }
 
-  // u and vt: column-major. False where LAPACK fails. The matrix is overwritten.
-  bool operator()(T* columns, Real<T>* s, T* u, T* vt) {
-    const int64_t k = sizes_.values(), big = sizes_.most();
-    const Workspace<T> work(lwork_);
-    const Workspace<Real<T>> rwork(std::max(5 * k * k + 7 * k, 2 * big * k + 2 * k * k + k) + 1);
-    const Workspace<I> iwork(8 * k);
-    return run(columns, s, u, vt, work.data(), rwork.data(), iwork.data()) == 0;
+  // False where LAPACK fails.
+  bool operator()(const T* from, Real<T>* s, T* u, T* vt) {
+    if (!memory_) memory_.emplace(sizes_, lwork_);
+    const Memory& x = *memory_;
+    flip(from, x.columns.data(), sizes_.m, sizes_.n);
+    if (run(x.columns.data(), s, x.lefts.data(), x.rights.data(), x.work.data(), x.rwork.data(), x.iwork.data()) != 0)
+      return false;
+    flip(x.lefts.data(), u, sizes_.left, sizes_.m);
+    flip(x.rights.data(), vt, sizes_.n, sizes_.right);
+    return true;
   }
 
  private:
+  struct Memory {
+    const Workspace<T> columns, lefts, rights, work;
+    const Workspace<Real<T>> rwork;
+    const Workspace<I> iwork;
+    Memory(const Sizes& x, int64_t lwork)
+        : columns(x.m * x.n),
+          lefts(x.m * x.left),
+          rights(x.right * x.n),
+          work(lwork),
+          rwork(std::max(5 * x.values() + 7, 2 * x.most() + 2 * x.values() + 1) * x.values() + 1),
+          iwork(8 * x.values()) {}
+  };
+
   I run(T* columns, Real<T>* s, T* u, T* vt, T* work, Real<T>* rwork, I* iwork) {
     const I rows = length<I>(sizes_.m), cols = length<I>(sizes_.n), ldu = std::max<I>(1, rows);
     const I ldv = length<I>(std::max<int64_t>(1, sizes_.right));
@@ -57,6 +74,7 @@ template <class T, class I> class Driver {
   const Sizes sizes_;
   const char* const mode_;
   I lwork_ = -1;
+  std::optional<Memory> memory_;  // for all matrices
 };
 
 // The bidiagonal form of a column-major matrix, m >= n, in place: its diagonals, and the reflections of rows and columns.
@@ -147,18 +165,10 @@ extern "C" int64_t nj_gesdd(int64_t code, int64_t batch, int64_t m, int64_t n, i
       auto *to_u = reinterpret_cast<T*>(u) + first * m * sizes.left, *to_v = reinterpret_cast<T*>(vt) + first * sizes.right * n;
       auto* values = reinterpret_cast<Real<T>*>(s) + first * k;
       Driver<T, I> driver(sizes, job);
-      const auto by_driver = [&] {
-        const Workspace<T> columns(m * n), lefts(m * sizes.left), rights(sizes.right * n);
-        flip(from, columns.data(), m, n);
-        if (!driver(columns.data(), values, lefts.data(), rights.data())) return false;
-        flip(lefts.data(), to_u, sizes.left, m);
-        flip(rights.data(), to_v, n, sizes.right);
-        return true;
-      };
       const auto decomposed = [&] {
         if constexpr (!is_complex<T>)
           if (job != 0 && k > kFewColumns && well_scaled(from, m * n)) return by_blocks<T, I>(sizes, from, values, to_u, to_v);
-        return by_driver();
+        return driver(from, values, to_u, to_v);
       };
       for (int64_t b = 0; b < count && k > 0; ++b, from += m * n, values += k, to_u += m * sizes.left, to_v += sizes.right * n) {
         if (all_finite(from, m * n) && decomposed()) continue;

@@ -4,6 +4,7 @@
 // Eigenvectors of large real matrices: LAPACK finds the tridiagonal form, and its eigenvectors by divide and conquer (M. Gu,
 // S. Eisenstat, 1995); the reflections between the two forms are applied to these in blocks (reflections.h), on all threads.
 #include <algorithm>
+#include <optional>
 
 #include "kernels/linalg/reflections.h"
 #include "kernels/registry.h"
@@ -14,11 +15,11 @@ using namespace nj::lapack;
 namespace {
 constexpr int64_t kFewRows = 64;  // up to which LAPACK's driver is as fast
 
-// Ascending eigenvalues, and with `vectors` the eigenvectors, of matrices of n rows, by LAPACK's driver.
+// Ascending eigenvalues, and with `vectors` the eigenvectors, of row-major matrices of n rows, by LAPACK's driver.
 template <class T, class I> class Driver {
  public:
   Driver(int64_t n, bool lower, bool vectors)
-      : job_(vectors ? "V" : "N"), triangle_(lower ? "L" : "U"), order_(length<I>(n)) {
+      : n_(n), vectors_(vectors), triangle_(lower ? "L" : "U"), order_(length<I>(n)) {
     T size{};
     Real<T> rsize{};
     I isize{};
@@ -29,25 +30,40 @@ template <class T, class I> class Driver {
     lrwork_ = length<I>(std::max(answered(rsize), 1 + 5 * n + 2 * square) + 1), liwork_ = length<I>(int64_t{isize} + 1);
   }
 
-  // columns: the matrix, then the eigenvectors. False where LAPACK fails.
-  bool operator()(T* columns, Real<T>* values) {
-    const Workspace<T> work(lwork_);
-    const Workspace<Real<T>> rwork(lrwork_);
-    const Workspace<I> iwork(liwork_);
-    return run(columns, values, work.data(), rwork.data(), iwork.data()) == 0;
+  // False where LAPACK fails.
+  bool operator()(const T* from, Real<T>* values, T* to) {
+    if (!memory_) memory_.emplace(n_, lwork_, lrwork_, liwork_);
+    flip(from, memory_->columns.data(), n_, n_);
+    if (run(memory_->columns.data(), values, memory_->work.data(), memory_->rwork.data(), memory_->iwork.data()) != 0)
+      return false;
+    if (vectors_) flip(memory_->columns.data(), to, n_, n_);
+    return true;
   }
 
  private:
+  struct Memory {
+    const Workspace<T> columns, work;
+    const Workspace<Real<T>> rwork;
+    const Workspace<I> iwork;
+    Memory(int64_t n, int64_t lwork, int64_t lrwork, int64_t liwork)
+        : columns(n * n), work(lwork), rwork(lrwork), iwork(liwork) {}
+  };
+
   I run(T* columns, Real<T>* values, T* work, Real<T>* rwork, I* iwork) {
+    const char* job = vectors_ ? "V" : "N";
     I info = 0;
     if constexpr (is_complex<T>)
-      call<T>(syevd, job_, triangle_, &order_, columns, &order_, values, work, &lwork_, rwork, &lrwork_, iwork, &liwork_, &info);
-    else call<T>(syevd, job_, triangle_, &order_, columns, &order_, values, work, &lwork_, iwork, &liwork_, &info);
+      call<T>(syevd, job, triangle_, &order_, columns, &order_, values, work, &lwork_, rwork, &lrwork_, iwork, &liwork_, &info);
+    else call<T>(syevd, job, triangle_, &order_, columns, &order_, values, work, &lwork_, iwork, &liwork_, &info);
     return info;
   }
 
-  const char *job_, *triangle_;
-  I order_, lwork_ = -1, lrwork_ = -1, liwork_ = -1;
+  const int64_t n_;
+  const bool vectors_;
+  const char* const triangle_;
+  const I order_;
+  I lwork_ = -1, lrwork_ = -1, liwork_ = -1;
+  std::optional<Memory> memory_;  // for all matrices
 };
 
 // The tridiagonal form of a column-major matrix, in place: its diagonals, and vectors and factors of the reflections.
@@ -68,9 +84,12 @@ template <class T, class I> bool divide(int64_t n, T* d, T* e, T* z) {
   return info == 0;
 }
 
-// Of a column-major real matrix, whose lower triangle is read; it is overwritten. to: row-major.
-template <class T, class I> bool decompose(T* columns, int64_t n, T* to, T* values) {
-  const Workspace<T> off_diagonals(n), taus(n), rows(n * n);
+// Of a row-major real matrix, from one triangle.
+template <class T, class I> bool by_blocks(const T* from, int64_t n, bool lower, T* to, T* values) {
+  const Workspace<T> memory(n * n), off_diagonals(n), taus(n), rows(n * n);
+  T* const columns = memory.data();
+  if (lower) flip(from, columns, n, n);
+  else std::copy_n(from, n * n, columns);  // column-major, it is the lower one
   if (!reduce<T, I>(columns, n, "L", values, off_diagonals.data(), taus.data())) return false;
   flip(columns, rows.data(), n, n);
   if (!divide<T, I>(n, values, off_diagonals.data(), columns)) return false;
@@ -79,12 +98,6 @@ template <class T, class I> bool decompose(T* columns, int64_t n, T* to, T* valu
   read_blocks(blocks, View<const T>{rows.data(), n}.at(1, 0), taus.data());
   apply_blocks(blocks, View<T>{to, n}.at(1, 0), n);
   return true;
-}
-
-// columns[j, i] = from[i, j] of one triangle, as a lower one.
-template <class T> void lower_columns(const T* from, T* columns, int64_t n, bool lower) {
-  if (lower) flip(from, columns, n, n);
-  else std::copy_n(from, n * n, columns);
 }
 }  // namespace
 
@@ -96,27 +109,17 @@ extern "C" int64_t nj_syevd(int64_t code, int64_t batch, int64_t n, int64_t lowe
     using I = decltype(i);
     if (n == 0) return;
     for_parts(batch, n * n, [=](int64_t first, int64_t count) {
-      const Workspace<T> columns(n * n);
       const auto* from = reinterpret_cast<const T*>(in) + first * n * n;
       auto* to = reinterpret_cast<T*>(v) + (vectors ? first * n * n : 0);
       auto* values = reinterpret_cast<Real<T>*>(w) + first * n;
       Driver<T, I> driver(n, lower != 0, vectors != 0);
-      const auto by_driver = [&] {
-        flip(from, columns.data(), n, n);
-        const bool found = driver(columns.data(), values);
-        if (vectors) flip(columns.data(), to, n, n);
-        return found;
-      };
-      const auto by_blocks = [&] {
-        if constexpr (is_complex<T>) return by_driver();
-        else return lower_columns(from, columns.data(), n, lower != 0), decompose<T, I>(columns.data(), n, to, values);
-      };
-      const auto large = [&] {
-        if constexpr (is_complex<T>) return false;
-        else return vectors && n > kFewRows && well_scaled(from, n * n);
+      const auto decomposed = [&] {
+        if constexpr (!is_complex<T>)
+          if (vectors && n > kFewRows && well_scaled(from, n * n)) return by_blocks<T, I>(from, n, lower != 0, to, values);
+        return driver(from, values, to);
       };
       for (int64_t b = 0; b < count; ++b, from += n * n, to += vectors ? n * n : 0, values += n) {
-        if (all_finite(from, n * n) && (large() ? by_blocks() : by_driver())) continue;
+        if (all_finite(from, n * n) && decomposed()) continue;
         fill_nan(values, n);
         if (vectors) fill_nan(to, n * n);
       }
