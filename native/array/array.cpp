@@ -399,10 +399,19 @@ PyMethodDef functions[] = {
     {"live_arrays", method<live_arrays>(), METH_NOARGS, PyDoc_STR("All Arrays that are not deleted, latest first.")},
     {nullptr, nullptr, 0, nullptr}};
 
+// By the hook, which knows shardings. Were it a method that Python sets, object.__new__ would make arrays without memory.
+PyObject* new_array(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
+  if (!hooks[hook_new]) return refuse_new(type, args, kwargs);
+  PyRef front(PyTuple_Pack(1, type)), all(front ? PySequence_Concat(front.get(), args) : nullptr);
+  PyRef function = PyRef::share(hooks[hook_new].get());
+  return all ? PyObject_Call(function.get(), all.get(), kwargs) : nullptr;
+}
+
 }  // namespace
 
 int array_type_init(PyObject* module) {
   PyType_Slot base[] = {slot<dealloc>(Py_tp_dealloc),
+                        slot<new_array>(Py_tp_new),
                         slot<traverse>(Py_tp_traverse),
                         slot<clear>(Py_tp_clear),
                         {Py_tp_doc, const_cast<char*>("An immutable array of one device. Made by numjet.numpy's "
@@ -412,7 +421,7 @@ int array_type_init(PyObject* module) {
   add_protocol_slots(slots);
   slots.push_back({0, nullptr});
   PyType_Spec spec = {"numjet.ArrayImpl", sizeof(Array), 0,
-                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots.data()};
+                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, slots.data()};
   array_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
   if (!array_type) return -1;
   if (array_properties_init(module) < 0 || show_getters_as_properties(array_type) < 0) return -1;

@@ -22,9 +22,9 @@ void storage_dealloc(PyObject* self) {
   free_instance(self);
 }
 
-PyType_Slot storage_slots[] = {slot<storage_dealloc>(Py_tp_dealloc), {0, nullptr}};
+PyType_Slot storage_slots[] = {slot<storage_dealloc>(Py_tp_dealloc), no_instances(), {0, nullptr}};
 PyType_Spec storage_spec = {"numjet._native.Storage", sizeof(Storage), 0,
-                            Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, storage_slots};
+                            Py_TPFLAGS_DEFAULT, storage_slots};
 
 PyObject* storage_new(BufferRef buffer) {
   Storage* storage = PyObject_New(Storage, storage_type);
@@ -98,13 +98,25 @@ PyObject* array_view(Array* array) {
   return view.release();
 }
 
+// BF16 of bfloat16, F8E5M2 of float8_e5m2: as XLA names dtypes.
+PyObject* short_name(const PyArray_Descr* dtype) {
+  PyRef name(PyObject_GetAttrString(reinterpret_cast<PyObject*>(const_cast<PyArray_Descr*>(dtype)), "name"));
+  PyRef brief(name ? PyObject_CallMethod(name, "replace", "ss", "float", "f") : nullptr);
+  PyRef joined(brief ? PyObject_CallMethod(brief, "replace", "ss", "_", "") : nullptr);
+  return joined ? PyObject_CallMethod(joined, "upper", nullptr) : nullptr;
+}
+
 int array_get_buffer(PyObject* self, Py_buffer* view, int flags) {
   auto* array = reinterpret_cast<Array*>(self);
   view->obj = nullptr;
   const AvalInfo* info = array->info;
   const char* format = format_of(info->dtype);
   if (!format) {
-    PyErr_Format(PyExc_BufferError, "the buffer protocol has no code for dtype %R; use numpy.asarray(x)", info->dtype.get());
+    PyRef name(short_name(info->dtype.get()));
+    if (name)
+      PyErr_Format(PyExc_BufferError,
+                   "Buffers of type %U are not supported by the Python buffer protocol. The dtype is %R; use numpy.asarray(x)",
+                   name.get(), info->dtype.get());
     return -1;
   }
   if (flags & PyBUF_WRITABLE) {

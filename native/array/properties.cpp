@@ -47,7 +47,7 @@ PyObject* property_from(PyGetSetDescrObject* descriptor) {
 PyGetSetDef own_properties[] = {{"__doc__", guarded<get_doc>, nullptr, nullptr, nullptr},
                                 {"fget", guarded<get_fget>, nullptr, nullptr, nullptr},
                                 {nullptr, nullptr, nullptr, nullptr, nullptr}};
-PyType_Slot slots[] = {slot<descr_get>(Py_tp_descr_get), {Py_tp_getset, own_properties}, {0, nullptr}};
+PyType_Slot slots[] = {slot<descr_get>(Py_tp_descr_get), no_instances(), {Py_tp_getset, own_properties}, {0, nullptr}};
 
 }  // namespace
 
@@ -67,7 +67,7 @@ int show_getters_as_properties(PyTypeObject* type) {
 
 int array_properties_init(PyObject* module) {
   PyType_Spec spec = {"numjet._native.ArrayProperty", int(PyProperty_Type.tp_basicsize + sizeof(Getter)), 0,
-                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
+                      Py_TPFLAGS_DEFAULT, slots};
   PyRef bases(PyTuple_Pack(1, &PyProperty_Type));
   property_type = bases ? reinterpret_cast<PyTypeObject*>(PyType_FromSpecWithBases(&spec, bases)) : nullptr;
   if (!property_type) return -1;

@@ -18,7 +18,7 @@ const char* const kNames[hook_count] = {
     NJ_BINARY_HOOKS(NJ_NAME) NJ_OTHER_HOOKS(NJ_NAME)
 #undef NJ_NAME
         "reduce",
-    "aval", "fetch"};
+    "aval", "__new__", "fetch"};
 
 PyObject* set_hook(PyObject*, PyObject* args) {
   const char* name;

@@ -19,6 +19,7 @@ enum Hook : int {
 #undef NJ_ENUM
       hook_reduce,  // self -> what pickle's __reduce__ returns
   hook_aval,    // (shape, dtype, weak_type) -> interned aval
+  hook_new,     // (type, *args, **kwargs) -> an array, made of others
   hook_fetch,   // what holds an array's value on another device -> ndarray
   hook_count
 };

@@ -200,6 +200,7 @@ int treedef_type_init(PyObject* module) {
   static PyType_Slot slots[] = {
       {Py_tp_doc, const_cast<char*>("The structure of a pytree: its containers without their leaves. Immutable.")},
       slot<treedef_dealloc>(Py_tp_dealloc),
+      no_instances(),
       slot<treedef_traverse>(Py_tp_traverse),
       slot<treedef_repr>(Py_tp_repr),
       slot<pytree_hash>(Py_tp_hash),
@@ -209,7 +210,7 @@ int treedef_type_init(PyObject* module) {
       {0, nullptr}};
   static PyType_Spec spec = {
       "numjet.tree_util.PyTreeDef", int(sizeof(TreeDef)), int(sizeof(Node)),
-      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
+      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE, slots};
   treedef_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
   if (!treedef_type) return -1;
   return PyModule_AddObjectRef(module, "PyTreeDef", reinterpret_cast<PyObject*>(treedef_type));

@@ -92,11 +92,25 @@ def _sampler(log: bool, drawn: np.dtype) -> Any:
     @sample.defjvp
     def sample_jvp(primals: Any, tangents: Any) -> Any:
         out = sample(*primals)
-        value = _exp(out) if log else out
-        slope = special.random_gamma_grad(primals[1], value)
-        return out, tangents[1] * (slope / value if log else slope)
+        return out, tangents[1] * _slope(primals[1], out, log)
 
     return sample
+
+
+def _slope(a: Any, out: Any, log: bool) -> Any:
+    """The derivative by a of samples, or of their logarithms.
+
+    Of tiny ones by the first term of the distribution function, x**a / Gamma(a + 1): log(x) has (digamma(a + 1) - log(x)) / a.
+    """
+    value = _exp(out) if log else out
+    tiny = value < 2.0**20 * np.finfo(out.dtype).tiny
+    x = compare.select(tiny, create.full_like(value, 1), value)
+    slope = special.random_gamma_grad(a, x)
+    if log:
+        return compare.select(tiny, (special.digamma(a + 1) - out) / a, slope / x)
+    gone = value == 0
+    logarithm = _log(compare.select(gone, create.full_like(value, 1), value))
+    return compare.select(tiny, value * (special.digamma(a + 1) - logarithm) / a, slope)
 
 
 def sample(pair: Words, a: Any, shape: Shape, log: bool, dtype: np.dtype) -> Any:

@@ -25,7 +25,7 @@ def test_type_has_the_names_users_know(array):
     assert type(x) is _native.Array
     assert _native.Array.__name__ == "ArrayImpl"
     assert _native.Array.__module__ == "numjet"
-    with pytest.raises(TypeError, match="'aval', 'sharding', and 'arrays'"):   # see tests/api/test_sharding.py
+    with pytest.raises(TypeError, match="cannot create"):   # the hook does: tests/api/test_sharding.py
         _native.Array()
 
 
@@ -160,7 +160,7 @@ def test_numpy_protocol(array):
 def test_bfloat16_through_the_numpy_protocol(array):
     x = array([1.5, -2.0], ml_dtypes.bfloat16)
     assert np.asarray(x).dtype == ml_dtypes.bfloat16
-    with pytest.raises(BufferError, match=r"no code for dtype.*numpy\.asarray"):
+    with pytest.raises(BufferError, match=r"of type BF16 are not supported by the Python buffer protocol.*numpy\.asarray"):
         memoryview(x)
     assert float(array(1.5, ml_dtypes.bfloat16)) == 1.5
 

@@ -1,6 +1,7 @@
 """Samplers at singular and empty arguments."""
 import numpy as np
 import pytest
+import scipy.special
 
 import numjet
 from numjet import enable_x64, random
@@ -103,3 +104,17 @@ def test_classes_drawn_without_replacement_are_indices_of_32_bits():
         with enable_x64(wide):
             assert random.categorical(random.key(0), logits, shape=(3,), replace=False).dtype == np.int32
             assert random.categorical(random.key(0), logits, shape=(3,)).dtype == want
+
+
+@pytest.mark.parametrize("a", [1e-3, 1e-2, 0.1])
+@pytest.mark.parametrize("log", [False, True])
+def test_slopes_of_gamma_samples_that_vanish(log, a):
+    """Tiny x: a log(x) - lgamma(a + 1) stays, as the distribution function does."""
+    draw = (lambda a: random.loggamma(random.key(0), a, (200,))) if log else lambda a: random.gamma(random.key(0), a, (200,))
+    x, slope = numjet.jvp(draw, (np.float32(a),), (np.float32(1),))
+    assert np.isfinite(slope).all()
+    wide = np.asarray(x, np.float64)
+    logs = wide if log else np.log(wide, where=wide > 0, out=np.full(200, -np.inf))
+    small = (logs < -12) & np.isfinite(logs)
+    by_a = (scipy.special.digamma(a + 1) - logs[small]) / a
+    np.testing.assert_allclose(np.asarray(slope)[small], by_a if log else np.exp(logs[small]) * by_a, rtol=1e-4, atol=1e-37)

@@ -40,9 +40,10 @@ void dealloc(PyObject* self) {
   free_instance(self);
 }
 
-PyType_Slot slots[] = {slot<dealloc>(Py_tp_dealloc), slot<traverse>(Py_tp_traverse), slot<clear>(Py_tp_clear), {0, nullptr}};
+PyType_Slot slots[] = {slot<dealloc>(Py_tp_dealloc), slot<traverse>(Py_tp_traverse), slot<clear>(Py_tp_clear), no_instances(),
+                       {0, nullptr}};
 PyType_Spec spec = {"numjet._native.Execution", sizeof(Execution), 0,
-                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
+                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, slots};
 
 PyObject* make_error(Execution* execution) {
   switch (execution->failure) {

@@ -31,11 +31,12 @@ PyMemberDef members[] = {{"address", T_ULONGLONG, offsetof(LoadedCode, address),
                          {nullptr, 0, 0, 0, nullptr}};
 
 PyType_Slot slots[] = {slot<dealloc>(Py_tp_dealloc),
+                       no_instances(),
                        {Py_tp_members, members},
                        {Py_tp_doc, const_cast<char*>("Machine code in memory, as long as this object lives.")},
                        {0, nullptr}};
 PyType_Spec spec = {"numjet._native.LoadedCode", sizeof(LoadedCode), 0,
-                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
+                    Py_TPFLAGS_DEFAULT, slots};
 
 // A dict from names to addresses; names of other objects, and what is no address, have none.
 class DictSymbols : public SymbolTable {

@@ -64,4 +64,13 @@ PyType_Slot slot(int id) {
   return {id, code_address(guarded<function>)};
 }
 
+inline PyObject* refuse_new(PyTypeObject* type, PyObject*, PyObject*) {
+  PyErr_Format(PyExc_TypeError, "cannot create '%s' instances", type->tp_name);
+  return nullptr;
+}
+
+// For types that only this module makes objects of: neither a call nor object.__new__ does. (The flag
+// Py_TPFLAGS_DISALLOW_INSTANTIATION does not refuse the latter, whose objects hold null pointers.)
+inline PyType_Slot no_instances() { return slot<refuse_new>(Py_tp_new); }
+
 }  // namespace nj

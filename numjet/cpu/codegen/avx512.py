@@ -52,7 +52,7 @@ def lookup(w: FunctionWriter, table: str, lanes: int, index: str) -> str:
     if w.module.target.masks:
         pointers = w.put(f"getelementptr {of}, ptr {name}, <{lanes} x i64> {wrapped}")
         ty = wide(of, lanes)
-        return w.intrinsic(f"masked.gather.{suffix(of, lanes)}.v{lanes}p0", ty, (wide("ptr", lanes), f"align 8 {pointers}"),
+        return w.intrinsic(f"masked.gather.{suffix(of, lanes)}.v{lanes}p0", ty, (wide("ptr", lanes), pointers), ("i32", "8"),
                            (wide("i1", lanes), "splat (i1 true)"), (ty, "poison"))
     return _one_by_one(w, of, name, lanes, wrapped)
 

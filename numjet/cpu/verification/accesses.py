@@ -216,7 +216,7 @@ class AccessWalk:
         trips = int(np.max(stop - start, initial=0))
         own = self.positions(max(trips, 0)).reshape((-1,) + (1,) * (DEEPEST - self.depth))  # and one axis more, for runs
         values = start + own
-        return (values, values < stop) if values.size <= MOST else None
+        return (values, values < stop) if _small(values, self.alive) else None
 
     @contextmanager
     def inside(self, stmt: For, values: Known, reached: np.ndarray) -> Iterator[None]:

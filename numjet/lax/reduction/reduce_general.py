@@ -20,6 +20,7 @@ from numjet.core.walk import eval_jaxpr
 from numjet.foundation import dtypes, tree
 from numjet.lax.axes import Ints, without
 from numjet.lax.elementwise.arithmetic import add_p, mul_p
+from numjet.lax.elementwise.convert import convert_dtype
 from numjet.lax.reduction.reduce import (
     IDENTITIES,
     check_axes,
@@ -169,11 +170,13 @@ def reduce(operands: Any, init_values: Any, computation: Callable[[Any, Any], An
     jaxpr, structure = trace_computation("reduce", computation, structure,
                                          [ShapedArray((), a.dtype, a.weak_type) for a in avals])
     monoid = monoid_of(jaxpr)
-    inits = [typed_init(i, a, monoid) for i, a in zip(inits, avals, strict=True)]
+    given, inits = inits, [typed_init(i, a, monoid) for i, a in zip(inits, avals, strict=True)]
     if monoid == "add":
         check_half_sum(xs[0], axes)
     if monoid is not None and not any(aval_of(i).ndim for i in inits) and aval_of(inits[0]).dtype == avals[0].dtype:
-        return tree.tree_unflatten(structure, [_by_monoid(monoid, xs[0], inits[0], axes)])
+        found = _by_monoid(monoid, xs[0], inits[0], axes)
+        strong = found.aval.weak_type and not aval_of(given[0]).weak_type
+        return tree.tree_unflatten(structure, [convert_dtype(found) if strong else found])
     outs = reduce_p.bind(*xs, *inits, computation=computation, jaxpr=jaxpr, dimensions=axes)
     return tree.tree_unflatten(structure, outs)
 

@@ -138,8 +138,8 @@ broadcast_in_dim_p = Op(
 def broadcast_in_dim(operand: Any, shape: Any, broadcast_dimensions: Any, *, out_sharding: Any = None) -> Any:
     """An array of `shape` in which axis i of the operand runs along axis broadcast_dimensions[i].
 
-    The dimensions must increase, and each axis of the operand has the size of the axis it runs along, or 1.
-    TypeError otherwise. The dtype stays.
+    Each axis of the operand has the size of the axis it runs along, or 1. TypeError otherwise, or for axes given twice. The
+    dtype stays.
 
     >>> broadcast_in_dim(np.arange(3, dtype=np.int32), (2, 3), (1,)).tolist()
     [[0, 1, 2], [0, 1, 2]]
@@ -150,6 +150,9 @@ def broadcast_in_dim(operand: Any, shape: Any, broadcast_dimensions: Any, *, out
     if isinstance(operand, (np.ndarray, np.generic)) or is_array(operand):
         if operand.shape == target and dims == tuple(range(operand.ndim)):
             return hooks.user_value(operand)
+    order = sorted(range(len(dims)), key=dims.__getitem__)
+    if order != list(range(len(dims))) and len(dims) == aval_of(operand).ndim:
+        operand, dims = transpose(operand, order), tuple(dims[i] for i in order)
     return broadcast_in_dim_p.bind(operand, shape=target, broadcast_dimensions=dims)
 
 

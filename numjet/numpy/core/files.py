@@ -21,7 +21,8 @@ def save(file: Any, arr: Any, allow_pickle: bool = True) -> None:
     (None, 0, [1, 2])
     """
     python = isinstance(arr, (bool, int, float, complex, list, tuple))  # saved with all its bits
-    np.save(file, np.asarray(arr if python else array_arg("save", arr)), allow_pickle)
+    objects = isinstance(arr, np.ndarray) and arr.dtype.hasobject   # pickled, where allowed
+    np.save(file, np.asarray(arr if python or objects else array_arg("save", arr)), allow_pickle)
 
 
 def savez(file: Any, *args: Any, allow_pickle: bool = True, **kwds: Any) -> None:
@@ -38,7 +39,8 @@ def savez(file: Any, *args: Any, allow_pickle: bool = True, **kwds: Any) -> None
 def load(file: Any, *args: Any, **kwargs: Any) -> Any:
     """Reads a file of `save` or `savez`: an array, or a mapping of names to NumPy arrays. Arguments as of numpy.load.
 
-    Files say of dtypes that NumPy does not know how many bytes they have: two mean bfloat16. TypeError for the others.
+    Files say of dtypes that NumPy does not know how many bytes they have: two mean bfloat16. TypeError for the others. Arrays
+    of objects, which need allow_pickle=True, stay NumPy's.
 
     >>> import io
     >>> file = io.BytesIO()
@@ -46,7 +48,7 @@ def load(file: Any, *args: Any, **kwargs: Any) -> Any:
     (None, 0, [1.5])
     """
     found = np.load(file, *args, **kwargs)
-    if not isinstance(found, np.ndarray):
+    if not isinstance(found, np.ndarray) or found.dtype.hasobject:
         return found
     return asarray(found.view(dtypes.bfloat16) if found.dtype == _TWO_BYTES else found)
 

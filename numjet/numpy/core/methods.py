@@ -179,7 +179,7 @@ def install(namespace: ModuleType) -> None:
     named = {**METHODS, **shape_methods.METHODS, **_protocols(namespace),
              "__array_namespace__": _namespace(namespace)}
     hooks.set_methods({name: taped.method(name, fn) for name, fn in (named | OF_ARRAYS).items()}, Array)
-    hooks.set_methods({"__new__": staticmethod(lambda *args, **kwargs: shards.array_of_parts(*args, **kwargs))}, Array)
+    _native.set_hook("__new__", lambda *args, **kwargs: shards.array_of_parts(*args, **kwargs))
     hooks.set_methods(traced.ATTRIBUTES | operators | named, Tracer)
     hooks.set_methods(_class_attributes(operators | named | OF_ARRAYS), ArrayBase)
     for name in DEFERRED:

@@ -10,7 +10,7 @@ import numpy as np
 
 from numjet.core.trace import Tracer, aval_of
 from numjet.foundation import dtypes
-from numjet.foundation.dimension import as_integer
+from numjet.foundation.dimension import as_integer, exceeds
 from numjet.lax.axes import as_shape
 from numjet.lax.elementwise import arithmetic, compare, convert
 from numjet.lax.shape import create, rearrange
@@ -157,7 +157,8 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: str = "raise", order: s
     """The positions in a flattened array of shape `dims` of elements with the given indices, one array per axis.
 
     mode: indices out of bounds are "clip"ped or "wrap"ped; "raise" checks known values (ValueError); "ignore"
-    checks none. order: "C" or "F".
+    checks none. order: "C" or "F". dtype: of the result, default that of the indices; ValueError if it cannot hold all
+    positions.
 
     >>> import numjet.numpy as jnp
     >>> ravel_multi_index((jnp.array([0, 1]), jnp.array([1, 0])), (2, 3)).tolist()
@@ -173,11 +174,16 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: str = "raise", order: s
         if dtypes.kind(to_array(index).dtype) not in "iu":
             raise TypeError("only int indices permitted: ravel_multi_index got dtype " + to_array(index).dtype.name)
     indices = promote_shapes("ravel_multi_index", *promote_dtypes(*multi_index))
-    wanted = _index_dtype() if dtype is None else dtypes.check_user_dtype(dtype, "ravel_multi_index")
+    default = indices[0].dtype if indices else _index_dtype()
+    wanted = default if dtype is None else dtypes.check_user_dtype(dtype, "ravel_multi_index")
+    if exceeds(prod(sizes) - 1, dtypes.iinfo(wanted).max):
+        raise ValueError(f"jnp.ravel_multi_index: dtype={wanted.name} is not large enough to hold the flattened index for "
+                         f"{dims=}. Use the dtype argument to pass a suitable dtype, for example dtype=jnp.int32.")
     total = create.full(indices[0].shape if indices else (), np.zeros((), wanted)[()])
     strides = [prod(sizes[i + 1:]) if order == "C" else prod(sizes[:i]) for i in range(len(sizes))]
     for index, size, stride in zip(indices, sizes, strides, strict=True):
-        bounded = convert.convert_element_type(_bounded(index, size, mode), wanted)
+        fits = not exceeds(size, dtypes.iinfo(index.dtype).max)
+        bounded = convert.convert_element_type(_bounded(index if fits else as_dtype(index, wanted), size, mode), wanted)
         total = arithmetic.add(total, arithmetic.mul(bounded, convert.size_constant(stride, wanted)))
     return total
 

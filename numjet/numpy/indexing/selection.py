@@ -24,7 +24,6 @@ from numjet.numpy.core.promotion import (
     check_out,
     operand,
     promote_dtypes,
-    promote_shapes,
     strong_array,
     to_array,
 )
@@ -172,7 +171,8 @@ def choose(a: Any, choices: Sequence[Any] | Any, out: None = None, mode: str = "
         a = _clipped(a, count)
     else:
         raise ValueError(f"mode={mode!r} not understood. Must be 'raise', 'wrap', or 'clip'")
-    a, *cases = promote_shapes("choose", convert.convert_element_type(a, _INT32), *cases)
+    shape = rearrange.broadcast_shapes(a.shape, *(c.shape for c in cases))   # of any ranks, whatever the flag says
+    a, *cases = (broadcast_to(x, shape) for x in (convert.convert_element_type(a, _INT32), *cases))
     if 1 < count <= _SELECTED_CHOICES:
         return strong_array(compare.select_n(a, *cases))
     found = take_along_axis(stack(cases), rearrange.expand_dims(a, (0,)), 0, mode="promise_in_bounds")

@@ -439,12 +439,18 @@ def _pinv_jvp(hermitian: bool, primals: Sequence[Any], tangents: Sequence[Any]) 
     """Golub and Pereyra 1973, "The differentiation of pseudo-inverses and nonlinear least squares problems", of locally
     constant rank: dP = -P dA P + (1 - P A) dA^H P^H P + P P^H dA^H (1 - A P)."""
     (a, rtol), t = primals, tangents[0]
+    if hermitian:   # as the value reads it
+        a, t = mx.symmetrized(a), mx.symmetrized(t)
     p = _pinv(hermitian, a, rtol)
     ph, th = mx.mH(p), mx.mH(t)
-    first = matmul(matmul(p, t), p)
-    left = matmul(th, matmul(ph, p))
-    right = matmul(matmul(p, ph), th)
-    return p, -first + left - matmul(p, matmul(a, left)) + right - matmul(matmul(right, a), p)
+    left, right = _chain(th, ph, p), _chain(p, ph, th)
+    return p, -_chain(p, t, p) + left - _chain(p, a, left) + right - _chain(right, a, p)
+
+
+def _chain(x: Any, y: Any, z: Any) -> Any:
+    """x y z of matrices n x m, m x n and n x m, by way of the smaller square."""
+    n, m = x.shape[-2:]
+    return matmul(matmul(x, y), z) if n <= m else matmul(x, matmul(y, z))
 
 
 # -------------------------------------------------------------------------------------------- determinants

@@ -147,7 +147,7 @@ def _histogram(a: Any, bins: Any, range: Any, weights: Any, density: bool | None
     else:
         if to_array(weights).shape != to_array(a).shape:
             raise ValueError("weights should have the same shape as a.")
-        x, edges, w = promote_dtypes_inexact(a, edges, weights)
+        x, edges, w = promote_dtypes_inexact(*promote_dtypes_inexact(a), edges, *promote_dtypes_inexact(weights))
     return _counts_of(x, edges, w, bool(density)), edges
 
 

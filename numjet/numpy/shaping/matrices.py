@@ -30,10 +30,13 @@ def _sizes(name: str, N: Any, M: Any) -> tuple[int, int]:
     return n, m
 
 
+_BEYOND = 2**30   # rows and columns are fewer; sums with them stay within int32
+
+
 def _offset(rows: Any, k: Any) -> Any:
-    """rows + k, for a number k that may be traced."""
+    """rows + k, for a number k that may be traced; a known one beyond what a matrix can have is as good as the largest."""
     if isinstance(k, (int, np.integer)):
-        return rows if k == 0 else arithmetic.add(rows, int(k))
+        return rows if k == 0 else arithmetic.add(rows, min(max(int(k), -_BEYOND), _BEYOND))
     offset = array_arg("k", k)
     if offset.ndim or not dtypes.issubdtype(offset.dtype, np.integer):
         raise TypeError(f"diagonal offset k must be an integer, got {offset.aval}")

@@ -145,12 +145,13 @@ def _linear_ramp(array: Any, widths: Widths, end_values: Any) -> Any:
             edge = _spread(_edge(array, axis, last), axis, count)
             steps = create.broadcasted_iota(np.float32 if array.dtype != np.float64 else np.float64, edge.shape, axis)
             ramp = arithmetic.div(steps, np.asarray(max(count, 1), steps.dtype)[()])
-            start = as_dtype(to_array(end), array.dtype)
-            working = array.dtype if dtypes.kind(array.dtype) in "fc" else steps.dtype
-            low, high, t = (convert.convert_element_type(x, working) for x in (start, edge, ramp))
-            values = arithmetic.add(_wide(low, edge.shape), arithmetic.mul(arithmetic.sub(high, _wide(low, edge.shape)), t))
-            if dtypes.kind(array.dtype) in "iu":
-                values = convert.convert_element_type(_truncated(values), array.dtype)
+            whole = dtypes.kind(array.dtype) in "iu"
+            working = steps.dtype if whole else array.dtype
+            start = _wide(as_dtype(to_array(end), working), edge.shape)
+            high, t = (convert.convert_element_type(x, working) for x in (edge, ramp))
+            values = arithmetic.add(start, arithmetic.mul(arithmetic.sub(high, start), t))
+            if whole:
+                values = convert.convert_element_type(_floor(values), array.dtype)
             sides.append(flip(values, axis) if last else values)
         array = _joined(sides[0], array, sides[1], axis)
     return array
@@ -160,9 +161,10 @@ def _wide(x: Any, whole: tuple[int, ...]) -> Any:
     return rearrange.broadcast_in_dim(x, whole, ())
 
 
-def _truncated(x: Any) -> Any:
-    # One part in a million, so that steps which are integers are not missed for rounding.
-    return arithmetic.add(x, arithmetic.mul(arithmetic.sign(x), np.asarray(1e-5, x.dtype)[()]))
+def _floor(x: Any) -> Any:
+    # Steps that are integers are not missed for rounding.
+    margin = arithmetic.mul(arithmetic.add(arithmetic.abs(x), np.ones((), x.dtype)[()]), np.asarray(1e-6, x.dtype)[()])
+    return arithmetic.floor(arithmetic.add(x, margin))
 
 
 # -------------------------------------------------------------------------------------------- statistics

@@ -67,6 +67,8 @@ def repeat(a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length
         return rearrange.divided("repeat", plain, out_sharding, a, repeats)
     if axis is None:
         a, axis = ravel(a), 0
+    if not a.ndim:   # as NumPy: a vector of one element
+        a = rearrange.expand_dims(a, (0,))
     dim = as_axis(axis, a.ndim)
     if total_repeat_length is not None and exceeds(0, total_repeat_length := as_size(total_repeat_length)):
         raise ValueError(f"jnp.repeat: expected total_repeat_length >= 0, got {total_repeat_length}")

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from numjet.api.jit_when_eager import jit_when_eager
+from numjet.core.trace import aval_of
 from numjet.foundation import dtypes
 from numjet.lax.axes import as_axis
 from numjet.lax.elementwise import arithmetic, bitwise, compare
@@ -143,11 +144,22 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * math.p
     whole = as_dtype(operand("unwrap", period), dtype)
     corrected = _small_jumps(jumps, whole)
     change = arithmetic.sub_p.bind(corrected, jumps)
-    limit = arithmetic.div_p.bind(whole, literal(2, dtype)) if discont is None else as_dtype(operand("unwrap", discont), dtype)
-    small = compare.lt_p.bind(arithmetic.abs_p.bind(jumps), limit)   # which rounding would change, too
+    small = compare.lt_p.bind(arithmetic.abs_p.bind(jumps), _limit(discont, whole))   # which rounding would change, too
     change = choose_by("unwrap", small, literal(0, dtype), change)
     moved = arithmetic.add_p.bind(slicing.slice_in_dim(p, 1, n, axis=at), cumsum(change, at))
     return join.concatenate([slicing.slice_in_dim(p, 0, 1, axis=at), moved], at)
+
+
+def _limit(discont: Any, period: Any) -> Any:
+    """What jumps that stay are smaller than, in the dtype of the period: of integers rounded up."""
+    dtype = aval_of(period).dtype
+    whole = dtypes.issubdtype(dtype, np.integer)
+    if discont is None:
+        odd = arithmetic.rem_p.bind(period, literal(2, dtype)) if whole else literal(0, dtype)
+        return arithmetic.div_p.bind(arithmetic.add_p.bind(period, odd), literal(2, dtype))
+    given = operand("unwrap", discont)
+    rounds = whole and dtypes.issubdtype(aval_of(given).dtype, np.floating)
+    return as_dtype(arithmetic.ceil(given) if rounds else given, dtype)
 
 
 def _small_jumps(jumps: Any, period: Any) -> Any:

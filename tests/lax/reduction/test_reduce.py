@@ -261,3 +261,11 @@ def test_over_no_axes_operands_are_results():
     for f in (lambda x: lax.reduce(x, 5.0, lax.add, ()), nj.jit(lambda x: lax.reduce(x, 5.0, lax.add, ()))):
         assert isinstance(f(x), nj.Array) and f(x).tolist() == [0, 1, 2]
     assert [v.tolist() for v in lax.reduce((x, x), (0.0, 0.0), lambda a, b: (a[0] + b[0], a[1] * b[1]), ())] == [[0, 1, 2]] * 2
+
+
+@pytest.mark.parametrize("of_array, of_start", [(False, False), (False, True), (True, False), (True, True)])
+def test_results_are_weak_where_both_operands_are(of_array, of_start):
+    x = nj.numpy.asarray(2) * nj.numpy.ones(3, bool) if of_array else np.arange(3, dtype=np.int32)
+    start = nj.numpy.asarray(1) if of_start else np.int32(1)
+    for f in (lambda: lax.reduce(x, start, lax.add, (0,)), nj.jit(lambda: lax.reduce(x, start, lax.add, (0,)))):
+        assert f().weak_type == (nj.numpy.asarray(x).weak_type and of_start)

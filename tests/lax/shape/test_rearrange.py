@@ -5,6 +5,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import numjet as nj
 from numjet import lax
 from numjet.core.stage import trace_to_jaxpr
 from numjet.core.trace import aval_of
@@ -73,7 +74,8 @@ def test_a_python_scalar_stays_weakly_typed():
 @pytest.mark.parametrize("fun, error, message", [
     (lambda: lax.broadcast_in_dim(X, (2, 4), (0, 1)), TypeError, "must either be 1, or be equal"),
     (lambda: lax.broadcast_in_dim(X, (3, 4), (0,)), TypeError, "length equal to operand ndim"),
-    (lambda: lax.broadcast_in_dim(X[:, :3], (3, 3), (1, 0)), TypeError, "strictly increasing"),
+    (lambda: lax.broadcast_in_dim_p.bind(X[:, :3], shape=(3, 3), broadcast_dimensions=(1, 0)), TypeError,
+     "strictly increasing"),
     (lambda: lax.broadcast_in_dim(X, (3,), (0, 1)), TypeError, "equal or higher rank"),
     (lambda: lax.broadcast_in_dim(X, (3, 4), (0, 2)), TypeError, "subset of output dimensions"),
     (lambda: lax.broadcast_in_dim(X, (3, -4), (0, 1)), TypeError, "nonnegative"),
@@ -111,3 +113,12 @@ def test_the_cotangent_of_a_broadcast_is_a_sum():
     ct = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
     (out,) = vjp(lambda x: lax.broadcast_in_dim(x, (2, 3, 4), (0, 2)), [np.ones((1, 4), np.float32)], ct)
     np.testing.assert_array_equal(out, ct.sum((0, 1))[None])
+
+
+def test_broadcast_in_dim_along_axes_in_any_order():
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    f = lambda x: lax.broadcast_in_dim(x, (3, 4, 2), (2, 0))
+    expected = np.broadcast_to(x.T[:, None], (3, 4, 2))
+    for found in (f(x), nj.jit(f)(x), nj.vmap(f)(x[None])[0]):
+        np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(nj.grad(lambda x: f(x).sum())(x), np.full((2, 3), 4))

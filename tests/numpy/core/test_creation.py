@@ -428,3 +428,15 @@ def test_arrays_full_of_a_batch(fill, axis):
     np.testing.assert_array_equal(nj.jit(nj.vmap(fill, axis))(x), want)
     np.testing.assert_array_equal(nj.vmap(nj.grad(lambda row: jnp.sum(fill(row) * row).astype("float32")))(x), 2 * x
                                   if fill(x).dtype == x.dtype else x)
+
+
+def test_arrays_of_objects_go_through_files():
+    """Pickled, where that is allowed, and NumPy's arrays as before."""
+    file = io.BytesIO()
+    jnp.save(file, np.array([1, "two", None], object))
+    file.seek(0)
+    found = jnp.load(file, allow_pickle=True)
+    assert type(found) is np.ndarray and found.tolist() == [1, "two", None]
+    file.seek(0)
+    with pytest.raises(ValueError, match="allow_pickle"):
+        jnp.load(file)

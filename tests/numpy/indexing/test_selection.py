@@ -281,3 +281,19 @@ def test_positions_in_arrays_with_more_elements_than_positions():
         rows, columns = jnp.unravel_index(jnp.array([0, side + 3, -1], np.int32), (side, side))
         assert rows.tolist() == [0, 1, side - 1] and columns.tolist() == [0, 3, side - 1]
     assert [int(i) for i in jnp.unravel_index(np.uint8(255), (10, 10, 10))] == [2, 5, 5]
+
+
+def test_choose_broadcasts_whatever_the_flag_of_ranks_says():
+    with nj.numpy_rank_promotion("raise"):
+        found = jnp.choose(np.array([0, 1, 2, 0]), [np.ones((3, 4)), np.full(4, 2.0), np.full((3, 1), 3.0)])
+    assert found.shape == (3, 4) and found[0].tolist() == [1, 2, 3, 1]
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "uint32"])
+def test_flat_indices_have_the_dtype_of_the_indices_if_that_holds_them(dtype):
+    i = np.array([0, 1], dtype)
+    assert jnp.ravel_multi_index((i, i), (2, 3)).dtype == dtype
+    if np.dtype(dtype).itemsize == 1:
+        with pytest.raises(ValueError, match="not large enough to hold the flattened index"):
+            jnp.ravel_multi_index((i, i), (100, 300))
+        assert jnp.ravel_multi_index((i, i), (100, 300), dtype=np.int32).tolist() == [0, 301]

@@ -283,3 +283,20 @@ def test_the_first_thing_wrong_is_named():
     with pytest.raises(ValueError, match="cannot both be set"):
         LA.svd(a, subset_by_index=(0, 1))
     assert LA.svd(a, subset_by_index=(0, 3)).S.shape == (3,)
+
+
+def test_derivatives_of_pinv_take_no_square_of_the_longer_side(x64):
+    """The derivative of 100,000 x 2 matrices and of their transposes; its rule took 80 GB."""
+    a = np.random.default_rng(0).standard_normal((100_000, 2))
+    for x in (a, a.T):
+        _, t = nj.jvp(jnp.linalg.pinv, (x,), (x,))   # pinv(c x) = pinv(x) / c
+        np.testing.assert_allclose(t, -np.asarray(jnp.linalg.pinv(x)), rtol=1e-9, atol=1e-15)
+
+
+def test_derivatives_of_hermitian_pinv_are_those_of_the_hermitian_part(x64):
+    a = np.array([[2.0, 0.5 + 1j], [0.5 - 1j, 3.0]])
+    step = np.array([[0.3, 1.0], [0.2j, 0.1]])
+    f = lambda a: jnp.linalg.pinv(a, hermitian=True)
+    _, t = nj.jvp(f, (a,), (step,))
+    h = 1e-6
+    np.testing.assert_allclose(t, (np.asarray(f(a + h * step)) - np.asarray(f(a - h * step))) / (2 * h), rtol=1e-7, atol=1e-8)

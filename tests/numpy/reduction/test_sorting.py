@@ -230,3 +230,9 @@ def test_fill_values_broadcast_to_the_result() -> None:
     assert jnp.unique(rows, axis=0, size=2, fill_value=jnp.array([[5, 6]])).tolist() == [[1, 2], [5, 6]]
     with pytest.raises(ValueError, match="Incompatible shapes for broadcasting"):
         jnp.unique(P, size=5, fill_value=jnp.array([7, 8]))
+
+
+def test_histogram_of_integers_under_strict_promotion():
+    with nj.numpy_dtype_promotion("strict"):
+        counts, edges = jnp.histogram(np.array([1, 2, 2], np.int8), 2, weights=np.array([1, 2, 3], np.int8))
+    assert counts.tolist() == [1, 5] and counts.dtype == edges.dtype == np.float32

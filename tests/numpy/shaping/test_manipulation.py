@@ -188,3 +188,26 @@ def test_one_equation_each() -> None:
     assert len(nj.make_jaxpr(lambda x: x.T)(A).eqns) == 1
     assert len(nj.make_jaxpr(lambda x: jnp.concatenate([x, x]))(A).eqns) == 1
     assert len(nj.make_jaxpr(lambda x: jnp.broadcast_to(x, (2, 3)))(A).eqns) == 0
+
+
+@pytest.mark.parametrize("end", [0, 1, 100, 10.0, 3.5, -5, (1.5, 2.5)])
+@pytest.mark.parametrize("width", [1, 2, 3, (2, 3), 7])
+@pytest.mark.parametrize("dtype", [np.int8, np.int32, np.float32])
+def test_ramps_are_numpys(dtype, width, end):
+    """Of integers rounded down, from end values that need not be integers."""
+    a = np.array([[1, -3, 2], [4, -5, 3]], dtype)
+    expected = np.pad(a, width, mode="linear_ramp", end_values=end)
+    np.testing.assert_allclose(jnp.pad(a, width, mode="linear_ramp", end_values=end), expected, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("axis", [0, -1, None])
+def test_repeat_of_a_scalar(axis):
+    np.testing.assert_array_equal(jnp.repeat(3.0, 2, axis=axis), np.repeat(3.0, 2, axis=axis))
+
+
+@pytest.mark.parametrize("k", [2**31 - 1, -2**31, 2**100, -2**100])
+@pytest.mark.parametrize("f", [lambda np, k: np.eye(3, 4, k=k), lambda np, k: np.tri(3, 4, k=k),
+                               lambda np, k: np.tril(np.ones((3, 3)), k=k), lambda np, k: np.triu(np.ones((3, 3)), k=k)])
+def test_diagonals_far_outside(f, k):
+    near = 10 if k > 0 else -10
+    np.testing.assert_array_equal(f(jnp, k), f(np, near))

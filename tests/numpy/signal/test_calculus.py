@@ -196,3 +196,12 @@ def test_trimmed_remainders_lose_what_rounding_leaves():
     divide = lambda u, v: jnp.polydiv(jnp.array(u), jnp.array(v), trim_leading_zeros=True)[1].tolist()
     assert divide([1.0, 0, 1e-7, 1], [1.0, 0, 0]) == [1] and divide([1.0, 0, 0.25, 1], [1.0, 0, 0]) == [0.25, 1]
     assert divide([1.0, 5, 6], [1.0, 2]) == []
+
+
+@pytest.mark.parametrize("period", [4, 7, 8, 3.5, 2 * np.pi])
+@pytest.mark.parametrize("discont", [None, 1, 2, 1.42, 5.0])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_unwrap_of_integers(axis, discont, period):
+    p = np.array([[0, 3, -1, 0], [2, 2, -3, 0], [0, 2, 0, -1]], np.int16)
+    expected = np.unwrap(p, axis=axis, discont=discont, period=period)
+    np.testing.assert_allclose(jnp.unwrap(p, axis=axis, discont=discont, period=period), expected, rtol=1e-5, atol=1e-5)

@@ -1,4 +1,8 @@
-"""Instructions that access memory: elements and vectors, masked or not, and their form in memory (bool is a byte there)."""
+"""Instructions that access memory: elements and vectors, masked or not, and their form in memory (bool is a byte there).
+
+Masked ones have their alignment as an operand: LLVM 20 (llvmlite 0.45 to 0.47) knows no other form and aborts the process at
+it; LLVM 22, which writes it beside the pointer, reads both.
+"""
 from __future__ import annotations
 
 import numpy as np
@@ -30,8 +34,8 @@ def load_vector(w: FunctionWriter, dtype: np.dtype, lanes: int, pointer: str, ma
     ty = wide(element, lanes)
     if mask is None:
         return w.put(f"load {ty}, ptr {pointer}, align {align}")
-    return w.intrinsic(f"masked.load.{suffix(element, lanes)}.p0", ty, (f"ptr align {align}", pointer),
-                       (wide("i1", lanes), mask), (ty, "zeroinitializer"))
+    return w.intrinsic(f"masked.load.{suffix(element, lanes)}.p0", ty, ("ptr", pointer),
+                       ("i32", str(align)), (wide("i1", lanes), mask), (ty, "zeroinitializer"))
 
 
 def store_vector(context: LoopContext, dtype: np.dtype, text: str, pointer: str, mask: str | None) -> None:
@@ -42,8 +46,8 @@ def store_vector(context: LoopContext, dtype: np.dtype, text: str, pointer: str,
         w.line(f"store {ty} {text}, ptr {pointer}, align {align}")
         return
     name = f"llvm.masked.store.{suffix(element, lanes)}.p0"
-    w.declare(name, "void", [ty, "ptr", bits])
-    w.line(f"call void @{name}({ty} {text}, ptr align {align} {pointer}, {bits} {_opaque(context, mask, dtype)})")
+    w.declare(name, "void", [ty, "ptr", "i32", bits])
+    w.line(f"call void @{name}({ty} {text}, ptr {pointer}, i32 {align}, {bits} {_opaque(context, mask, dtype)})")
 
 
 def _opaque(context: LoopContext, mask: str, dtype: np.dtype) -> str:
@@ -63,7 +67,7 @@ def gather(w: FunctionWriter, dtype: np.dtype, lanes: int, pointers: str, mask: 
     element = memory_type(dtype)
     ty = wide(element, lanes)
     return w.intrinsic(f"masked.gather.{suffix(element, lanes)}.{suffix('p0', lanes)}", ty,
-                       (f"<{lanes} x ptr> align {dtype.itemsize}", pointers), (wide("i1", lanes), mask),
+                       (f"<{lanes} x ptr>", pointers), ("i32", str(dtype.itemsize)), (wide("i1", lanes), mask),
                        (ty, "zeroinitializer"))
 
 
@@ -72,5 +76,5 @@ def scatter(w: FunctionWriter, dtype: np.dtype, lanes: int, text: str, pointers:
     element = memory_type(dtype)
     ty, many, bits = wide(element, lanes), f"<{lanes} x ptr>", wide("i1", lanes)
     name = f"llvm.masked.scatter.{suffix(element, lanes)}.{suffix('p0', lanes)}"
-    w.declare(name, "void", [ty, many, bits])
-    w.line(f"call void @{name}({ty} {text}, {many} align {dtype.itemsize} {pointers}, {bits} {mask})")
+    w.declare(name, "void", [ty, many, "i32", bits])
+    w.line(f"call void @{name}({ty} {text}, {many} {pointers}, i32 {dtype.itemsize}, {bits} {mask})")
