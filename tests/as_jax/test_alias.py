@@ -215,6 +215,8 @@ def test_private_modules_that_libraries_touch(run_as_jax):
         assert jax._src.xla_bridge.device_count() == 1 and jax._src.dispatch.wait_for_tokens() is None
         assert jax._src.util.safe_map(lambda x, y: x + y, [1, 2], (3, 4)) == [4, 6]
         assert TypePromotionError is jax.dtypes.TypePromotionError
+        from jax._src.lib import xla_client
+        assert xla_client.XlaRuntimeError is jax.errors.JaxRuntimeError
         try:
             import jax._src.nothing
         except ModuleNotFoundError as error:

@@ -14,7 +14,7 @@ import numpy as np
 from numjet.control.loops.scan import scan
 from numjet.core import hooks
 from numjet.core.aval import ShapedArray
-from numjet.core.trace import EVAL, aval_of, is_array_like, set_trace
+from numjet.core.trace import EVAL, aval_of, is_array_like, is_masked, set_trace
 from numjet.foundation import dtypes, events, source
 from numjet.foundation.errors import JaxRuntimeError
 from numjet.foundation.tree import PyTreeDef, tree_flatten, tree_leaves, tree_unflatten
@@ -88,6 +88,9 @@ def _checked(host: HostFunction, results: Sequence[Any]) -> list[np.ndarray]:
 
 
 def _as_promised(host: HostFunction, k: int, result: Any, aval: ShapedArray) -> np.ndarray:
+    if is_masked(result):
+        raise JaxRuntimeError(f"{host.kind}: {host.where()} returned a masked array as result {k}: arrays have no mask. Return "
+                              "x.filled(value).")
     value = np.asarray(result)
     dtype = value.dtype if value.dtype.kind in "OSUMm" else dtypes.canonicalize_dtype(value.dtype)
     if dtype != aval.dtype or value.shape != aval.shape:

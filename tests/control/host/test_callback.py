@@ -353,6 +353,7 @@ def test_a_failure_ends_a_loop() -> None:
         (np.ones(3, np.float32), r"returned float32\[3\] as result 0.*promises float32\[\]: return that shape"),
         (3, r"returned int32\[\] as result 0.*promises float32\[\]: convert it"),
         ("text", "as result 0.*promises float32"),
+        (np.ma.masked_array(np.float32(1), True), "returned a masked array as result 0: arrays have no mask"),
     ],
 )
 def test_results_other_than_promised(result: Any, message: str, wrap: Any) -> None:
