@@ -130,9 +130,11 @@ _weak_lock = locks.lock()  # of all caches with weakly held arguments
 class _WeakCache:
     """LRU cache keyed by the identity of a weakly held first argument and the values of the others."""
 
-    def __init__(self, fun: Callable[..., Any], max_size: int | None, keeps: Callable[[Any], bool] | None):
+    def __init__(self, fun: Callable[..., Any], max_size: int | None, keeps: Callable[[Any], bool] | None,
+                 state: Callable[[], Hashable] | None):
         self._fun = fun
         self._keeps = keeps
+        self._state = state
         self._max_size = max_size
         # In order of use: the first entry is the next one to drop.
         self._entries: dict[tuple[Hashable, ...], tuple[weakref.ref[Any], Any]] = {}
@@ -142,7 +144,8 @@ class _WeakCache:
         functools.update_wrapper(self, fun)
 
     def __call__(self, first: Any, *args: Hashable, **kwargs: Hashable) -> Any:
-        key = (id(first), config.token, exact_key(args), exact_key(tuple(sorted(kwargs.items()))))
+        key = (id(first), config.token, exact_key(args), exact_key(tuple(sorted(kwargs.items()))),
+               None if self._state is None else self._state())
         with _weak_lock:
             entry = self._entries.pop(key, None)
             if entry is not None and entry[0]() is first:
@@ -202,16 +205,16 @@ class _WeakCache:
 
 
 def weakref_lru_cache(fun: Callable[..., T] | None = None, max_size: int | None = 2048,
-                      keeps: Callable[[T], bool] | None = None) -> Any:
+                      keeps: Callable[[T], bool] | None = None, state: Callable[[], Hashable] | None = None) -> Any:
     """Decorator: caches results by the identity of the first argument, which is held weakly, and the other arguments.
 
     Flags that programs depend on are part of the key. A result must not hold the first argument, or both live for ever.
-    keeps: of a result, whether it is cached; by default all are.
+    keeps: of a result, whether it is cached; by default all are. state: what else the function depends on, part of the key.
     The decorated function has `cache_info`, `cache_clear` and `evict(first)`.
     """
     if fun is None:
-        return functools.partial(weakref_lru_cache, max_size=max_size, keeps=keeps)
-    made = _WeakCache(fun, max_size, keeps)
+        return functools.partial(weakref_lru_cache, max_size=max_size, keeps=keeps, state=state)
+    made = _WeakCache(fun, max_size, keeps, state)
     _caches.add(made)
     return made
 

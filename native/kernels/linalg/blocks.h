@@ -143,11 +143,26 @@ inline int64_t matrices_per_chunk(int64_t batch, int64_t elements) {
 
 // body(first, count) for parts of a batch, shared among threads where a matrix is too small for a library's own threads. Each
 // part has workspaces of its own, so there are few.
-template <class Body> void for_parts(int64_t batch, int64_t elements, Body body) {
+inline int64_t matrices_per_part(int64_t batch, int64_t elements) {
   constexpr int64_t small = 64 * 64, worth = 128, most = 32;
-  if (elements > small || batch * elements < 2 * worth) return body(0, batch);
-  const int64_t each = std::max((batch + most - 1) / most, worth / std::max<int64_t>(1, elements));
+  if (elements > small || batch * elements < 2 * worth) return std::max<int64_t>(1, batch);
+  return std::max((batch + most - 1) / most, worth / std::max<int64_t>(1, elements));
+}
+
+template <class Body> void for_parts(int64_t batch, int64_t elements, Body body) {
+  const int64_t each = matrices_per_part(batch, elements);
+  if (each >= batch) return body(0, batch);
   parallel_for((batch + each - 1) / each, [&](int64_t part) { body(part * each, std::min(each, batch - part * each)); });
+}
+
+// Bytes that for_parts takes of the pool, if a part with so many threads at work on it takes of(T{}, I{}, threads).
+template <class Of>
+int64_t bytes_for_parts(Routine routine, int64_t code, int64_t threads, int64_t batch, int64_t elements, Of of) {
+  const int64_t each = matrices_per_part(batch, elements), parts = std::max<int64_t>(1, (batch + each - 1) / each);
+  const int64_t together = std::min(threads, parts);
+  int64_t bytes = 0;
+  dispatch(routine, code, [&](auto t, auto i) { bytes = together * of(t, i, parts > 1 ? 1 : threads); });
+  return bytes;
 }
 
 // body(k) for each matrix of a batch.

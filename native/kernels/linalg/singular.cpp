@@ -35,6 +35,12 @@ template <class T, class I> class Driver {
     lwork_ = length<I>(std::max(answered(size), job == 0 ? 7 * k + big : least) + 1);
   }
 
+  int64_t bytes() const {
+    const Sizes& x = sizes_;
+    return Workspace<T>::taken(x.m * x.n) + Workspace<T>::taken(x.m * x.left) + Workspace<T>::taken(x.right * x.n) +
+           Workspace<T>::taken(lwork_) + Workspace<Real<T>>::taken(real_size(x)) + Workspace<I>::taken(8 * x.values());
+  }
+
   // False where LAPACK fails.
   bool operator()(const T* from, Real<T>* s, T* u, T* vt) {
     if (!memory_) memory_.emplace(sizes_, lwork_);
@@ -48,6 +54,10 @@ template <class T, class I> class Driver {
   }
 
  private:
+  static int64_t real_size(const Sizes& x) {
+    return std::max(5 * x.values() + 7, 2 * x.most() + 2 * x.values() + 1) * x.values() + 1;
+  }
+
   struct Memory {
     const Workspace<T> columns, lefts, rights, work;
     const Workspace<Real<T>> rwork;
@@ -57,7 +67,7 @@ template <class T, class I> class Driver {
           lefts(x.m * x.left),
           rights(x.right * x.n),
           work(lwork),
-          rwork(std::max(5 * x.values() + 7, 2 * x.most() + 2 * x.values() + 1) * x.values() + 1),
+          rwork(real_size(x)),
           iwork(8 * x.values()) {}
   };
 
@@ -138,6 +148,40 @@ template <class T, class I> bool decompose_tall(T* a, int64_t m, int64_t n, int6
   return true;
 }
 
+// Bytes that decompose takes.
+template <class T, class I> int64_t decompose_bytes(int64_t m, int64_t n, int64_t left, int64_t threads) {
+  I rows = length<I>(m), cols = length<I>(n), info = 0, lwork = -1;
+  T* const none = nullptr;
+  T size{};
+  call<T>(gebrd, &rows, &cols, none, &rows, none, none, none, none, &size, &lwork, &info);
+  const int64_t dividing = Workspace<T>::taken(3 * n * n + 4 * n) + Workspace<I>::taken(8 * n);
+  const int64_t applying = Blocks<T>::bytes(m, n) + Blocks<T>::bytes(n - 1, n - 1) +
+                           std::max(applying_bytes<T>(n, left, threads), applying_bytes<T>(n - 1, n, threads));
+  const int64_t after = Workspace<T>::taken(n * n) + Workspace<T>::taken(m * n) + std::max(dividing, applying);
+  return 3 * Workspace<T>::taken(n) + std::max(Workspace<T>::taken(answered(size) + 1), after);
+}
+
+// Bytes that by_blocks takes.
+template <class T, class I> int64_t blocks_bytes(const Sizes& sizes, int64_t threads) {
+  const int64_t m = sizes.most(), n = sizes.values(), left = std::max(sizes.left, sizes.right);
+  const int64_t own = Workspace<T>::taken(m * n) + Workspace<T>::taken(sizes.m <= sizes.n ? m * left : n * n);
+  if (m < kTall * n) return own + decompose_bytes<T, I>(m, n, left, threads);
+  const int64_t applying = Blocks<T>::bytes(m, n) + applying_bytes<T>(n, left, threads);
+  return own + Workspace<T>::taken(n) + 2 * Workspace<T>::taken(n * n) +
+         std::max({factor_bytes<T>(m, n, threads), decompose_bytes<T, I>(n, n, n, threads), applying});
+}
+
+// Whether vectors are found by blocks, if numbers are neither huge nor tiny.
+template <class T> bool large(const Sizes& sizes, int64_t job) {
+  return !is_complex<T> && job != 0 && sizes.values() > kFewColumns;
+}
+
+// What there is of the left and the right vectors.
+Sizes sizes_of(int64_t m, int64_t n, int64_t job) {
+  const int64_t k = std::min(m, n);
+  return {m, n, job == 2 ? m : job == 1 ? k : 0, job == 2 ? n : job == 1 ? k : 0};
+}
+
 // Of a row-major real matrix: u and vt, row-major. A matrix with more columns than rows is that of its transpose.
 template <class T, class I> bool by_blocks(const Sizes& sizes, const T* from, T* s, T* u, T* vt) {
   const int64_t m = sizes.most(), n = sizes.values(), left = std::max(sizes.left, sizes.right);
@@ -160,14 +204,14 @@ extern "C" int64_t nj_gesdd(int64_t code, int64_t batch, int64_t m, int64_t n, i
     using I = decltype(i);
     for_parts(batch, m * n, [=](int64_t first, int64_t count) {
       const int64_t k = std::min(m, n);
-      const Sizes sizes{m, n, job == 2 ? m : job == 1 ? k : 0, job == 2 ? n : job == 1 ? k : 0};
+      const Sizes sizes = sizes_of(m, n, job);
       const auto* from = reinterpret_cast<const T*>(in) + first * m * n;
       auto *to_u = reinterpret_cast<T*>(u) + first * m * sizes.left, *to_v = reinterpret_cast<T*>(vt) + first * sizes.right * n;
       auto* values = reinterpret_cast<Real<T>*>(s) + first * k;
       Driver<T, I> driver(sizes, job);
       const auto decomposed = [&] {
         if constexpr (!is_complex<T>)
-          if (job != 0 && k > kFewColumns && well_scaled(from, m * n)) return by_blocks<T, I>(sizes, from, values, to_u, to_v);
+          if (large<T>(sizes, job) && well_scaled(from, m * n)) return by_blocks<T, I>(sizes, from, values, to_u, to_v);
         return driver(from, values, to_u, to_v);
       };
       for (int64_t b = 0; b < count && k > 0; ++b, from += m * n, values += k, to_u += m * sizes.left, to_v += sizes.right * n) {
@@ -182,3 +226,17 @@ extern "C" int64_t nj_gesdd(int64_t code, int64_t batch, int64_t m, int64_t n, i
   });
 }
 NJ_KERNEL(nj_gesdd);
+
+extern "C" int64_t nj_gesdd_bytes(int64_t threads, int64_t code, int64_t batch, int64_t m, int64_t n, int64_t job, const char*,
+                                  char*, char*, char*) {
+  if (m * n == 0) return 0;
+  return bytes_for_parts(gesdd, code, threads, batch, m * n, [=](auto t, auto i, int64_t sharing) {
+    using T = decltype(t);
+    using I = decltype(i);
+    const Sizes sizes = sizes_of(m, n, job);
+    if constexpr (!is_complex<T>)
+      if (large<T>(sizes, job)) return blocks_bytes<T, I>(sizes, sharing);
+    return Driver<T, I>(sizes, job).bytes();
+  });
+}
+NJ_KERNEL(nj_gesdd_bytes);

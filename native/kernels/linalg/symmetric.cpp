@@ -30,6 +30,11 @@ template <class T, class I> class Driver {
     lrwork_ = length<I>(std::max(answered(rsize), 1 + 5 * n + 2 * square) + 1), liwork_ = length<I>(int64_t{isize} + 1);
   }
 
+  int64_t bytes() const {
+    return Workspace<T>::taken(n_ * n_) + Workspace<T>::taken(lwork_) + Workspace<Real<T>>::taken(lrwork_) +
+           Workspace<I>::taken(liwork_);
+  }
+
   // False where LAPACK fails.
   bool operator()(const T* from, Real<T>* values, T* to) {
     if (!memory_) memory_.emplace(n_, lwork_, lrwork_, liwork_);
@@ -75,6 +80,15 @@ template <class T, class I> bool reduce(T* columns, int64_t n, const char* trian
   return info == 0;
 }
 
+// Bytes that it takes.
+template <class T, class I> int64_t reduce_bytes(int64_t n) {
+  I order = length<I>(n), info = 0, lwork = -1;
+  T* const none = nullptr;
+  T size{};
+  call<T>(sytrd, "L", &order, none, &order, none, none, none, &size, &lwork, &info);
+  return Workspace<T>::taken(answered(size) + 1);
+}
+
 // Eigenvectors (columns of z, column-major) and ascending eigenvalues d of a tridiagonal matrix.
 template <class T, class I> bool divide(int64_t n, T* d, T* e, T* z) {
   I order = length<I>(n), info = 0, lwork = length<I>(1 + 4 * n + n * n), liwork = length<I>(3 + 5 * n);
@@ -82,6 +96,16 @@ template <class T, class I> bool divide(int64_t n, T* d, T* e, T* z) {
   const Workspace<I> iwork(liwork);
   call<T>(stedc, "I", &order, d, e, z, &order, work.data(), &lwork, iwork.data(), &liwork, &info);
   return info == 0;
+}
+
+// Whether eigenvectors are found by blocks, if numbers are neither huge nor tiny.
+template <class T> bool large(int64_t n, bool vectors) { return !is_complex<T> && vectors && n > kFewRows; }
+
+// Bytes that by_blocks takes.
+template <class T, class I> int64_t blocks_bytes(int64_t n, int64_t threads) {
+  const int64_t dividing = Workspace<T>::taken(1 + 4 * n + n * n) + Workspace<I>::taken(3 + 5 * n);
+  const int64_t applying = Blocks<T>::bytes(n - 1, n - 1) + applying_bytes<T>(n - 1, n, threads);
+  return 2 * Workspace<T>::taken(n * n) + 2 * Workspace<T>::taken(n) + std::max({reduce_bytes<T, I>(n), dividing, applying});
 }
 
 // Of a row-major real matrix, from one triangle.
@@ -115,7 +139,7 @@ extern "C" int64_t nj_syevd(int64_t code, int64_t batch, int64_t n, int64_t lowe
       Driver<T, I> driver(n, lower != 0, vectors != 0);
       const auto decomposed = [&] {
         if constexpr (!is_complex<T>)
-          if (vectors && n > kFewRows && well_scaled(from, n * n)) return by_blocks<T, I>(from, n, lower != 0, to, values);
+          if (large<T>(n, vectors != 0) && well_scaled(from, n * n)) return by_blocks<T, I>(from, n, lower != 0, to, values);
         return driver(from, values, to);
       };
       for (int64_t b = 0; b < count; ++b, from += n * n, to += vectors ? n * n : 0, values += n) {
@@ -127,6 +151,19 @@ extern "C" int64_t nj_syevd(int64_t code, int64_t batch, int64_t n, int64_t lowe
   });
 }
 NJ_KERNEL(nj_syevd);
+
+extern "C" int64_t nj_syevd_bytes(int64_t threads, int64_t code, int64_t batch, int64_t n, int64_t lower, int64_t vectors,
+                                  const char*, char*, char*) {
+  if (n == 0) return 0;
+  return bytes_for_parts(syevd, code, threads, batch, n * n, [=](auto t, auto i, int64_t sharing) {
+    using T = decltype(t);
+    using I = decltype(i);
+    if constexpr (!is_complex<T>)
+      if (large<T>(n, vectors != 0)) return blocks_bytes<T, I>(n, sharing);
+    return Driver<T, I>(n, lower != 0, vectors != 0).bytes();
+  });
+}
+NJ_KERNEL(nj_syevd_bytes);
 
 // Tridiagonal form of Hermitian matrices, of which one triangle is read: packed, diagonals, off-diagonals, factors.
 extern "C" int64_t nj_sytrd(int64_t code, int64_t batch, int64_t n, int64_t lower, const char* in, char* out, char* diagonals,

@@ -83,17 +83,9 @@ def jvp_program(closed: ClosedJaxpr, nonzeros: Flags, wanted: bool | Flags) -> D
     return Derived(without_consts(made), made.consts, tuple(flags))
 
 
+@weakref_lru_cache(keeps=_outlives_its_trace, state=explicit.mapped)
 def batch_program(closed: ClosedJaxpr, size: int, batched: Flags, wanted: bool | Flags, axis_name: Any) -> Derived:
     """(*consts, *operands) -> results, with the batch in axis 0 of those that have one."""
-    found: Derived = _batch_program(closed, size, batched, wanted, axis_name, explicit.mapped())
-    return found
-
-
-@cached_by_program
-def _batch_program(closed: ClosedJaxpr, size: int, batched: Flags, wanted: bool | Flags, axis_name: Any, divided: Any
-                   ) -> Derived:
-    """As batch_program, of a batch that is divided along axes of a mesh."""
-    del divided
     made, flags = batch_jaxpr(closed.jaxpr, size, batched, wanted, axis_name)
     return Derived(without_consts(made), made.consts, tuple(flags))
 
