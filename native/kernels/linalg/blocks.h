@@ -141,14 +141,15 @@ inline int64_t matrices_per_chunk(int64_t batch, int64_t elements) {
   return elements >= large ? std::max<int64_t>(1, batch) : std::max<int64_t>(1, worth / std::max<int64_t>(1, elements));
 }
 
-// body(first, count) for parts of a batch, shared among threads where a matrix is too small for a library's own threads. Each
-// part has workspaces of its own, so there are few.
+// How many matrices of a batch one part of for_parts takes.
 inline int64_t matrices_per_part(int64_t batch, int64_t elements) {
   constexpr int64_t small = 64 * 64, worth = 128, most = 32;
   if (elements > small || batch * elements < 2 * worth) return std::max<int64_t>(1, batch);
   return std::max((batch + most - 1) / most, worth / std::max<int64_t>(1, elements));
 }
 
+// body(first, count) for parts of a batch, shared among threads where a matrix is too small for a library's own threads. Each
+// part has workspaces of its own, so there are few.
 template <class Body> void for_parts(int64_t batch, int64_t elements, Body body) {
   const int64_t each = matrices_per_part(batch, elements);
   if (each >= batch) return body(0, batch);
