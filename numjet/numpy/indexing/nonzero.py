@@ -18,7 +18,7 @@ from numjet.lax.reduction.reduce import reduce_sum
 from numjet.lax.shape import create, join, rearrange
 from numjet.numpy.core.arrays import asarray, on_device_of
 from numjet.numpy.core.concrete import known_for_size, value_of
-from numjet.numpy.core.promotion import array_arg
+from numjet.numpy.core.promotion import array_arg, promote_dtypes
 from numjet.numpy.indexing.subscript import scatter_update
 
 _BOOL = np.dtype(np.bool_)
@@ -29,8 +29,8 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
     """The indices of the elements that are not 0, one array per axis of a, in row-major order.
 
     size: the number of indices in the result, needed under jit; missing ones are fill_value (a number, or one per axis;
-    default 0). Without it the values must be known, ConcretizationTypeError otherwise, unless sizes may be computed
-    (docs/dynamic-shapes.md). ValueError for rank 0.
+    default 0), with which the indices are promoted: NaN makes them floats. Without it the values must be known,
+    ConcretizationTypeError otherwise, unless sizes may be computed (docs/dynamic-shapes.md). ValueError for rank 0.
 
     >>> import numjet.numpy as jnp
     >>> [i.tolist() for i in nonzero(jnp.array([0, 5, 7]), size=3, fill_value=-1)]
@@ -48,7 +48,8 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
         return tuple(on_device_of(asarray(i.astype(dtype)), a) for i in np.nonzero(known_for_size("nonzero", a)))
     size = as_static_size(size, "size")
     if prod(a.shape) == 0 or size == 0:
-        return tuple(create.full((size,), _fill(f, dtype)) for f in _fills(fill_value, a.ndim))
+        index, missing = create.full((size,), np.zeros((), dtype)[()]), create.full((size,), np.True_)
+        return tuple(_filled(index, missing, f, dtype) for f in _fills(fill_value, a.ndim))
     if needs_64_bits((a.size,)):
         return in_64_bits(_first_of_shape, a, size, fill_value, dtype)
     return _first_of_shape(a, size, fill_value, dtype)
@@ -98,17 +99,15 @@ def _fills(fill_value: Any, ndim: int) -> list[Any]:
     return [0 if fill_value is None else fill_value] * ndim
 
 
-def _fill(value: Any, dtype: np.dtype) -> Any:
-    if aval_of(value).shape != ():
-        raise ValueError(f"fill_value must be a scalar or a tuple of scalars, got shape {aval_of(value).shape}")
-    return convert.size_constant(value, dtype) if isinstance(value, Dimension) else convert.convert_element_type(value, dtype)
-
-
 def _filled(index: Any, missing: Any, value: Any, dtype: np.dtype) -> Any:
     index = index if index.dtype == dtype else convert.convert_element_type(index, dtype)
     if type(value) is int and value == 0:  # the search leaves unreached elements 0
         return index
-    return compare.select(missing, rearrange.broadcast_in_dim(_fill(value, dtype), index.shape, ()), index)
+    if aval_of(value).shape != ():
+        raise ValueError(f"fill_value must be a scalar or a tuple of scalars, got shape {aval_of(value).shape}")
+    fill = convert.size_constant(value, dtype) if isinstance(value, Dimension) else value
+    index, fill = promote_dtypes(index, fill)
+    return compare.select(missing, rearrange.broadcast_in_dim(fill, index.shape, ()), index)
 
 
 def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
@@ -133,7 +132,7 @@ def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
     if a.ndim == 0:
         count = nonzero(rearrange.reshape(a, (1,)), size=size, fill_value=fill_value)[0].shape[0]
         return create.full((count, 0), np.zeros((), dtypes.canonicalize_dtype(np.int64))[()])
-    columns = nonzero(a, size=size, fill_value=fill_value)
+    columns = promote_dtypes(*nonzero(a, size=size, fill_value=fill_value))
     return join.concatenate([rearrange.expand_dims(c, (1,)) for c in columns], 1)
 
 

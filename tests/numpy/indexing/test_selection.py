@@ -297,3 +297,24 @@ def test_flat_indices_have_the_dtype_of_the_indices_if_that_holds_them(dtype):
         with pytest.raises(ValueError, match="not large enough to hold the flattened index"):
             jnp.ravel_multi_index((i, i), (100, 300))
         assert jnp.ravel_multi_index((i, i), (100, 300), dtype=np.int32).tolist() == [0, 301]
+
+
+@pytest.mark.parametrize("fill, dtype", [(-1, "int32"), (2.7, "float32"), (np.nan, "float32"), (np.float32(1.5), "float32"),
+                                         (np.int8(3), "int32"), (1 + 2j, "complex64")])
+def test_fill_values_promote_the_indices_that_they_stand_beside(fill, dtype):
+    """NaN marks what is missing (pgx); it was converted to the index 0."""
+    x = np.array([0, 3, 0, 5])
+    for f in (lambda x: jnp.nonzero(x, size=3, fill_value=fill)[0], lambda x: jnp.where(x > 0, size=3, fill_value=fill)[0],
+              lambda x: jnp.flatnonzero(x, size=3, fill_value=fill), lambda x: jnp.argwhere(x, size=3, fill_value=fill)[:, 0]):
+        for found in (f(x), nj.jit(f)(x), nj.vmap(f)(x[None])[0]):
+            assert found.dtype == dtype
+            np.testing.assert_array_equal(found, np.array([1, 3, fill], dtype))
+    empty = jnp.nonzero(np.zeros(0), size=2, fill_value=fill)[0]
+    assert empty.dtype == dtype
+    np.testing.assert_array_equal(empty, np.array([fill, fill], dtype))
+
+
+def test_fill_values_of_each_axis():
+    rows, columns = jnp.nonzero(np.eye(2), size=3, fill_value=(7, 2.5))
+    assert rows.tolist() == [0, 1, 7] and columns.tolist() == [0, 1, 2.5]
+    assert jnp.argwhere(np.eye(2), size=3, fill_value=(7, 2.5)).tolist() == [[0, 0], [1, 1], [7, 2.5]]
