@@ -94,7 +94,7 @@ extern "C" int64_t nj_geev(int64_t code, int64_t batch, int64_t n, int64_t left,
       const Workspace<T> work = asked_workspace<T>(lwork, run);
       for (int64_t b = 0; b < count; ++b, from += n * n, to_w += n, to_l += n * n, to_r += n * n) {
         flip(from, columns.data(), n, n);
-        bool finite = std::all_of(columns.data(), columns.data() + n * n, [](T x) { return x - x == T(0); });
+        const bool finite = all_finite(columns.data(), n * n);
         if (finite) run(work.data());
         std::fill_n(to_l, n * n, C(0));
         std::fill_n(to_r, n * n, C(0));
@@ -142,7 +142,7 @@ extern "C" int64_t nj_gees(int64_t code, int64_t batch, int64_t n, int64_t vecto
       for (int64_t b = 0; b < count; ++b, from += n * n, to += n * n, to_z += n * n) {
         flip(from, columns.data(), n, n);
         std::fill_n(basis.data(), n * n, T(0));
-        bool finite = std::all_of(columns.data(), columns.data() + n * n, [](T x) { return x - x == T(0); });
+        const bool finite = all_finite(columns.data(), n * n);
         if (finite) run(work.data());
         flip(columns.data(), to, n, n);
         flip(basis.data(), to_z, n, n);

@@ -39,11 +39,8 @@ template <class T> void form_product(View<const T> a, const T* taus, int64_t m, 
 // Bytes that form_product takes: for products of vectors first, then for strips of columns.
 template <class T> int64_t product_bytes(int64_t m, int64_t n, int64_t k, int64_t threads) {
   if (one_panel<T>(m, n)) return 0;
-  const int64_t width = std::min(k, kBlockWidth), columns = std::min(n, kProductWidth);
-  const int64_t blocks = (k + kBlockWidth - 1) / kBlockWidth, strips = Strips(n, n, kProductWidth).count;
-  const int64_t reading = Workspace<T>::taken(width * width) + triangle_bytes<T>(width);
-  const int64_t strip = Workspace<T>::taken(m * columns) + Workspace<T>::taken(2 * kBlockWidth * columns);
-  return Blocks<T>::bytes(m, k) + std::max(std::min(threads, blocks) * reading, std::min(threads, strips) * strip);
+  const int64_t strip = Workspace<T>::taken(m * std::min(n, kProductWidth));
+  return Blocks<T>::bytes(m, k) + applying_bytes<T>(k, n, threads, strip);
 }
 
 }  // namespace

@@ -226,13 +226,13 @@ template <class T> void read_blocks(const Blocks<T>& blocks, View<const T> a, co
   parallel_for(blocks.count, [&](int64_t b) { blocks.read(b, a, taus); });
 }
 
-// Bytes that the reading of k reflections of m numbers takes, and their application to so many columns, beyond the blocks.
-template <class T> int64_t applying_bytes(int64_t k, int64_t columns, int64_t threads) {
+// Bytes that the reading of k reflections takes, and their application to so many columns, beyond the blocks. own: of a strip.
+template <class T> int64_t applying_bytes(int64_t k, int64_t columns, int64_t threads, int64_t own = 0) {
   const int64_t width = std::min(k, kBlockWidth), across = std::min(columns, kProductWidth);
   const int64_t blocks = (k + kBlockWidth - 1) / kBlockWidth, strips = Strips(columns, columns, kProductWidth).count;
   const int64_t reading = Workspace<T>::taken(width * width) + triangle_bytes<T>(width);
   return std::max(std::min(threads, blocks) * reading,
-                  std::min(threads, strips) * Workspace<T>::taken(2 * kBlockWidth * across));
+                  std::min(threads, strips) * (own + Workspace<T>::taken(2 * kBlockWidth * across)));
 }
 
 // a = H_1 ... H_k a, by strips of columns.
