@@ -1,53 +1,22 @@
-"""Operands of every kind: dtypes, ranks, sizes, strides, special values; which functions do not take some of them, and why."""
+"""The functions of numpy, numpy.linalg and numpy.fft on operands of every kind: which do not take some of them, and why."""
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 import numjet.numpy as jnp
+from tests import operands
 from tests.numpy.test_axes import OPERANDS as WITH_AXES
-
-_RNG = np.random.default_rng(0)
-_ODD = np.array([np.nan, np.inf, -np.inf, 0, -0.0, 1, -1, 2.5], np.float32)
-
-
-def _normal(*shape: int) -> np.ndarray:
-    return _RNG.normal(0, 2, shape)
-
-
-# Arrays of 64 bits are used under x64. Some have their axes reversed or turned around.
-KINDS: dict[str, np.ndarray] = {
-    "float16": _normal(3, 4).astype(np.float16), "bfloat16": _normal(3, 4).astype(ml_dtypes.bfloat16),
-    "float64 transposed": _normal(4, 1, 3).T, "int32 of rank 4": _RNG.integers(-4, 5, (2, 1, 3, 2)).astype(np.int32),
-    "int64": _RNG.integers(-4, 5, 5), "uint8": _RNG.integers(0, 6, (2, 3)).astype(np.uint8), "bool": _normal(3, 4) > 0,
-    "complex64": (_normal(4, 2) + 1j * _normal(4, 2)).astype(np.complex64),
-    "complex128 transposed": (_normal(2, 3, 2) + 1j * _normal(2, 3, 2)).T,
-    "rank 0": np.array(1.5, np.float32), "size 1": np.full(1, 0.5, np.float32),
-    "size 1 of rank 3": np.full((1, 1, 1), 0.5, np.float32),
-    "empty": np.zeros(0, np.float32), "empty of rank 3": np.zeros((2, 0, 3), np.float32),
-    "special values": _ODD, "special values reversed": _ODD.reshape(2, 2, 2)[::-1, :, ::-1]}
-# Positive definite matrices for the functions of linear algebra, beside the others, which most of them refuse.
-MATRICES: dict[str, np.ndarray] = {
-    "float64 matrices transposed": np.swapaxes([[[3, 0.5, 0.25], [0.5, 2, -1], [0.25, -1, 4]], np.diag([1.0, 2, 4])], 1, 2),
-    "int32 matrix": np.array([[4, 1, 0], [1, 3, -1], [0, -1, 5]], np.int32),
-    "complex64 matrices of rank 4": np.array([[[[3, 0.5 + 1j], [0.5 - 1j, 2]]]], np.complex64),
-    "matrix of size 1": np.full((1, 1), 0.5, np.float32), "no matrices": np.zeros((0, 2, 2), np.float32)}
-WIDE = [name for name, x in {**KINDS, **MATRICES}.items() if x.dtype in (np.int64, np.float64, np.complex128)]
-
-
-def _other(x: np.ndarray) -> np.ndarray:
-    return x[..., ::-1] if x.ndim else x
-
+from tests.operands import HALVES, KINDS, MATRICES, SPECIAL, Case, Operand, reversed_last
 
 # What makes a required operand out of an array, by the name of the parameter.
-OPERANDS: dict[str, Callable[[np.ndarray], Any]] = {
+OPERANDS: dict[str, Operand] = {
     **WITH_AXES, **dict.fromkeys("v val z element ar a1 ar1 filt M".split(), lambda x: x),
-    **dict.fromkeys("b x2 a2 ar2 values test_elements fill_value".split(), _other),
-    **dict.fromkeys(("arrays", "tup", "keys"), lambda x: [x, _other(x)]),
+    **dict.fromkeys("b x2 a2 ar2 values test_elements fill_value".split(), reversed_last),
+    **dict.fromkeys(("arrays", "tup", "keys"), lambda x: [x, reversed_last(x)]),
     **dict.fromkeys("reps axis axis1 n destination pad_width deg".split(), lambda x: 1),
     **dict.fromkeys(("source", "axis2"), lambda x: 0), "q": lambda x: 0.3, "condition": lambda x: np.ones(1, bool),
     "axes": lambda x: tuple(range(x.ndim))[::-1], "shape": lambda x: (x.size,), "new_shape": lambda x: (3, 2),
@@ -67,15 +36,14 @@ putmask
 argpartition partition unique_values poly roots format_float_positional format_float_scientific empty empty_like
 linalg.eig linalg.eigh linalg.eigvals linalg.svd linalg.qr linalg.tensorinv linalg.tensorsolve linalg.multi_dot""".split())
 
-_INTEGERS = ("int32 of rank 4", "int64", "uint8", "bool", "int32 matrix")
-_COMPLEX = ("complex64", "complex128 transposed", "complex64 matrices of rank 4")
-_HALVES = ("float16", "bfloat16")
-_NO_LAPACK = (_HALVES, "LAPACK has no halves; the error says which dtypes there are")
+_INTEGERS = (*operands.INTEGERS, "int32 matrix")
+_COMPLEX = (*operands.COMPLEX, "complex64 matrices of rank 4")
+_NO_LAPACK = (HALVES, "LAPACK has no halves; the error says which dtypes there are")
 # Calls that are errors here and in JAX, but not in NumPy: kinds, and the reason.
 REFUSED: dict[str, tuple[tuple[str, ...], str]] = {
     **dict.fromkeys("argmax argmin nanargmax nanargmin median nanmedian".split(), (_COMPLEX, "complex numbers have no order")),
     **dict.fromkeys("linalg.cond linalg.matrix_rank linalg.pinv linalg.svdvals".split(), _NO_LAPACK),
-    **dict.fromkeys("fft.ihfft fft.rfft fft.rfft2 fft.rfftn".split(), (_HALVES, "as in JAX, floats of 32 bits at least")),
+    **dict.fromkeys("fft.ihfft fft.rfft fft.rfft2 fft.rfftn".split(), (HALVES, "as in JAX, floats of 32 bits at least")),
     **dict.fromkeys("argsort convolve cumulative_prod cumulative_sum".split(), (("rank 0",), "there is no axis")),
     **dict.fromkeys(("around", "round", "polyadd"), (("bool",), "no numbers")),
     **dict.fromkeys(("tril", "triu"), (("int64", "size 1", "empty", "special values"), "no matrix")),
@@ -87,11 +55,11 @@ DECISIONS: dict[str, tuple[tuple[str, ...], str]] = {
     "convolve": (("special values",), "by sums with zeros; NaN where NumPy has none"),
     **dict.fromkeys(("fft.fftn", "fft.ifftn"), (("rank 0",), "complex; NumPy: unchanged, as there is no axis")),
     "histogram": (_COMPLEX, "complex numbers have no order"),
-    "nanpercentile": (("special values", "special values reversed"), "an infinity next to a number; NumPy: inf - inf"),
+    "nanpercentile": (SPECIAL, "an infinity next to a number; NumPy: inf - inf"),
     "spacing": (_INTEGERS, "of float32; NumPy: of float16"), "reciprocal": (_INTEGERS, "a float; NumPy: rounded to 0"),
     "trapezoid": (("bool",), "the sum of two is 2; NumPy: True"), "unwrap": (("uint8",), "as floats; NumPy: wraps around"),
-    "polyval": (("special values", "special values reversed"), "the first coefficient counts; NumPy: 0 * inf + c"),
-    "astype": (("special values", "special values reversed"), "the nearest integer, 0 for NaN; NumPy: undefined"),
+    "polyval": (SPECIAL, "the first coefficient counts; NumPy: 0 * inf + c"),
+    "astype": (SPECIAL, "the nearest integer, 0 for NaN; NumPy: undefined"),
     "searchsorted": (("special values",), "not sorted"),
     "linalg.eigvalsh": (("special values reversed",), "of (x + x.T) / 2; NumPy: of the lower triangle"),
     "linalg.slogdet": (("special values reversed",), "the sign of a NaN is NaN; NumPy: that of its bit"),
@@ -103,9 +71,15 @@ DTYPES = {**dict.fromkeys("convolve correlate polymul polyder".split(), "floats"
           **dict.fromkeys(("conj", "conjugate"), "bool"),
           **dict.fromkeys(("histogram", "histogram2d"), "counts have the dtype of the sample or of the weights")}
 
+# Functions whose shapes depend on values or on the rank: they do not compile, or take no rows.
+OF_VALUES = set("""argwhere flatnonzero nonzero compress extract intersect1d setdiff1d setxor1d union1d unique_all unique_counts
+unique_inverse unique repeat trim_zeros isscalar astype reshape resize array_split split choose polydiv delete insert
+interp polyder polyfit real_if_close tril triu""".split())
+NOT_SMOOTH = {"nextafter": "constant here", "spacing": "constant here", "linalg.matrix_rank": "constant here"}
+WITH_MATRICES = {"matmul", "dot", "trace", "corrcoef"}
 
-def functions() -> Iterator[tuple[str, Callable[..., Any], Callable[..., Any], list[Callable[[np.ndarray], Any]]]]:
-    """Name, ours, NumPy's, and what makes the operands out of an array."""
+
+def _functions() -> Iterator[tuple[str, Case]]:
     for room, ours, theirs in (("", jnp, np), ("linalg.", jnp.linalg, np.linalg), ("fft.", jnp.fft, np.fft)):
         for name in sorted(set(dir(ours)) & set(dir(theirs))):
             function = getattr(ours, name)
@@ -113,7 +87,20 @@ def functions() -> Iterator[tuple[str, Callable[..., Any], Callable[..., Any], l
                 continue
             required = _required(name, function)
             if required and OPERANDS.keys() >= {*required} and "func1d" not in required:
-                yield room + name, function, getattr(theirs, name), [OPERANDS[p] for p in required]
+                yield room + name, _case(room + name, function, getattr(theirs, name), [OPERANDS[p] for p in required])
+
+
+def _case(name: str, ours: Callable[..., Any], theirs: Callable[..., Any], makers: list[Operand]) -> Case:
+    matrices = name.startswith("linalg.") or name in WITH_MATRICES
+    kinds = {**KINDS, **MATRICES} if matrices else KINDS
+    of_values = "shapes that depend on values" if name in OF_VALUES else ""
+
+    def chosen(table: dict[str, tuple[tuple[str, ...], str]]) -> dict[str, str]:
+        return {kind: table[name][1] for kind in table.get(name, ((),))[0] if kind in kinds}
+    return Case(ours, theirs, makers, kinds=kinds, refused=chosen(REFUSED), decided=chosen(DECISIONS),
+                dtypes=DTYPES.get(name, ""), not_compiled=of_values,
+                not_smooth=NOT_SMOOTH.get(name, of_values),
+                differentiated="float64 matrices transposed" if matrices else "float64 transposed")
 
 
 def _required(name: str, function: Callable[..., Any]) -> list[str]:
@@ -121,3 +108,6 @@ def _required(name: str, function: Callable[..., Any]) -> list[str]:
         return ["x1", "x2"][:COUNTS[name]]
     parameters = inspect.signature(function).parameters.values()
     return [p.name for p in parameters if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+
+
+CASES: dict[str, Case] = dict(_functions())

@@ -1,0 +1,228 @@
+"""Operands of every kind for tables of functions, and the checks that every row of such a table passes.
+
+A table says of each function of a module what it is compared with and how it is called (`Case`), or which file tests it in
+another way (`Elsewhere`). The checks give it arrays of all dtypes, ranks, sizes and orders of memory, with special values, and
+compare values, shapes and kinds of dtypes; results under `jit` and `vmap`; and derivatives. So a new function without a row,
+or a row that leaves something out without a reason, fails.
+"""
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import numjet as nj
+
+_RNG = np.random.default_rng(0)
+_ODD = np.array([np.nan, np.inf, -np.inf, 0, -0.0, 1, -1, 2.5], np.float32)
+
+
+def _normal(*shape: int) -> np.ndarray:
+    return _RNG.normal(0, 2, shape)
+
+
+# Arrays of 64 bits are used under x64. Some have their axes reversed or turned around.
+KINDS: dict[str, np.ndarray] = {
+    "float16": _normal(3, 4).astype(np.float16), "bfloat16": _normal(3, 4).astype(ml_dtypes.bfloat16),
+    "float64 transposed": _normal(4, 1, 3).T, "int32 of rank 4": _RNG.integers(-4, 5, (2, 1, 3, 2)).astype(np.int32),
+    "int64": _RNG.integers(-4, 5, 5), "uint8": _RNG.integers(0, 6, (2, 3)).astype(np.uint8), "bool": _normal(3, 4) > 0,
+    "complex64": (_normal(4, 2) + 1j * _normal(4, 2)).astype(np.complex64),
+    "complex128 transposed": (_normal(2, 3, 2) + 1j * _normal(2, 3, 2)).T,
+    "rank 0": np.array(1.5, np.float32), "size 1": np.full(1, 0.5, np.float32),
+    "size 1 of rank 3": np.full((1, 1, 1), 0.5, np.float32),
+    "empty": np.zeros(0, np.float32), "empty of rank 3": np.zeros((2, 0, 3), np.float32),
+    "special values": _ODD, "special values reversed": _ODD.reshape(2, 2, 2)[::-1, :, ::-1]}
+# Positive definite matrices for the functions of linear algebra, beside the others, which most of them refuse.
+MATRICES: dict[str, np.ndarray] = {
+    "float64 matrices transposed": np.swapaxes([[[3, 0.5, 0.25], [0.5, 2, -1], [0.25, -1, 4]], np.diag([1.0, 2, 4])], 1, 2),
+    "int32 matrix": np.array([[4, 1, 0], [1, 3, -1], [0, -1, 5]], np.int32),
+    "complex64 matrices of rank 4": np.array([[[[3, 0.5 + 1j], [0.5 - 1j, 2]]]], np.complex64),
+    "matrix of size 1": np.full((1, 1), 0.5, np.float32), "no matrices": np.zeros((0, 2, 2), np.float32)}
+INTEGERS = ("int32 of rank 4", "int64", "uint8", "bool")
+COMPLEX = ("complex64", "complex128 transposed")
+HALVES = ("float16", "bfloat16")
+SPECIAL = ("special values", "special values reversed")
+EMPTY = ("empty", "empty of rank 3")
+TOLERANCE = {"float16": 1e-2, "bfloat16": 6e-2, "float32": 2e-5, "complex64": 4e-5, "float64": 1e-11, "complex128": 1e-11}
+ERRORS = (TypeError, ValueError, NotImplementedError, np.exceptions.AxisError)
+Operand = Callable[[np.ndarray], Any]
+
+
+def itself(x: np.ndarray) -> np.ndarray:
+    """The array as an operand."""
+    return x
+
+
+def reversed_last(x: np.ndarray) -> np.ndarray:
+    """The array turned around along its last axis: an operand of the same shape with other numbers."""
+    return x[..., ::-1] if x.ndim else x
+
+
+@dataclass(frozen=True)
+class Case:
+    """How a function is called with an array of any kind, and what it is compared with."""
+
+    ours: Callable[..., Any]
+    theirs: Callable[..., Any]                   # of NumPy's arrays: NumPy's, SciPy's, or the definition in a line
+    operands: Sequence[Operand] = (itself,)      # what makes each operand out of the array
+    options: Sequence[Mapping[str, Any]] = ({},)  # keyword arguments of both: axes, keepdims, modes, ...
+    kinds: Mapping[str, np.ndarray] = field(default_factory=lambda: KINDS)
+    refused: Mapping[str, str] = field(default_factory=dict)  # kinds that are errors here, as in JAX, with the reason
+    decided: Mapping[str, str] = field(default_factory=dict)  # kinds with another result than theirs, with the reason
+    dtypes: str = ""        # why the kind of the dtype is another one
+    tolerance: float = 1    # times TOLERANCE
+    not_compiled: str = ""  # why it does not compile, for example because shapes depend on values
+    not_batched: str = ""   # why it does not take a batch of arrays
+    not_smooth: str = ""    # why it has no derivative that differences would show
+    differentiated: str = "float64 transposed"  # the kind at which derivatives are compared
+
+    def compared(self) -> dict[str, np.ndarray]:
+        """The kinds whose results are to be theirs."""
+        return {kind: x for kind, x in self.kinds.items() if kind not in self.refused and kind not in self.decided}
+
+    def call(self, x: Any, options: Mapping[str, Any]) -> Any:
+        """Our function on the operands made of an array."""
+        return self.ours(*[make(x) for make in self.operands], **options)
+
+    def reference(self, x: np.ndarray, options: Mapping[str, Any]) -> list[np.ndarray] | None:
+        """Their results, of halves in single precision; None where they refuse."""
+        x = x.astype(np.float32) if x.dtype.itemsize == 2 else x
+        try:
+            found = leaves(self.theirs(*[make(x) for make in self.operands], **options))
+        except Exception:  # LinAlgError, overflows of its own, ...
+            return None
+        return None if any(v.dtype == object for v in found) else found
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """Why a function has no row in a table of operands, and the file that tests it."""
+
+    file: str
+    reason: str
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Without the warnings of either side about special values."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        yield
+
+
+def leaves(out: Any) -> list[np.ndarray]:
+    """The arrays of a result."""
+    if isinstance(out, (list, tuple)):
+        return [x for part in out for x in leaves(part)]
+    return [np.asarray(out)]
+
+
+def plain(x: np.ndarray) -> np.ndarray:
+    """bfloat16 as float32."""
+    return x.astype(np.float32) if x.dtype.kind == "V" or x.dtype.name == "bfloat16" else x
+
+
+def wide(x: np.ndarray) -> Any:
+    """The switch of 64 bits, as the array needs it."""
+    return nj.enable_x64(x.dtype in (np.int64, np.float64, np.complex128))
+
+
+def assert_same(got: list[np.ndarray], want: list[np.ndarray], where: str, dtypes: bool = True, times: float = 1) -> None:
+    """The same shapes, kinds of dtypes, and values up to the tolerance of the coarser dtype."""
+    for g, w in zip(got, want, strict=True):
+        assert g.shape == w.shape, (where, g.shape, w.shape)
+        assert not dtypes or plain(g).dtype.kind == w.dtype.kind, (where, g.dtype, w.dtype)
+        tolerance = times * max(TOLERANCE.get(x.dtype.name, 0) for x in (g, w))
+        np.testing.assert_allclose(plain(g), w, rtol=tolerance, atol=tolerance, err_msg=where)
+
+
+def check_values(case: Case) -> None:
+    """Every kind with all options against theirs."""
+    compared = dict.fromkeys(range(len(case.options)), 0)
+    with quietly():
+        for kind, x in case.compared().items():
+            for number, options in enumerate(case.options):
+                want = case.reference(x, options)
+                if want is not None:
+                    with wide(x):
+                        assert_same(leaves(case.call(x, options)), want, f"{kind} {options}", not case.dtypes, case.tolerance)
+                    compared[number] += 1
+    assert min(compared.values()) >= 1, "options that are an error for every kind"
+
+
+def check_refused(case: Case) -> None:
+    """Kinds that are refused raise an error."""
+    assert {*case.refused} | {*case.decided} <= {*case.kinds}, "no such kinds"
+    for kind in case.refused:
+        with wide(case.kinds[kind]), pytest.raises(ERRORS), quietly():
+            case.call(case.kinds[kind], case.options[0])
+
+
+def check_compiled(case: Case, kinds: Sequence[str]) -> None:
+    """Compiled against eager results."""
+    for kind in kinds if not case.not_compiled else ():
+        x = case.compared().get(kind)
+        for options in case.options if x is not None else ():
+            with quietly(), wide(x):
+                if case.reference(x, options) is not None:
+                    want = [plain(v) for v in leaves(case.call(x, options))]
+                    got = leaves(nj.jit(lambda v, options=options: case.call(v, options))(x))
+                    assert_same(got, want, f"{kind} {options}", times=case.tolerance)
+
+
+def check_batched(case: Case, kinds: Sequence[str]) -> None:
+    """Compiled over the leading axis of arrays of rank 2 and more, against theirs row by row."""
+    for kind in kinds if not case.not_batched and not case.not_compiled else ():
+        x = case.compared().get(kind)
+        for options in case.options if x is not None and x.ndim > 1 else ():
+            with quietly(), wide(x):
+                rows = [case.reference(row, options) for row in x]
+                if rows and all(row is not None for row in rows):
+                    want = [np.stack(out) for out in zip(*rows, strict=True)]
+                    got = leaves(nj.jit(nj.vmap(lambda v, options=options: case.call(v, options)))(x))
+                    assert_same(got, want, f"{kind} {options}", not case.dtypes, case.tolerance)
+
+
+def check_derivatives(case: Case) -> None:
+    """Forward mode against central differences where these are numbers, reverse mode against forward mode."""
+    x = case.compared().get(case.differentiated)
+    for options in case.options if x is not None and not case.not_smooth else ():
+        with quietly(), nj.enable_x64(True):
+            if case.reference(x, options) is not None:
+                _check_derivatives_at(lambda v, options=options: _floats(case.call(v, options)), x, bool(case.not_compiled))
+
+
+def _floats(out: Any) -> list[Any]:
+    return [v for v in nj.tree.leaves(out) if np.issubdtype(nj.dtypes.result_type(v), np.floating)]
+
+
+def _check_derivatives_at(floats: Callable[[Any], list[Any]], x: np.ndarray, eager: bool) -> None:
+    direction, step = np.random.default_rng(1).normal(0, 1, x.shape), 1e-6
+    changes = nj.jvp(floats, (x,), (direction,))[1]
+    ahead, behind = (floats(x + sign * step * direction) for sign in (1, -1))
+    for change, a, b in zip(changes, ahead, behind, strict=True):
+        slope = (np.asarray(a) - np.asarray(b)) / (2 * step)
+        np.testing.assert_allclose(np.where(np.isfinite(slope), change, slope), slope, rtol=1e-5, atol=1e-5)
+    if changes:
+        def total(x: Any) -> Any:
+            return sum(np.float64(k + 1) * v.sum() for k, v in enumerate(floats(x)))
+        gradient = nj.grad(total) if eager else nj.jit(nj.grad(total))
+        np.testing.assert_allclose((gradient(x) * direction).sum(), sum((k + 1) * np.sum(v) for k, v in enumerate(changes)),
+                                   rtol=1e-9, atol=1e-9)
+
+
+def check_complete(module: Any, cases: Mapping[str, Case], elsewhere: Mapping[str, Elsewhere]) -> None:
+    """Every public function of a module has a row, or a file that tests it otherwise; the file names it."""
+    functions = {name for name in getattr(module, "__all__", dir(module)) if not name.startswith("_")
+                 and callable(getattr(module, name)) and not isinstance(getattr(module, name), type)}
+    assert functions - {*cases} - {*elsewhere} == set(), "functions without a row"
+    assert {*elsewhere} - functions == set() == {*cases} & {*elsewhere}
+    root = Path(__file__).parent
+    assert [name for name, other in elsewhere.items() if name not in (root / other.file).read_text(encoding="utf8")] == []
