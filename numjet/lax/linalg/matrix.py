@@ -163,6 +163,18 @@ def block(x: Any, m: int | None = None, n: int | None = None) -> Any:
     return slice_p.bind(x, start_indices=(0,) * len(shape), limit_indices=(*shape[:-2], m, n), strides=None)
 
 
+def last_rows(x: Any, m: int) -> Any:
+    """The last m rows."""
+    shape = aval_of(x).shape
+    return slice_p.bind(x, start_indices=(*(0,) * (len(shape) - 2), shape[-2] - m, 0), limit_indices=shape, strides=None)
+
+
+def last_columns(x: Any, n: int) -> Any:
+    """The last n columns."""
+    shape = aval_of(x).shape
+    return slice_p.bind(x, start_indices=(*(0,) * (len(shape) - 1), shape[-1] - n), limit_indices=shape, strides=None)
+
+
 def padded(x: Any, m: int, n: int) -> Any:
     """x with rows and columns of zeros added up to m x n."""
     shape = aval_of(x).shape

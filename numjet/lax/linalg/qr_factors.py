@@ -12,13 +12,10 @@ from numjet.core.op import Missing, Op, Samples, Zero
 from numjet.core.trace import aval_of
 from numjet.core.traits import MATRIX_BY_MATRIX
 from numjet.foundation.dimension import smallest
-from numjet.lax.elementwise.arithmetic import add_p, sub_p
-from numjet.lax.elementwise.compare import eq_p
-from numjet.lax.elementwise.convert import as_dtype
 from numjet.lax.linalg import hlo, matrix
 from numjet.lax.linalg.lapack import CODES, over_batch, routine
-from numjet.lax.linalg.matrix import matmul, mH
-from numjet.lax.linalg.triangular import random_matrices, solve_triangle, spread_matrix
+from numjet.lax.linalg.qr_tangents import factor_tangents
+from numjet.lax.linalg.triangular import random_matrices, spread_matrix
 from numjet.lax.reduction.sort import take_along
 from numjet.lax.tangent import no_tangent
 from numjet.lax.templates import leading_batch
@@ -141,29 +138,13 @@ def _cpu(b: Any, x: Any, *, pivoting: bool, full_matrices: bool, use_magma: Any)
 
 
 def _jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[list[Any], list[Any]]:
-    """Walter, Lehmann and Lamour 2012, "On evaluating higher-order derivatives of the QR decomposition of tall matrices
-    with full column rank". Of wide matrices the first square block decides about Q."""
     q, r, *order = outs = qr_p.bind(primals[0], **params)
     if isinstance(tangents[0], Zero):
         return outs, [no_tangent(v) for v in outs]
-    m, n = aval_of(primals[0]).shape[-2:]
-    if params["full_matrices"] and m > n:
-        raise NotImplementedError("Unimplemented case of QR decomposition derivative: full_matrices=True for a matrix with "
-                                  f"more rows than columns ({m} x {n}). Use full_matrices=False (mode='reduced').")
     change = tangents[0]
     if order:
         change = take_along(change, matrix.columns(order[0], aval_of(change).shape), aval_of(change).ndim - 1)
-    k = min(m, n)
-    scaled = solve_triangle(matrix.block(r, n=k), matrix.block(change, n=k), left_side=False, lower=False)
-    inner = matmul(mH(q), scaled)
-    below = matrix.lower_part(inner, strictly=True)
-    turn = sub_p.bind(below, mH(below))
-    if aval_of(inner).dtype.kind == "c":  # Q keeps R's diagonal real
-        i, j = matrix.indices(aval_of(inner).shape)
-        diagonal = matrix.where(eq_p.bind(i, j), inner, 0)
-        turn = add_p.bind(turn, sub_p.bind(diagonal, as_dtype(matrix.real(diagonal), aval_of(inner).dtype)))
-    dq = add_p.bind(matmul(q, sub_p.bind(turn, inner)), scaled)
-    dr = matrix.upper_part(matmul(mH(q), sub_p.bind(change, matmul(dq, r))))
+    dq, dr = factor_tangents(q, r, change)
     return outs, [dq, dr, *map(no_tangent, order)]
 
 
@@ -171,10 +152,10 @@ qr_p: Op = Op(
     name="qr", params=("pivoting", "full_matrices", "use_magma"), multiple=True, abstract=_abstract, eager=_eager, jvp=_jvp,
     transpose=Missing("qr is not linear"), batch=leading_batch(lambda: qr_p), cpu=_cpu, hlo=hlo.qr, traits=MATRIX_BY_MATRIX,
     samples=Samples(
-        shapes=((3, 3), (4, 3), (3, 5), (2, 4, 4), (2, 5, 3), (4, 3), (3, 4), (12, 9), (1, 1)),
+        shapes=((3, 3), (4, 3), (3, 5), (2, 4, 4), (2, 5, 3), (4, 3), (3, 4), (12, 9), (1, 1), (4, 3), (2, 5, 2)),
         params=tuple({"pivoting": p, "full_matrices": f, "use_magma": None} for p, f in (
             (False, True), (False, False), (False, True), (True, True), (True, False), (False, False), (True, False),
-            (False, False), (False, True))),
+            (False, False), (False, True), (False, True), (True, True))),
         dtypes=matrix.DTYPES, make=lambda rng, shape, dtype, params: [spread_matrix(rng, shape, dtype, 0.4)],
         rtol=2e-4, ulps=256))
 
