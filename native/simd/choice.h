@@ -17,6 +17,9 @@ bool has_vnni();
 // Whether it also has AVX512-BF16, sums of products of bfloat16.
 bool has_bf16();
 
+// Whether it also has AMX for bfloat16 and integers of 8 bits, and the system lets this process use it.
+bool has_tiles();
+
 }  // namespace nj
 
 // NJ_EACH_SIMD: the declaration of something that every set has of its own. NJ_CHOSEN_SIMD: that of the set in use.

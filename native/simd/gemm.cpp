@@ -2,6 +2,9 @@
 #include "simd/gemm_micro.h"
 #include "simd/gemm_pack.h"
 #include "simd/gemm_vector.h"
+#if defined(__AVX512F__)
+#include "simd/gemm_tiles.h"
+#endif
 
 namespace nj::NJ_SIMD {
 namespace {
@@ -60,9 +63,7 @@ template <class V, int rows, class From> constexpr Kernel kernel_of(gemm::Pack p
                 pack_b,
                 pack<From, T>,
                 dots<From, T>,
-                combination<From, T>,
-                {},
-                {}};
+                combination<From, T>};
   fill<V, rows, 2, rows>(kernel);
   return kernel;
 }
@@ -80,6 +81,25 @@ template <class V, class From, int rows = kGroupRows> constexpr Kernel pairs() {
   else return kernel_of<V, rows, From>(pack_groups<From, int16_t, 2, 0>, pack_groups<From, int16_t, 2, 0>, false, 2);
 }
 
+#if defined(__AVX512F__)
+template <class Dots, int R> constexpr void fill_tiles(Kernel& kernel) {
+  for (int C = 1; C <= 2; ++C) kernel.micro[R][C][0] = kernel.micro[R][C][1] = micro_tiles<Dots, R>;
+  if constexpr (R > 1) fill_tiles<Dots, R - 1>(kernel);
+}
+
+// `Bits`: unsigned integers of the size of elements.
+template <class Dots, class From, class Bits> constexpr Kernel tiled(gemm::Pack pack_b) {
+  using T = typename Dots::Result;
+  Kernel kernel{kTiledRows,    lanes_of<T>, 2,          kTileBytes / sizeof(From), sizeof(From),
+                kTileBytes,    sizeof(T),   false,      pack_tile_rows<Bits>,      pack_b,
+                pack<From, T>, dots<From, T>, combination<From, T>};
+  fill_tiles<Dots, kTiledRows>(kernel);
+  kernel.even_rows = kTileRows;
+  kernel.release = release_tiles;
+  return kernel;
+}
+#endif
+
 template <class T> constexpr Kernel complex() {
   Kernel kernel{kComplexRows,
                 lanes_of<T>,
@@ -93,9 +113,7 @@ template <class T> constexpr Kernel complex() {
                 pack_parts<T>,
                 pack_twins<T>,
                 dots_complex<T>,
-                combination_complex<T>,
-                {},
-                {}};
+                combination_complex<T>};
   fill_complex<T, kComplexRows>(kernel);
   return kernel;
 }
@@ -131,8 +149,13 @@ const gemm::Kernels gemm_kernels = {{{},
 #if defined(__AVX512F__)
 extern const gemm::MoreKernels gemm_more_kernels;
 const gemm::MoreKernels gemm_more_kernels = {
-    kernel_of<Quads, kGroupRows, int8_t>(pack_groups<int8_t, uint8_t, 4, -128>, pack_groups<int8_t, int8_t, 4, 0>, false, 4),
-    pairs<FusedPairs, uint8_t>(), pairs<FusedPairs, int16_t>(), pairs<BfloatPairs, Bfloat16, kRows>()};
+    kernel_of<Quads, kGroupRows, int8_t>(pack_quads<0x80>, pack_quads<0>, false, 4),
+    pairs<FusedPairs, uint8_t>(),
+    pairs<FusedPairs, int16_t>(),
+    pairs<BfloatPairs, Bfloat16, kRows>(),
+    tiled<SignedTiles, int8_t, uint8_t>(pack_tile_words<uint8_t, pack_quads<0>>),
+    tiled<UnsignedTiles, uint8_t, uint8_t>(pack_tile_words<uint8_t, pack_quads<0>>),
+    tiled<BfloatTiles, Bfloat16, uint16_t>(pack_tile_words<uint16_t, pack_pairs>)};
 #endif
 
 }  // namespace nj::NJ_SIMD

@@ -91,6 +91,27 @@ template <class From, class T> struct Reader {
 template <class T> struct Reader<T, T> {
   NJ_INLINE static Vector<T> load(const T* from) { return NJ_SIMD::load(from); }
 };
+#if defined(__AVX2__)
+// Written out, as GCC 12 converts bytes one by one; with a mask of all lanes, as it warns of its own header without.
+template <> struct Reader<uint8_t, uint32_t> {
+  NJ_INLINE static Vector<uint32_t> load(const uint8_t* from) {
+#if defined(__AVX512F__)
+    return (Vector<uint32_t>)_mm512_maskz_cvtepu8_epi32(0xffff, _mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
+#else
+    return (Vector<uint32_t>)_mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(from)));
+#endif
+  }
+};
+template <> struct Reader<int8_t, uint32_t> {
+  NJ_INLINE static Vector<uint32_t> load(const int8_t* from) {
+#if defined(__AVX512F__)
+    return (Vector<uint32_t>)_mm512_maskz_cvtepi8_epi32(0xffff, _mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
+#else
+    return (Vector<uint32_t>)_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(from)));
+#endif
+  }
+};
+#endif
 template <> struct Reader<Bfloat16, float> {
   NJ_INLINE static Vector<float> load(const Bfloat16* from) {
     return (Vector<float>)(Reader<uint16_t, uint32_t>::load(&from->bits) << 16);

@@ -3,6 +3,9 @@
 #include "simd/gemm_lanes.h"
 
 namespace nj::NJ_SIMD {
+
+constexpr int64_t kLinesAhead = 16;  // for which is asked before they are read
+
 template <class From, class T> NJ_INLINE T widened(const From* from) {
   if constexpr (std::is_same_v<From, Bfloat16> || std::is_same_v<From, Float16>) return read<From, T>(from, 1)[0];
   else return static_cast<T>(*from);
@@ -127,6 +130,8 @@ inline void pack_line_pairs(const uint16_t* from, int64_t sp, int64_t count, int
   for (int64_t p = 0; p < pairs; ++p, from += 2 * sp, out += height) {
     for (int64_t i = 0; i < height; i += lanes) {
       const uint16_t *low = from + i, *high = low + sp;
+      __builtin_prefetch(low + kLinesAhead * sp);  // lines are often on pages of their own
+      __builtin_prefetch(high + kLinesAhead * sp);
       const bool more = count == height && p + 1 < pairs && sp + count - i >= lanes;  // a whole vector ends in the next line
       if (i + lanes <= count || more) {
         store_part(out + i, Read::load(low) | Read::load(high) << 16, height - i, (pairs - p) * height - i);
@@ -148,6 +153,41 @@ inline void pack_pairs(const char* from, int64_t si, int64_t sp, int64_t count, 
   else return pack_groups<uint16_t, uint16_t, 2, 0>(from, si, sp, count, height, k, out);
   if (k % 2)
     pack_groups<uint16_t, uint16_t, 2, 0>(from + 4 * pairs * sp, si, sp, count, height, 1, out + 4 * pairs * height);
+}
+
+// Neighbours of 8 bits lie side by side: of `quads` lines and the next three.
+inline void pack_line_quads(const uint8_t* from, int64_t sp, int64_t count, int64_t height, int64_t quads, uint32_t* out) {
+  constexpr int lanes = lanes_of<uint32_t>;
+  for (int64_t p = 0; p < quads; ++p, from += 4 * sp, out += height)
+    for (int64_t i = 0; i < height; i += lanes) {
+      const int64_t there = fewer(lanes, count > i ? count - i : 0);
+      Vector<uint32_t> v{};
+#pragma GCC unroll 4
+      for (int g = 0; g < 4; ++g) {
+        const uint8_t* line = from + g * sp + i;
+        __builtin_prefetch(line + kLinesAhead * sp);
+        v |= (there == lanes ? Reader<uint8_t, uint32_t>::load(line) : read<uint8_t, uint32_t>(line, there)) << 8 * g;
+      }
+      store_part(out + i, v, height - i, (quads - p) * height - i);
+    }
+}
+
+// Four neighbours of 8 bits along k side by side, `flip` in exclusive or; after the last one, what becomes of zeros.
+template <uint8_t flip>
+void pack_quads(const char* from, int64_t si, int64_t sp, int64_t count, int64_t height, int64_t k, char* out) {
+  const int64_t quads = k / 4;
+  auto* to = reinterpret_cast<uint32_t*>(out);
+  if (sp == 1) {
+    pack_turned<uint32_t, uint32_t>(from, si, count, height, quads, to);
+  } else if (si == 1) {
+    pack_line_quads(reinterpret_cast<const uint8_t*>(from), sp, count, height, quads, to);
+  } else {
+    return pack_groups<uint8_t, uint8_t, 4, flip>(from, si, sp, count, height, k, out);
+  }
+  if constexpr (flip != 0)
+    for (int64_t i = 0; i < quads * height; ++i) to[i] ^= flip * 0x01010101u;
+  if (k % 4)
+    pack_groups<uint8_t, uint8_t, 4, flip>(from + 4 * quads * sp, si, sp, count, height, k % 4, out + 4 * quads * height);
 }
 
 }  // namespace nj::NJ_SIMD

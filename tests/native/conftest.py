@@ -55,7 +55,7 @@ def array():
     return make_array
 
 
-LEVELS = ["plain C++", "AVX2", "AVX-512", "VNNI", "BF16"]
+LEVELS = ["plain C++", "AVX2", "AVX-512", "VNNI", "BF16", "AMX"]
 
 
 @pytest.fixture(params=LEVELS)

@@ -1,8 +1,11 @@
 """nj_gemm, the kernel of matrix products, against NumPy in a wider dtype: dtypes, layouts, sizes, threads, special values."""
 from __future__ import annotations
 
+import ctypes
 from functools import partial
+from pathlib import Path
 
+import llvmlite.binding as llvm
 import numpy as np
 import pytest
 
@@ -10,6 +13,7 @@ from numjet import _native
 from numjet.cpu.kernels.products import result
 from tests.native.gemm_checks import COMPLEX, FLOATS, INTEGERS, check, dtype_of, multiply, numbers
 
+TILE_DATA = 18  # of the components of a thread's state that XGETBV tells (Intel's manual, volume 1, chapter 13)
 EDGES = [*range(0, 35), 47, 48, 49, 63, 64, 65, 127, 128, 129]
 LAYOUTS = {
     "rows": lambda shape, make: make(shape),
@@ -20,6 +24,28 @@ LAYOUTS = {
     "batch inside": lambda shape, make: make((*shape[1:], shape[0])).transpose(2, 0, 1),
     "one for all": lambda shape, make: np.broadcast_to(make((1, *shape[1:])), shape),
 }
+
+
+def flags_of_cpu() -> list[str]:
+    """What Linux says that the processor has."""
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text(encoding="utf8").splitlines() if info.exists() else []
+    return next((line.split() for line in lines if line.startswith("flags")), [])
+
+
+def components_in_use() -> int:
+    """The components of this thread's state that are not in their initial configuration."""
+    source = """
+        define i32 @in_use() {
+          %parts = call i32 asm sideeffect "xgetbv", "={ax},{cx},~{dx}"(i32 1)
+          ret i32 %parts
+        }"""
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    llvm.initialize_native_asmparser()
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(source), llvm.Target.from_default_triple().create_target_machine())
+    engine.finalize_object()
+    return ctypes.CFUNCTYPE(ctypes.c_uint32)(engine.get_function_address("in_use"))()
 
 
 @pytest.mark.parametrize("dtype", [*FLOATS, *INTEGERS, *COMPLEX])
@@ -186,3 +212,23 @@ def test_products_of_numpy_arrays_that_do_not_fit():
         _native.multiply_matrices(x, x, np.zeros((1, 2, 3), np.float32))
     with pytest.raises(ValueError, match="contiguous"):
         _native.multiply_matrices(x, np.zeros((1, 3, 4), np.float32), np.zeros((1, 2, 8), np.float32)[:, :, ::2])
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "int8", "uint8"])
+@pytest.mark.parametrize("size", [(1, 16, 32), (15, 17, 33), (16, 16, 64), (17, 31, 65), (31, 32, 95), (32, 33, 127),
+                                  (33, 47, 257), (100, 48, 600), (70, 200, 64)], ids=str)
+def test_tiles_of_sixteen_rows_and_columns(dtype, size, level):
+    m, n, k = size
+    for left in LAYOUTS:
+        x = LAYOUTS[left]((2, m, k), partial(numbers, dtype=dtype_of(dtype), seed=0))
+        for right in ("rows", "columns", "every other"):
+            y = LAYOUTS[right]((2, k, n), partial(numbers, dtype=dtype_of(dtype), seed=1))
+            check(x, y)
+            check(x, y, numbers((2, m, n), result(dtype_of(dtype)), 2))
+
+
+@pytest.mark.skipif("amx_tile" not in flags_of_cpu(), reason="no AMX here")
+def test_tiles_are_released():
+    """Other libraries set up tiles of their own, and a thread that still has some is slower to switch."""
+    multiply(numbers((1, 70, 90), dtype_of("bfloat16"), 0), numbers((1, 90, 60), dtype_of("bfloat16"), 1))
+    assert not components_in_use() >> TILE_DATA & 1

@@ -32,10 +32,15 @@ struct Run {
   int64_t packed;  // where its packed weights are, in bytes from those of its group
 };
 
+// Elements of a window that are side by side.
+int64_t side_by_side(const Convolution& x) {
+  return x.dilation[2] == 1 ? x.window[2] * (x.interleaved ? x.window[1] : 1) * x.channels : x.channels;
+}
+
 // How a convolution is cut: parts are blocks of `lines` lines of `places` places.
 class Cut {
  public:
-  explicit Cut(const Convolution& of) : x(of), kernel(kernel_of(of.code)) {
+  explicit Cut(const Convolution& of) : x(of), kernel(kernel_of(of.code, of.features, side_by_side(of))) {
     lines = 1;
     places = x.out[2];
     while (bytes_of_slab() > slab_bytes() && places > 2 * kLeastPlaces) places = ceil_div(places, 2);
@@ -75,7 +80,7 @@ class Cut {
  private:
   void find_pieces() {
     const bool joined = x.dilation[2] == 1;
-    const int64_t length = joined ? x.window[2] * place_step() : x.channels;
+    const int64_t length = side_by_side(x);
     for (int64_t p = 0; p < x.window[0]; ++p)
       for (int64_t q = 0; q < (x.interleaved ? 1 : x.window[1]); ++q)
         for (int64_t r = 0; r < (joined ? 1 : x.window[2]); ++r)
@@ -227,6 +232,7 @@ class Block {
   void multiply(const char* a, const char* packed, char* c, int64_t row, int64_t line, int64_t count) const {
     const int64_t tiles = ceil_div(places_, cut_.height()), at_once = cut_.strided() ? tiles : tiles_at_once();
     const Lent block(Piece::block);
+    const Released after(kernel_);
     for (int64_t t = 0; t < tiles; t += at_once)
       for (const Run& piece : cut_.pieces) {
         const char *const from = a + piece.offset * kernel_.item, *b = packed + piece.packed;

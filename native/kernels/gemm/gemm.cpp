@@ -23,6 +23,7 @@ namespace nj::gemm {
 namespace {
 
 constexpr int64_t kDepth = 512;              // of a block of A and B along k: sums are made block by block
+constexpr int64_t kDepthOfTiles = 256;       // for tiles of AMX: a sliver of A and a panel of B stay in the first cache together
 constexpr int64_t kSlivers = 4;              // of a packed block of A: rows enough for what a panel of B costs
 constexpr int64_t kTiles = 12;               // of C at least, for threads that are not equally fast
 constexpr int64_t kRun = 8;                  // rows that are packed of one panel after the other: each is on other pages
@@ -43,6 +44,7 @@ constexpr int64_t kSlender = 8;              // so many times the rows and colum
 constexpr int64_t kLongBytes = 256 * 1024;   // of operands of so many bytes,
 constexpr int64_t kSumParts = 16;            // and in so many parts at most
 constexpr int64_t kPassingBytes = 128 * 1024;  // of rows of a C that is null
+constexpr int64_t kTiledRows = 32, kTiledColumns = 16;  // of B at least, for tiles of AMX
 constexpr int64_t kEven = 4;                 // blocks of rows are a multiple of this many, so that threads end together
 
 // Blocks by the sizes of caches: parts of them, as other data passes through. None changes the order of a sum, which kDepth and
@@ -50,7 +52,12 @@ constexpr int64_t kEven = 4;                 // blocks of rows are a multiple of
 int64_t share_bytes() { return caches().last_level / 4; }  // of packed panels of B for all threads; see gemm_epilogues.py
 int64_t tile_bytes() { return caches().l2 / 4; }  // of a tile of C
 int64_t block_bytes() { return std::min(kBlockBytes, caches().l2 / 16 * 3); }  // of a packed block of A
-int64_t passing_bytes() { return std::min(kPassingBytes, caches().l2 / 8); }  // of rows of a C that is null, if a few fit
+
+// Of rows of a C that is null, if a few fit. For tiles of AMX, which are done with a panel of B sooner than it comes from the
+// last cache, as many as can be.
+int64_t passing_bytes(const Kernel& kernel) {
+  return kernel.tiled() ? std::min(kLinesBytes, caches().l2 / 2) : std::min(kPassingBytes, caches().l2 / 8);
+}
 
 // body(part) for each, shared among threads; by this thread alone where it must not wait for others (see Lent).
 template <class Body>
@@ -68,12 +75,14 @@ struct Plan {
   int64_t block_rows;  // of blocks of A, a multiple of height
   bool direct;
 
-  explicit Plan(const Product& product) : x(product), kernel(kernel_of(product.code)) {
-    depth = ceil_div(ceil_div(x.k, ceil_div(x.k, kDepth)), kernel.group) * kernel.group;
+  explicit Plan(const Product& product) : x(product), kernel(kernel_of(product.code, product.n, product.k)) {
+    const int64_t most = kernel.tiled() ? kDepthOfTiles : kDepth;
+    depth = ceil_div(ceil_div(x.k, ceil_div(x.k, most)), kernel.group) * kernel.group;
     const int64_t fit = block_bytes() / (kernel.rows * kernel.steps(depth) * kernel.unit), needed = ceil_div(x.m, kernel.rows);
     const int64_t slivers = std::clamp<int64_t>(fit, 1, x.m <= kDirectRows ? needed : kSlivers);
     const int64_t blocks = ceil_div(needed, slivers);
     height = ceil_div(x.m, blocks > kEven ? ceil_div(blocks, kEven) * kEven * slivers : needed);
+    if (kernel.even_rows) height = ceil_div(height, kernel.even_rows) * kernel.even_rows;
     block_rows = slivers * height;
     direct = kernel.direct && x.b_col == 1 && x.m <= kDirectRows;
   }
@@ -83,7 +92,7 @@ struct Plan {
 
   // Rows i ... i + rows of A at depth p ... p + k, sliver by sliver.
   void pack_a(int64_t i, int64_t rows, int64_t p, int64_t k, char* out) const {
-    const int64_t run = x.a_row == 1 ? kRun : k;
+    const int64_t run = x.a_row == 1 ? std::max(kRun, kernel.group) : k;
     for (int64_t q = 0; q < k; q += run) {
       const int64_t there = std::min(run, k - q);
       for (int64_t first = 0; first < rows; first += height) {
@@ -96,7 +105,7 @@ struct Plan {
 
   // `panels` panels of B from column j on at depth p ... p + k, `distance` bytes apart.
   void pack_b(int64_t j, int64_t panels, int64_t p, int64_t k, char* out, int64_t distance) const {
-    const int64_t run = x.b_col == 1 ? kRun : k;
+    const int64_t run = x.b_col == 1 ? std::max(kRun, kernel.group) : k;
     for (int64_t q = 0; q < k; q += run) {
       const int64_t there = std::min(run, k - q);
       for (int64_t t = 0; t < panels; ++t) {
@@ -164,6 +173,7 @@ void multiply_flat(const Plan& plan, bool alone = false) {
           parts,
           [&](int64_t part) {
             const Lent panel(Piece::packed);
+            const Released after(kernel);
             char* const packed = panel.data();
             const int64_t begin = part * panels / parts, end = (part + 1) * panels / parts;
             for (int64_t q = begin; q < end; ++q) {
@@ -311,6 +321,7 @@ class Square {
 
   void tile(int64_t down, int64_t right) const {
     const Lent lent(Piece::block);
+    const Released after(kernel_);
     char* const block = lent.data();
     const int64_t i = down * plan_.block_rows, rows = std::min(plan_.block_rows, x_.m - i);
     const int64_t begin = right * panels_ / across_, end = (right + 1) * panels_ / across_;
@@ -347,10 +358,7 @@ class Passing {
         panels_(ceil_div(x_.n, kernel_.columns())),
         depths_(ceil_div(x_.k, plan_.depth)),
         panel_bytes_(kernel_.columns() * kernel_.steps(plan_.depth) * kernel_.unit),
-        rows_at_once_(
-            std::clamp<int64_t>(std::min(passing_bytes() / (x_.n * kernel_.result), ceil_div(x_.m, kTiles)) / plan_.height, 1,
-                                plan_.block_rows / plan_.height) *
-            plan_.height) {}
+        rows_at_once_(std::min(slivers_at_once() * plan_.height, kLinesBytes / (x_.n * kernel_.result))) {}
 
   int64_t nbytes() const { return plan_.direct ? 0 : panels_ * depths_ * panel_bytes_; }
 
@@ -363,6 +371,11 @@ class Passing {
   }
 
  private:
+  int64_t slivers_at_once() const {
+    const int64_t rows = std::min(passing_bytes(kernel_) / (x_.n * kernel_.result), ceil_div(x_.m, kTiles));
+    return std::clamp<int64_t>(rows / plan_.height, 1, plan_.block_rows / plan_.height);
+  }
+
   void pack(int64_t d, int64_t group, int64_t groups) const {
     const int64_t p = d * plan_.depth, begin = group * panels_ / groups, end = (group + 1) * panels_ / groups;
     plan_.pack_b(begin * kernel_.columns(), end - begin, p, std::min(plan_.depth, x_.k - p),
@@ -378,6 +391,7 @@ class Passing {
 
   void compute(int64_t i, int64_t rows, char* lines) const {
     const Lent block_memory(Piece::block), panel_memory(Piece::packed);
+    const Released after(kernel_);
     char *const block = block_memory.data(), *const packed = panel_memory.data();
     for (int64_t d = 0; d < depths_; ++d) {
       const int64_t p = d * plan_.depth, k = std::min(plan_.depth, x_.k - p);
@@ -482,10 +496,11 @@ bool multiply_in_parts(const Product& x, const Kernel& kernel, int64_t parts) {
   return true;
 }
 
-constexpr int kHighest = 4, kLastUngrouped = 2;  // of floats
-std::atomic<int> most_level{kHighest};
+constexpr int kTilesLevel = 5, kLastWithoutTiles = 4, kLastUngrouped = 2;  // of floats
+std::atomic<int> most_level{kTilesLevel};
 
-// 4: AVX-512 with VNNI and BF16, 3: with VNNI, 2: AVX-512, 1: AVX2 and FMA, 0: anything.
+// 4: AVX-512 with VNNI and BF16, 3: with VNNI, 2: AVX-512, 1: AVX2 and FMA, 0: anything. Without AMX, level 5, for which the
+// system is only asked where it is used: from then on each signal saves the tiles.
 int cpu_level() {
 #ifdef NJ_SIMD_X86
   static const int level = simd_choice() < Simd::avx512 ? static_cast<int>(simd_choice()) : has_bf16() ? 4 : has_vnni() ? 3 : 2;
@@ -500,10 +515,25 @@ void clear(const Product& x, int64_t bytes) {
   for (int64_t i = 0; i < x.m; ++i) std::memset(x.c + i * x.c_row * bytes, 0, x.n * bytes);
 }
 
+#ifdef NJ_SIMD_X86
+const Kernel* tiles_of(DtypeCode code) {
+  switch (code) {
+    case code_int8: return &avx512::gemm_more_kernels.int8_tiles;
+    case code_uint8: return &avx512::gemm_more_kernels.uint8_tiles;
+    case code_bfloat16: return &avx512::gemm_more_kernels.bfloat16_tiles;
+    default: return nullptr;
+  }
+}
+#endif
+
 // Of a level, or of the highest one that may be used if that is lower.
 const Kernel& kernel_at(int most, DtypeCode code) {
 #ifdef NJ_SIMD_X86
-  const int level = std::min({most, most_level.load(std::memory_order_relaxed), cpu_level()});
+  const int allowed = std::min(most, most_level.load(std::memory_order_relaxed)), level = std::min(allowed, cpu_level());
+  if (allowed >= kTilesLevel) {
+    const Kernel* const tiles = tiles_of(code);
+    if (tiles && has_tiles()) return *tiles;
+  }
   if (level >= 3 && code == code_int8) return avx512::gemm_more_kernels.int8;
   if (level >= 3 && code == code_uint8) return avx512::gemm_more_kernels.uint8;
   if (level >= 3 && code == code_int16) return avx512::gemm_more_kernels.int16;
@@ -518,13 +548,20 @@ const Kernel& kernel_at(int most, DtypeCode code) {
 
 }  // namespace
 
-const Kernel& kernel_of(DtypeCode code) { return kernel_at(kHighest, code); }
+// Whether tiles pay for being set up. The number of rows does not count: rows have the same bits wherever they are cut.
+static bool fills_tiles(int64_t n, int64_t k) { return k >= kTiledRows && n >= kTiledColumns; }
+
+const Kernel& kernel_of(DtypeCode code, int64_t n, int64_t k) {
+  return kernel_at(fills_tiles(n, k) ? kTilesLevel : kLastWithoutTiles, code);
+}
 const Kernel& ungrouped_kernel_of(DtypeCode code) { return kernel_at(kLastUngrouped, code); }
+
+static const Kernel& kernel_of(const Product& x) { return kernel_of(x.code, x.n, x.k); }
 
 void multiply(const Product& x) {
   if (x.m <= 0 || x.n <= 0) return;
-  if (x.k <= 0) return clear(x, kernel_of(x.code).result);
-  const Kernel& kernel = kernel_of(x.code);
+  if (x.k <= 0) return clear(x, kernel_of(x).result);
+  const Kernel& kernel = kernel_of(x);
   if (const int64_t parts = parts_of_sums(x, kernel); parts > 1) {
     if (multiply_in_parts(x, kernel, parts)) return;
   }
@@ -546,7 +583,7 @@ void multiply(const Product& x) {
 
 void multiply_alone(const Product& x) {
   if (x.m <= 0 || x.n <= 0) return;
-  if (x.k <= 0) return clear(x, kernel_of(x.code).result);
+  if (x.k <= 0) return clear(x, kernel_of(x).result);
   const Plan plan(x);
   if (unpacked(plan)) return multiply_unpacked(plan, true);
   if (narrow(plan)) return multiply_narrow(plan, true);
@@ -556,7 +593,7 @@ void multiply_alone(const Product& x) {
 // Of a product of many rows some, by this thread alone: the same bits wherever the rows are cut.
 void multiply_rows(const Product& x) {
   if (x.m <= 0 || x.n <= 0) return;
-  const Kernel& kernel = kernel_of(x.code);
+  const Kernel& kernel = kernel_of(x);
   if (x.k <= 0) return clear(x, kernel.result);
   const Plan plan(x);
   if (has_strided(plan) && x.b_col == 1) return multiply_unpacked(plan, true);
@@ -566,7 +603,7 @@ void multiply_rows(const Product& x) {
 // Memory that one product takes of the pool, with so many threads at work on it.
 int64_t bytes(const Product& x, int64_t threads) {
   if (x.m <= 0 || x.n <= 0 || x.k <= 0) return 0;
-  const Kernel& kernel = kernel_of(x.code);
+  const Kernel& kernel = kernel_of(x);
   if (const int64_t parts = parts_of_sums(x, kernel); parts > 1) {
     const Product part = part_of_sums(x, kernel, 0, x.k / parts, x.c);
     const auto sums = static_cast<int64_t>(pool_capacity(bytes_of_parts(x, kernel, parts)));
@@ -596,7 +633,7 @@ extern "C" void nj_gemm_epilogue(int64_t code, int64_t batch, int64_t m, int64_t
                                  char* c, int64_t add, int64_t whole,
                                  void (*then)(void*, char*, int64_t, int64_t, int64_t, int64_t), void* context) {
   using namespace nj::gemm;
-  const Kernel& kernel = kernel_of(static_cast<nj::DtypeCode>(code));
+  const Kernel& kernel = kernel_of(static_cast<nj::DtypeCode>(code), n, k);
   const auto one = [&](int64_t t) {
     const Epilogue epilogue{then, context, t * m, whole != 0};
     multiply({static_cast<nj::DtypeCode>(code), m, n, k, a + t * a_batch * kernel.item, a_row, a_col,
@@ -649,10 +686,12 @@ extern "C" int64_t nj_gemm_epilogue_bytes(int64_t threads, int64_t code, int64_t
 }
 NJ_KERNEL(nj_gemm_epilogue_bytes);
 
-// Uses instructions up to a level only: 0 those of every CPU, 1 AVX2 and FMA, 2 AVX-512, 3 that with VNNI, 4 and with BF16.
+// Uses instructions up to a level only: 0 those of every CPU, 1 AVX2 and FMA, 2 AVX-512, 3 that with VNNI, 4 and with BF16, 5
+// and with AMX.
 // Returns the level in use: this CPU may have less. For tests, while nothing else runs.
 extern "C" int64_t nj_gemm_level(int64_t level) {
   nj::gemm::most_level.store(static_cast<int>(level));
+  if (level >= nj::gemm::kTilesLevel && nj::has_tiles()) return nj::gemm::kTilesLevel;
   return std::min<int64_t>(level, nj::gemm::cpu_level());
 }
 NJ_KERNEL(nj_gemm_level);

@@ -40,7 +40,7 @@ struct Product {
   const Epilogue* epilogue = nullptr;
 };
 
-constexpr int64_t kMostRows = 14, kMostVectors = 2;
+constexpr int64_t kMostRows = 32, kMostVectors = 2;
 constexpr int64_t kStridedRows = 8;  // of a tile at most, if A is read where it lies
 
 // Copies `count` x k elements, strides `si` and `sp`, to out[p][0 ... height), the rest of each row zeros.
@@ -77,20 +77,38 @@ struct Kernel {
   Pack pack_a, pack_b, pack_x;   // pack_x: of vectors, in the dtype of C
   Vectors dots;
   Combination combination;
-  Micro micro[kMostRows + 1][kMostVectors + 1][2];  // by rows, vectors, and whether columns are missing
-  StridedMicro strided[kStridedRows + 1][kMostVectors + 1][2];  // null where A has to be packed
+  Micro micro[kMostRows + 1][kMostVectors + 1][2] = {};  // by rows, vectors, and whether columns are missing
+  StridedMicro strided[kStridedRows + 1][kMostVectors + 1][2] = {};  // null where A has to be packed
+  int64_t even_rows = 0;  // slivers of A are best a multiple of so many rows; 0: of any
+  void (*release)() = nullptr;  // what a thread calls after it has used micro-kernels; null: nothing
 
+  bool tiled() const { return release != nullptr; }  // by tiles of AMX, see native/simd/gemm_tiles.h
   int64_t columns() const { return lanes * vectors; }
   int64_t strided_rows() const { return rows < kStridedRows ? rows : kStridedRows; }  // of a tile, if A is read where it lies
   int64_t steps(int64_t k) const { return (k + group - 1) / group; }
 };
 
-// By code; none of bools. The others: integers on CPUs with AVX512-VNNI, bfloat16 on those with AVX512-BF16, too.
+// By code; none of bools. The others: integers on CPUs with AVX512-VNNI, bfloat16 on those with AVX512-BF16, too; tiles on
+// those with AMX.
 struct Kernels { Kernel of[kCommonCodes]; };
-struct MoreKernels { Kernel int8, uint8, int16, bfloat16; };
+struct MoreKernels { Kernel int8, uint8, int16, bfloat16, int8_tiles, uint8_tiles, bfloat16_tiles; };
 
-// The kernel for this CPU.
-const Kernel& kernel_of(DtypeCode code);
+// The kernel for this CPU, and products with B of k x n.
+const Kernel& kernel_of(DtypeCode code, int64_t n, int64_t k);
+
+// Releases what micro-kernels have set up, at the end of a block.
+class Released {
+ public:
+  explicit Released(const Kernel& kernel) : release_(kernel.release) {}
+  ~Released() {
+    if (release_) release_();
+  }
+  Released(const Released&) = delete;
+  Released& operator=(const Released&) = delete;
+
+ private:
+  void (*const release_)();
+};
 
 // One whose steps are of one neighbour along k each, for floats and complex numbers: packed rows may be read from any step on.
 const Kernel& ungrouped_kernel_of(DtypeCode code);

@@ -72,7 +72,7 @@ Rows rows_of(const Product& x, const Kernel& kernel) {
 }  // namespace
 
 int64_t vector_bytes(const Product& x) {
-  const Kernel& kernel = kernel_of(x.code);
+  const Kernel& kernel = kernel_of(x.code, x.n, x.k);
   if (x.m > 1 && x.n > 1 && !few_rows(x, kernel)) return -1;
   const Rows rows = rows_of(x, kernel);
   if (rows.row != 1 && rows.column != 1) return -1;
@@ -82,7 +82,7 @@ int64_t vector_bytes(const Product& x) {
 bool multiply_vector(const Product& x) {
   const int64_t nbytes = vector_bytes(x);
   if (nbytes < 0) return false;
-  const Rows rows = rows_of(x, kernel_of(x.code));
+  const Rows rows = rows_of(x, kernel_of(x.code, x.n, x.k));
   const Scratch copy(nbytes);
   if (copy.failed) return false;
   if (nbytes) rows.pack(copy.data());

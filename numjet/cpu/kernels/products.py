@@ -8,7 +8,7 @@ For each of `batch` products: C = A B, or C += A B if `add` is not 0. A is m x k
 elements; C is contiguous and overlaps neither. `code` is the dtype of A and B (CODES below); that of C is given by `result`.
 Products of halves are exact and summed in float32, those of integers modulo 2**32 or 2**64; floats round once per
 multiply-add if the CPU can. The order of each sum does not depend on the number of threads, and no product is skipped:
-0 * inf is NaN. Subnormal numbers are kept, which rules out the CPU's bfloat16 instructions for halves.
+0 * inf is NaN. Subnormal numbers are kept, but for bfloat16 where the CPU has instructions for it.
 The kernel shares its work among threads itself, and cannot fail: without memory for packed panels (of nj_gemm_bytes bytes)
 it uses 384 KiB of stack.
 
@@ -26,8 +26,8 @@ computes some rows of one product in the calling thread: the same bits wherever 
 
     int64_t nj_gemm_level(int64_t level)
 
-limits its instruction set, for tests: 0 the baseline, 1 AVX2 and FMA, 2 AVX-512, 3 (the default) AVX-512 with VNNI; at most
-that of the CPU. Returns the level in use.
+limits its instruction set, for tests: 0 the baseline, 1 AVX2 and FMA, 2 AVX-512, 3 AVX-512 with VNNI, 4 and with BF16, 5 (the
+default) and with AMX; at most that of the CPU. Returns the level in use.
 """
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from numjet.foundation import dtypes
 GEMM = "nj_gemm"
 THEN = "nj_gemm_epilogue"
 ROWS = "nj_gemm_rows"
-LINES_BYTES, MOST_ROWS = 1 << 19, 14   # kLinesBytes of native/kernels/gemm/memory.h, kMostRows of gemm.h
+LINES_BYTES, MOST_ROWS = 1 << 19, 14   # at most kLinesBytes of native/kernels/gemm/memory.h; enough rows for any kernel
 CODES = {name: DTYPE_CODES[name] for name in (
     "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "bfloat16", "float32", "float64",
     "complex64", "complex128")}

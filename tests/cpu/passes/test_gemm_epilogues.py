@@ -140,7 +140,7 @@ def test_the_number_of_threads_changes_nothing(name):
     np.testing.assert_array_equal(*results)
 
 
-@pytest.mark.parametrize("level", range(5))
+@pytest.mark.parametrize("level", range(6))
 def test_all_instructions(level):
     import ctypes
     choose = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(_native.kernel_address("nj_gemm_level"))
@@ -151,7 +151,7 @@ def test_all_instructions(level):
             np.testing.assert_allclose(np.asarray(nj.jit(f)(*args)).astype(np.float64), outside(f, *args).astype(np.float64),
                                        rtol=1e-5, atol=1e-4)
     finally:
-        choose(4)
+        choose(5)
 
 
 def test_shown_and_read_back_and_interpreted():

@@ -86,14 +86,14 @@ def instructions():
     """Sets how new instructions may be; all of them again after the test."""
     choose = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(_native.kernel_address("nj_gemm_level"))
     yield choose
-    choose(4)
+    choose(5)
 
 
 @pytest.mark.parametrize("case", ["odd sizes", "many weights, channels first", "interleaved"])
 def test_instruction_sets(case, rng, instructions):
     shape, taps, layout, options = CASES[case]
     x, kernel = (jnp.asarray(rng.integers(-3, 4, s), jnp.float32) for s in (shape, taps))
-    for level in range(5):
+    for level in range(6):
         instructions(level)
         found, expected = both(x, kernel, layout, options)
         np.testing.assert_array_equal(found, expected)
@@ -171,7 +171,7 @@ def test_derivatives_of_dtypes(dtype, rng, x64, long_calls):
 def test_derivatives_by_instruction_sets(rng, instructions):
     shape, taps, layout, options = LONG["odd sizes"]
     x, kernel = (jnp.asarray(rng.integers(-2, 3, s), jnp.float32) for s in (shape, taps))
-    for level in range(5):
+    for level in range(6):
         instructions(level)
         for found, expected in zip(*derivatives(x, kernel, layout, options, rng), strict=True):
             np.testing.assert_array_equal(found, expected)
