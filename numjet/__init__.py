@@ -7,15 +7,17 @@
 """
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from numjet.foundation import current_core as _current_core  # before all else
-from numjet.foundation import main_interpreter as _main_interpreter
+from numjet.foundation import collector as _collector
 
-from numjet.foundation import lazy_import as _lazy_import
-from numjet.runtime import eager as _eager, settings as _settings
+with _collector.paused():
+    from numjet.foundation import current_core as _current_core  # before all else
 
-from numjet import numpy as numpy  # gives arrays their methods
-from numjet.core.trace import Array as ArrayImpl  # the type of arrays, which pickles find by this name
-from numjet.core.trace import ArrayBase as Array
+    from numjet.foundation import lazy_import as _lazy_import
+    from numjet.runtime import eager as _eager, settings as _settings
+
+    from numjet import numpy as numpy  # gives arrays their methods
+    from numjet.core.trace import Array as ArrayImpl  # the type of arrays, which pickles find by this name
+    from numjet.core.trace import ArrayBase as Array
 
 __version__ = "0.1.0"
 

@@ -1,8 +1,12 @@
-"""Guard against a native core that is missing, or was built from other declarations than the Python files expect.
+"""Guards of the native core, imported before all else: against one that is missing, or was built from other declarations than
+the Python files expect, and against sub-interpreters.
 
 The core brings the text of `numjet/_native.pyi` that it was built with, and a test compares this text with what the core has.
 So a checkout that moved on without its core is refused here, and not by an AttributeError, or a kernel called with other
 arguments, wherever the difference matters first. Installed packages have both from one build and compare nothing.
+
+Python may give sub-interpreters a copy of the core's names without calling its init function; they would then share the
+objects of one interpreter.
 """
 from __future__ import annotations
 
@@ -53,6 +57,7 @@ def check() -> None:
             stale = _stale(getattr(_core, "declarations", None), declarations.read())
         if stale is not None:
             raise ImportError(stale)
+    _core.check_interpreter()
 
 
 check()
