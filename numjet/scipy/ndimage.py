@@ -42,9 +42,9 @@ def map_coordinates(input: Any, coordinates: Sequence[Any], order: int, mode: st
 
     order: 0 for the nearest element, 1 for linear interpolation. mode: what lies outside: "constant" (cval), "nearest" (the
     closest element), "wrap" (periodic), "mirror" (reflected about the centres of the outermost elements) or "reflect" (about
-    their edges). The result has the input's dtype; integers are rounded, halves away from zero. Differentiable with respect
-    to input, and for order 1 to coordinates. ValueError unless there is one array per axis; NotImplementedError for other
-    orders and modes.
+    their edges). The result has the input's dtype; integers are rounded, halves away from zero, and Booleans are true where
+    the value is not 0. Differentiable with respect to input, and for order 1 to coordinates. ValueError unless there is one
+    array per axis; NotImplementedError for other orders and modes.
 
     >>> import numjet.numpy as jnp
     >>> map_coordinates(jnp.array([0.0, 10.0, 20.0]), [jnp.array([0.5, 1.2])], order=1).tolist()
@@ -76,7 +76,7 @@ def _interpolated(x: Any, where: tuple[Any, ...], fill: Any, order: int, mode: s
             mixed = dtypes.common_dtype(weight.dtype, value.dtype)
             value = weight.astype(mixed) * value.astype(mixed)
         total = value if total is None else total + value
-    if not dtypes.issubdtype(x.dtype, np.inexact) and dtypes.issubdtype(total.dtype, np.inexact):
+    if dtypes.issubdtype(x.dtype, np.integer) and dtypes.issubdtype(total.dtype, np.inexact):
         total = round_half_away(total)
     return jnp.astype(total, x.dtype)
 

@@ -58,7 +58,6 @@ DECISIONS: dict[str, tuple[tuple[str, ...], str]] = {
     "nanpercentile": (SPECIAL, "an infinity next to a number; NumPy: inf - inf"),
     "spacing": (_INTEGERS, "of float32; NumPy: of float16"), "reciprocal": (_INTEGERS, "a float; NumPy: rounded to 0"),
     "trapezoid": (("bool",), "the sum of two is 2; NumPy: True"), "unwrap": (("uint8",), "as floats; NumPy: wraps around"),
-    "polyval": (SPECIAL, "the first coefficient counts; NumPy: 0 * inf + c"),
     "astype": (SPECIAL, "the nearest integer, 0 for NaN; NumPy: undefined"),
     "searchsorted": (("special values",), "not sorted"),
     "linalg.eigvalsh": (("special values reversed",), "of (x + x.T) / 2; NumPy: of the lower triangle"),

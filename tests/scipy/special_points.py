@@ -10,7 +10,7 @@ import numpy as np
 NAN, INF = np.nan, np.inf
 
 POINTS = [0.0, -0.0, NAN, INF, -INF, 1.0, -1.0, 0.5, -0.5, 2.0, -2.0, 3.5, -3.5, 5.0, -4.0, 1e-30, -1e-30, 1e30, -1e30, 30.0,
-          -30.0, 70.0, -70.0, 1e5]
+          -30.0, 70.0, -70.0, 1e5, 1e-310, 5e-324]
 FEW = [0.0, -0.0, NAN, INF, 1.0, -1.0, 0.5, 2.0, -0.5, 1e-30, 1e30, 7.5]
 UNARY = ("dawsn digamma entr erf erfc erfcx erfinv exp1 expi expit gamma gammaln gammasgn i0 i0e i1 i1e log_ndtr logit ndtr "
          "ndtri spence").split()

@@ -39,6 +39,8 @@ def test_dtypes():
     assert map_coordinates(jnp.arange(5), at, 1).tolist() == [2, 3, 0]
     assert map_coordinates(jnp.arange(5), [np.array([9.0, 1.0])], 1, cval=1.7).tolist() == [1, 1]
     assert map_coordinates(jnp.arange(5.0), [np.array([1, 7])], 1).tolist() == [1, 0]
+    between = [np.array([0, 0.2, 0.5, 1, 1.2, 2], np.float32)]
+    assert map_coordinates(np.array([True, False, True]), between, 1).tolist() == [True, True, True, False, True, True]
     for dtype in ("float16", "bfloat16", "int8", "bool", "complex64"):
         assert map_coordinates(jnp.ones(3, dtype), at, 1).dtype == dtype
     assert np.isnan(map_coordinates(jnp.ones(3), [np.array([np.nan], np.float32)], 1)).all()

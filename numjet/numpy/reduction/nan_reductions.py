@@ -7,7 +7,7 @@ import numpy as np
 
 from numjet.api.jit_when_eager import jit_when_eager, whole_when_checked
 from numjet.foundation import dtypes
-from numjet.lax.elementwise import arithmetic, compare, convert
+from numjet.lax.elementwise import arithmetic, convert
 from numjet.numpy.core.promotion import (
     array_arg,
     as_dtype,
@@ -22,7 +22,7 @@ from numjet.numpy.indexing.where import choose_by
 from numjet.numpy.reduction import reductions
 from numjet.numpy.reduction.cumulative import without_nan
 from numjet.numpy.reduction.reductions import Axis
-from numjet.numpy.reduction.statistics import computing_dtype, inexact_dtype, spread_dtype
+from numjet.numpy.reduction.statistics import computing_dtype, inexact_dtype, per_degree, spread_dtype
 from numjet.numpy.ufuncs.logic import isnan, logical_not
 
 
@@ -173,9 +173,8 @@ def nanvar(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, ddof:
     squares = _squared_length(centered)
     count = reductions.sum(present, axis, squares.dtype, None, keepdims)
     left = arithmetic.sub_p.bind(*operands("nanvar", count, as_dtype(operand("nanvar", ddof), squares.dtype)))
-    ratio = arithmetic.div_p.bind(reductions.sum(squares, axis, None, None, keepdims), left)
-    enough = compare.gt_p.bind(left, literal(0.0, left.dtype))
-    return strong_array(as_dtype(choose_by("nanvar", enough, ratio, literal(float("nan"), ratio.dtype)), wanted))
+    ratio = per_degree("nanvar", reductions.sum(squares, axis, None, None, keepdims), left)
+    return strong_array(as_dtype(ratio, wanted))
 
 
 def _squared_length(x: Any) -> Any:

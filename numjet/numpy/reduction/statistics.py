@@ -109,9 +109,14 @@ def _variance(name: str, a: Any, axes: tuple[int, ...], names: tuple[str, ...], 
         left = float(n.val) - float(ddof)
         return arithmetic.div_p.bind(total, literal(left if left > 0 else float("nan"), real))
     left, degrees = promotion.operands(name, n, as_dtype(promotion.operand(name, ddof), real))
-    left = arithmetic.sub_p.bind(left, degrees)
-    ratio = arithmetic.div_p.bind(total, left)
-    return choose_by(name, compare.gt_p.bind(left, literal(0.0, real)), ratio, literal(float("nan"), real))
+    return per_degree(name, total, arithmetic.sub_p.bind(left, degrees))
+
+
+def per_degree(name: str, total: Any, degrees: Any) -> Any:
+    """total / degrees, NaN with a derivative of 0 where there are no degrees of freedom."""
+    some = compare.gt_p.bind(degrees, literal(0.0, degrees.dtype))
+    ratio = arithmetic.div_p.bind(total, choose_by(name, some, degrees, literal(1.0, degrees.dtype)))
+    return choose_by(name, some, ratio, literal(float("nan"), ratio.dtype))
 
 
 def spread_dtype(name: str, dtype: Any, a: Any) -> np.dtype:

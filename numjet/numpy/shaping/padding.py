@@ -19,7 +19,7 @@ from numjet.numpy.reduction.quantiles import median
 from numjet.numpy.reduction.reductions import max as largest, min as smallest
 from numjet.numpy.reduction.statistics import mean
 from numjet.numpy.shaping.repeating import flip
-from numjet.numpy.ufuncs.arithmetic import round as rounded
+from numjet.numpy.ufuncs.arithmetic import floor_divide, remainder, round as rounded
 
 Widths = list[tuple[int, int]]
 _OPTIONS = {
@@ -139,32 +139,69 @@ def _joined(before: Any, array: Any, after: Any, axis: int) -> Any:
 
 def _linear_ramp(array: Any, widths: Widths, end_values: Any) -> Any:
     """Steps of equal size from the end values to the edges; the edge itself is no step."""
+    ramp = _whole_ramp if dtypes.kind(array.dtype) in "iu" else _ramp
     for axis, ((before, after), ends) in enumerate(zip(widths, _pairs("end_values", end_values, array.ndim), strict=True)):
         sides = []
         for count, end, last in ((before, ends[0], False), (after, ends[1], True)):
             edge = _spread(_edge(array, axis, last), axis, count)
-            steps = create.broadcasted_iota(np.float32 if array.dtype != np.float64 else np.float64, edge.shape, axis)
-            ramp = arithmetic.div(steps, np.asarray(max(count, 1), steps.dtype)[()])
-            whole = dtypes.kind(array.dtype) in "iu"
-            working = steps.dtype if whole else array.dtype
-            start = _wide(as_dtype(to_array(end), working), edge.shape)
-            high, t = (convert.convert_element_type(x, working) for x in (edge, ramp))
-            values = arithmetic.add(start, arithmetic.mul(arithmetic.sub(high, start), t))
-            if whole:
-                values = convert.convert_element_type(_floor(values), array.dtype)
+            values = ramp(edge, to_array(end), axis, max(count, 1))
             sides.append(flip(values, axis) if last else values)
         array = _joined(sides[0], array, sides[1], axis)
     return array
 
 
+def _ramp(edge: Any, end: Any, axis: int, count: int) -> Any:
+    """end + (edge - end) k / count."""
+    steps = create.broadcasted_iota(np.float32 if edge.dtype != np.float64 else np.float64, edge.shape, axis)
+    share = convert.convert_element_type(arithmetic.div(steps, _number(count, steps.dtype)), edge.dtype)
+    start = _wide(as_dtype(end, edge.dtype), edge.shape)
+    return arithmetic.add(start, arithmetic.mul(arithmetic.sub(edge, start), share))
+
+
+def _whole_ramp(edge: Any, end: Any, axis: int, count: int) -> Any:
+    """The ramp of integers, rounded down exactly. edge - end, which may overflow, is q count + r with 0 <= r < count; the whole
+    part of r k / count comes from floats, corrected by what the remainder, which fits, lacks."""
+    kind = edge.dtype if edge.dtype.itemsize >= 4 else np.dtype(np.int32)
+    signed, real = (np.dtype(f"{letter}{kind.itemsize}") for letter in "if")
+    start, fraction = _whole_and_rest(end, kind)
+    (high, r_high), (low, r_low) = (_quotient(as_dtype(v, kind), count) for v in (edge, start))
+    q, r = arithmetic.sub(high, low), arithmetic.sub(as_dtype(r_high, signed), as_dtype(r_low, signed))
+    less, r = _quotient(r, count)
+    q = arithmetic.add(q, as_dtype(less, kind))
+    k = create.broadcasted_iota(signed, edge.shape, axis)
+    about = arithmetic.mul(as_dtype(r, real), arithmetic.div(as_dtype(k, real), _number(count, real)))
+    t = as_dtype(arithmetic.floor(about), signed)
+    rest = arithmetic.sub(arithmetic.mul(r, k), arithmetic.mul(t, _number(count, signed)))
+    more, rest = _quotient(rest, count)
+    t = arithmetic.add(t, more)
+    if fraction is not None:  # of the end value: it counts (count - k) / count
+        share = arithmetic.mul(_wide(fraction, edge.shape), as_dtype(arithmetic.sub(_number(count, signed), k), fraction.dtype))
+        full = compare.ge(share, as_dtype(arithmetic.sub(_number(count, signed), rest), fraction.dtype))
+        t = arithmetic.add(t, as_dtype(full, signed))
+    whole = arithmetic.add(arithmetic.mul(q, as_dtype(k, kind)), as_dtype(t, kind))
+    return as_dtype(arithmetic.add(_wide(start, edge.shape), whole), edge.dtype)
+
+
+def _whole_and_rest(end: Any, kind: np.dtype) -> tuple[Any, Any]:
+    """An end value as integer, rounded down, and what is left of a float."""
+    if end.dtype not in dtypes.INEXACT:
+        return as_dtype(end, kind), None
+    whole = arithmetic.floor(end)
+    return as_dtype(whole, kind), arithmetic.sub(end, whole)
+
+
+def _quotient(x: Any, count: int) -> tuple[Any, Any]:
+    """x / count rounded down, and the rest, which is not negative."""
+    n = _number(count, x.dtype)
+    return floor_divide(x, n), remainder(x, n)
+
+
+def _number(value: Any, dtype: np.dtype) -> Any:
+    return np.asarray(value, dtype)[()]
+
+
 def _wide(x: Any, whole: tuple[int, ...]) -> Any:
     return rearrange.broadcast_in_dim(x, whole, ())
-
-
-def _floor(x: Any) -> Any:
-    # Steps that are integers are not missed for rounding.
-    margin = arithmetic.mul(arithmetic.add(arithmetic.abs(x), np.ones((), x.dtype)[()]), np.asarray(1e-6, x.dtype)[()])
-    return arithmetic.floor(arithmetic.add(x, margin))
 
 
 # -------------------------------------------------------------------------------------------- statistics

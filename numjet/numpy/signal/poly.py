@@ -149,9 +149,10 @@ def polyval(p: Any, x: Any, *, unroll: int = 16) -> Any:
     if count > unroll:
         step = lambda y, c: (add(multiply(y, x), broadcast_to(c, shape)), None)
         return scan(step, out, p, unroll=unroll)[0]
+    whole = x.dtype not in dtypes.INEXACT  # zero times infinity or NaN is NaN: the first step is like the others for floats
     for k in range(count):
         c = broadcast_to(getitem(p, k), shape)
-        out = c if k == 0 else add(multiply(out, x), c)
+        out = c if k == 0 and whole else add(multiply(out, x), c)
     return strong_array(out)
 
 

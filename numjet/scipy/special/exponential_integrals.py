@@ -1,6 +1,7 @@
 """Exponential integrals: E1 and Ei by polynomials, E of whole orders by a series and a continued fraction."""
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numjet.numpy as jnp
@@ -13,6 +14,7 @@ from numjet.scipy.special.gamma_family import floats, halves_in_float32
 from numjet.scipy.special.horner import horner
 
 _NEAR_ROOT = 0.1     # distance to Ei's root below which its logarithm is a series
+_NO_QUOTIENT = 0.1   # below, log(x / root) is a difference of logarithms: the quotient of a subnormal number is not exact
 _ATANH_TERMS = {4: 4, 8: 9}
 _FRACTION_TERMS = 200   # exp(-4 sqrt(200 * 0.6)) is below 1e-19
 
@@ -65,7 +67,9 @@ def _expi_near(x: Any) -> Any:
     quotient = jnp.where(close, distance, 0) / (x + tables.EI_ROOT)
     atanh = horner([2 / (2 * k + 1) for k in range(_ATANH_TERMS[x.dtype.itemsize])], jnp.square(quotient))
     by_factor = distance * (atanh / (x + tables.EI_ROOT) + rest)
-    return jnp.where(close, by_factor, jnp.log(x / tables.EI_ROOT) + distance * rest)
+    small = x < _NO_QUOTIENT
+    logarithm = jnp.log(jnp.where(small, x, x / tables.EI_ROOT)) - jnp.where(small, math.log(tables.EI_ROOT), 0)
+    return jnp.where(close, by_factor, logarithm + distance * rest)
 
 
 def _expi_far(x: Any) -> Any:

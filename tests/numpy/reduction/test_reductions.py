@@ -258,6 +258,12 @@ def test_programs_are_small():
     assert names == ["reduce_sum", "div", "sub", "square", "reduce_sum", "div"]
 
 
+def test_variances_without_degrees_of_freedom_have_no_slope():
+    for x, options in ((np.float32([3]), {"ddof": 1}), (X[0, 0], {"ddof": 9}), (X[0, 0], {"where": np.zeros(2, bool)})):
+        variance = lambda x, options=options: jnp.nanvar(x, **options)
+        assert np.isnan(variance(x)) and not nj.grad(variance)(x).any() and not nj.jit(nj.grad(variance))(x).any()
+
+
 @pytest.mark.parametrize("name", ["var", "std", "nanvar", "nanstd"])
 def test_spreads_have_the_dtype_asked_for(name):
     spread, x = getattr(jnp, name), np.array([1.0, 2.0, 4.0], np.float32)

@@ -200,6 +200,21 @@ def test_ramps_are_numpys(dtype, width, end):
     np.testing.assert_allclose(jnp.pad(a, width, mode="linear_ramp", end_values=end), expected, rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.parametrize("width", [1, 2, 3, 7, 100_000])
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int32, np.uint32])
+def test_ramps_of_integers_are_exact(dtype, width):
+    """Also where differences of the ends overflow, and where float32 has no such integers. NumPy rounds steps in float64."""
+    k = np.arange(width)
+    ramp = lambda end, edge: int(end) + (int(edge) - int(end)) * k // width
+    padded = nj.jit(lambda x, end: jnp.pad(x, width, mode="linear_ramp", end_values=end))
+    low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
+    a = np.array([high, low, low + 3, high // 2 + 1, high - 3], dtype)
+    for end in (dtype(high - 2), dtype(low + 1), dtype(high // 3)):
+        for array in (a, np.roll(a, 1)):
+            found = padded(array, end)
+            np.testing.assert_array_equal(found, [*ramp(end, array[0]), *array.tolist(), *ramp(end, array[-1])[::-1]])
+
+
 @pytest.mark.parametrize("axis", [0, -1, None])
 def test_repeat_of_a_scalar(axis):
     np.testing.assert_array_equal(jnp.repeat(3.0, 2, axis=axis), np.repeat(3.0, 2, axis=axis))
