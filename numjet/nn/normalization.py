@@ -140,8 +140,9 @@ def _plain_softmax(x: Any, axis: Axis, where: Any) -> Any:
 
 def _softmax_rule(axis: Axis, primals: Any, tangents: Any) -> Any:
     y = _softmax(*primals, axis)
-    t = y * tangents[0]
-    return y, t - y * jnp.sum(t, axis=axis, keepdims=True)
+    kept = (lambda v: v) if primals[1] is None else (lambda v: jnp.where(primals[1], v, 0))
+    t = y * kept(tangents[0])
+    return y, kept(t - y * jnp.sum(t, axis=axis, keepdims=True))    # what is left out has slopes of 0, also beside NaN
 
 
 def _softmax_fun(x: Any, where: Any, axis: Axis) -> Any:

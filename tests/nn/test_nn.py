@@ -153,6 +153,15 @@ def test_softmax():
     assert nn.softmax(jnp.ones((2, 3), "bfloat16"), axis=(0, 1)).dtype == jnp.bfloat16
 
 
+@pytest.mark.parametrize("first", [INF, -INF, np.nan])
+def test_what_a_mask_leaves_out_of_softmax_has_slopes_of_0_beside_nan(first):
+    mask, x = jnp.array([True, False]), jnp.array([first, 1.0])
+    f = lambda x: nn.softmax(x, where=mask)
+    g = nj.grad(lambda x: jnp.sum(f(x) * jnp.array([1.0, 3.0])))
+    for slopes in (g(x), nj.jit(g)(x), nj.jvp(f, (x,), (x,))[1], nj.jvp(g, (x,), (x,))[1]):
+        assert np.isnan(slopes[0]) and slopes[1] == 0
+
+
 @pytest.mark.parametrize("fn", [nn.softmax, nn.log_softmax, nn.standardize])
 def test_second_derivatives(fn):
     with nj.enable_x64(True):
