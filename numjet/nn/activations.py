@@ -131,7 +131,7 @@ def sparse_plus(x: Any) -> Any:
     0.25
     """
     x = _weakly_inexact("sparse_plus", x)
-    near = jnp.clip(x, -1.0, 1.0)
+    near = jnp.minimum(jnp.maximum(x, -1.0), 1.0)  # of complex numbers, too
     return jnp.where(x <= -1.0, 0.0, jnp.where(x >= 1.0, x, jnp.square(near + 1.0) / 4))
 
 

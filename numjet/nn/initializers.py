@@ -124,7 +124,7 @@ def _fans(shape: Sequence[int], in_axis: Axes, out_axis: Axes, batch_axis: Axes)
         raise ValueError(f"Can't compute input and output sizes of a {len(shape)}-dimensional weights tensor with default "
                          "in_axis. Must be at least 2D or specify in_axis explicitly.")
     inputs, outputs, batch = (_product(shape, a) for a in (in_axis, out_axis, batch_axis))
-    field = math.prod(shape) / inputs / outputs / batch
+    field = math.prod(shape) / inputs / outputs / batch if math.prod(shape) else 1.0  # no element has this variance
     return inputs * field, outputs * field
 
 
