@@ -516,7 +516,8 @@ def _table() -> dict[str, Callable[..., Sequence[Parts]]]:
             (_same, "rev optimization_barrier sharding_constraint psum pmax pmin psum_invariant pvary ppermute pbroadcast "
                     "expect_size inspect_sharding leading random_mark check_index note_index progress"),
             (_elementwise, "igamma igammac igamma_grad_a log_igamma log_igammac polygamma zeta regularized_incomplete_beta "
-                           "betaincc log_betainc log_betaincc random_gamma_grad threefry2x32"),
+                           "betaincc log_betainc log_betaincc random_gamma_grad igamma_grad_a_a igamma_grad_a_x "
+                           "random_gamma_grad_a random_gamma_grad_x threefry2x32"),
             (_gathered, "all_gather all_gather_invariant reduce_scatter"), (_exchanged, "all_to_all"),
             (_nothing, "rng_bit_generator rng_uniform after_all axis_index bind_size check check_sizes dce_sink debug_callback "
                        "debug_print dim_as_value iota platform_index"),

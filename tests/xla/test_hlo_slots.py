@@ -12,7 +12,8 @@ NAMES = sorted(n for n, op in all_ops().items() if not isinstance(op.samples, Mi
 
 # Programs for whose expressions XLA takes seconds.
 SLOW = ("igamma", "igammac", "igamma_grad_a", "log_igamma", "log_igammac", "regularized_incomplete_beta", "log_betainc",
-        "betaincc", "log_betaincc", "random_gamma_grad", "polygamma", "cumlogsumexp")
+        "betaincc", "log_betaincc", "random_gamma_grad", "igamma_grad_a_a", "igamma_grad_a_x",
+        "random_gamma_grad_a", "random_gamma_grad_x", "polygamma", "cumlogsumexp")
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -11,6 +11,7 @@ from numjet.core.traits import TRANSCENDENTAL
 from numjet.lax.elementwise import gamma_slopes, incomplete_beta, incomplete_gamma, special_rules as rules
 from numjet.lax.elementwise.arithmetic import add_p, div_p, mul_p, neg_p, sign_p, sqrt_p, square_p, sub_p
 from numjet.lax.elementwise.compare import clamp_p, eq_p, gt_p, lt_p
+from numjet.lax.elementwise.dual_numbers import derivative
 from numjet.lax.elementwise.scipy_functions import by_scipy, scipy_special
 from numjet.lax.elementwise.special_loops import by_numpy, looped, looped_hlo
 from numjet.lax.elementwise.transcendental import exp_p, log1p_p, log_p
@@ -265,9 +266,19 @@ def igammac(a: Any, x: Any) -> Any:
     return binary(igammac_p, a, x)
 
 
+def _slopes(name: str, rule: Any) -> tuple[Any, Any]:
+    """The derivatives of a record by a and x, as records `name`_a and `name`_x."""
+    def slope(position: int) -> Any:
+        by = derivative(rule, position)
+        op = _looped_function(f"{name}_{'ax'[position]}", 2, by_numpy(by), by,
+                              Missing(f"second derivatives of {name}, third ones of igamma"), 0.3, 6, order=0)
+        return lambda t, out, a, x: mul_p.bind(t, op.bind(a, x))
+    return slope(0), slope(1)
+
+
 igamma_grad_a_p: Op = _looped_function(
     "igamma_grad_a", 2, by_numpy(gamma_slopes.igamma_grad_a), gamma_slopes.igamma_grad_a,
-    Missing("second derivatives of igamma by its first argument"), 0.3, 6, order=0)
+    _slopes("igamma_grad_a", gamma_slopes.igamma_grad_a), 0.3, 6)
 
 
 def igamma_grad_a(a: Any, x: Any) -> Any:
@@ -281,7 +292,7 @@ def igamma_grad_a(a: Any, x: Any) -> Any:
 
 random_gamma_grad_p: Op = _looped_function(
     "random_gamma_grad", 2, by_numpy(gamma_slopes.random_gamma_grad), gamma_slopes.random_gamma_grad,
-    Missing("second derivatives of gamma samples"), 0.3, 6, order=0)
+    _slopes("random_gamma_grad", gamma_slopes.random_gamma_grad), 0.3, 6)
 
 
 def random_gamma_grad(a: Any, x: Any) -> Any:

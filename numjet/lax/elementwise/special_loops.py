@@ -233,4 +233,5 @@ def numbers(function: Callable[..., Any]) -> Step:
         wrap = lambda x: [Number(b, s) for s in x] if isinstance(x, (tuple, list)) else Number(b, x)
         out = function(*map(wrap, args))
         return [x.s for x in out] if isinstance(out, (tuple, list)) else out.s
+    wrapped.on_numbers = function  # type: ignore[attr-defined]
     return wrapped

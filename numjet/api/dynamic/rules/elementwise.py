@@ -13,8 +13,9 @@ from numjet.lax.elementwise.convert import convert_element_type
 Avals = Sequence[ShapedArray]
 
 
-@rule("elementwise", "bitcast_convert_type", "igamma", "igamma_grad_a", "igammac", "log_igamma", "log_igammac",
-      "optimization_barrier", "polygamma", "random_gamma_grad", "squeeze", "threefry2x32", "transpose", "zeta")
+@rule("elementwise", "bitcast_convert_type", "igamma", "igamma_grad_a", "igamma_grad_a_a", "igamma_grad_a_x", "igammac",
+      "log_igamma", "log_igammac", "optimization_barrier", "polygamma", "random_gamma_grad", "random_gamma_grad_a",
+      "random_gamma_grad_x", "squeeze", "threefry2x32", "transpose", "zeta")
 def _same(trace: PaddingTrace, op: Op, xs: Sequence[Any], avals: Avals, outs: Any, **params: Any) -> Any:
     return op.bind(*xs, **params)
 
