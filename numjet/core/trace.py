@@ -179,6 +179,10 @@ class Tracer:
         """The value, where it can be known while tracing; else None."""
         return None
 
+    def numbers(self) -> Any:
+        """The value for what computes outside of the trace (NumPy, `float`), where nothing is lost by that; else None."""
+        return self.concrete()
+
     def given(self) -> Any:
         """The value, where the traced function made it of known values and nothing was computed; else None."""
         return None
@@ -211,13 +215,13 @@ class Tracer:
         return bool(_known(self, errors.TracerBoolConversionError))
 
     def __int__(self) -> int:
-        return int(_scalar(self, "int"))
+        return int(_known(self, _by_conversion(self, "int")))   # a step function, so no derivative is lost
 
     def __float__(self) -> float:
-        return float(_scalar(self, "float"))
+        return float(_numbers(self, _by_conversion(self, "float")))
 
     def __complex__(self) -> complex:
-        return complex(_scalar(self, "complex"))
+        return complex(_numbers(self, _by_conversion(self, "complex")))
 
     def __index__(self) -> int:
         if self.aval.shape != () or self.aval.dtype.kind not in "iu":
@@ -225,13 +229,13 @@ class Tracer:
         return int(_known(self, errors.TracerIntegerConversionError))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        return np.asarray(_known(self, errors.TracerArrayConversionError), dtype)
+        return np.asarray(_numbers(self, errors.TracerArrayConversionError), dtype)
 
     def tolist(self) -> Any:
-        return _known(self, _by_method("tolist")).tolist()
+        return _numbers(self, _by_method("tolist")).tolist()
 
     def tobytes(self, order: str = "C") -> bytes:
-        return _known(self, _by_method("tobytes")).tobytes(order)  # type: ignore[arg-type]
+        return _numbers(self, _by_method("tobytes")).tobytes(order)  # type: ignore[arg-type]
 
     def item(self, *index: int) -> Any:
         return _known(self, _by_method("item")).item(*index)
@@ -269,12 +273,12 @@ class Tracer:
             "value.")
 
 
-def _scalar(tracer: Tracer, name: str) -> np.ndarray:
-    """The value for the conversion `name` to a Python scalar."""
+def _by_conversion(tracer: Tracer, name: str) -> Callable[[Tracer], Exception]:
+    """The error of the conversion `name` to a Python scalar; TypeError for what is no scalar."""
     if tracer.aval.shape:
         raise TypeError(f"Only scalar arrays can be converted to Python scalars. Got {tracer.aval}.")
     context = f"The problem arose with the `{name}` function. Try using `x.astype({name})`, which works on traced arrays."
-    return _known(tracer, lambda t: errors.ConcretizationTypeError(t, context))
+    return lambda t: errors.ConcretizationTypeError(t, context)
 
 
 def _size_error(aval: ShapedArray) -> Exception:
@@ -299,6 +303,14 @@ def _known(tracer: Tracer, error: Callable[[Tracer], Exception]) -> np.ndarray:
     if isinstance(value, Tracer):
         return _known(value, error)
     return np.asarray(value)
+
+
+def _numbers(tracer: Tracer, error: Callable[[Tracer], Exception]) -> np.ndarray:
+    """As _known, and raises `error` for a tracer that a derivative is taken of, which would be lost without a word."""
+    value = tracer.numbers()
+    if value is None:
+        raise error(tracer)
+    return _numbers(value, error) if isinstance(value, Tracer) else np.asarray(value)
 
 
 def _scalar_aval(x: Any) -> ShapedArray:

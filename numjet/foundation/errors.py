@@ -115,14 +115,22 @@ class TracerBoolConversionError(ConcretizationTypeError):
         )
 
 
+def _without_numbers(tracer: Any) -> str:
+    """Why NumPy does not get the numbers of a traced value."""
+    value = getattr(tracer, "concrete", lambda: None)()
+    if value is None:
+        return "NumPy needs the numbers, and there are none yet"
+    return "NumPy would drop its derivative. Where none is wanted, give NumPy lax.stop_gradient(x)"
+
+
 class TracerArrayConversionError(JAXTypeError):
     """A traced value was passed to NumPy, which needs numbers: `numpy.asarray(x)`, the index of a NumPy array."""
 
     def __init__(self, tracer: Any):
         super().__init__(
             compose(
-                f"The numpy.ndarray conversion method __array__() was called on {describe(tracer)}: NumPy needs the numbers, "
-                "and there are none yet.",
+                f"The numpy.ndarray conversion method __array__() was called on {describe(tracer)}: "
+                f"{_without_numbers(tracer)}.",
                 origin(tracer),
                 "Remedies: call the function of the same name in numjet.numpy; when the argument decides a shape "
                 "or an index that must be known, make it static (`static_argnums` of jit); a function that only "

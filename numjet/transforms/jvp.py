@@ -50,6 +50,9 @@ class JVPTracer(Tracer):
     def concrete(self) -> Any:
         return self.primal.concrete() if isinstance(self.primal, Tracer) else self.primal
 
+    def numbers(self) -> None:
+        """None: outside of the trace the tangent is lost, and the derivative would be 0 without a word."""
+
     def to_concrete_value(self) -> Any:
         return self.primal.to_concrete_value() if isinstance(self.primal, Tracer) else self.primal
 

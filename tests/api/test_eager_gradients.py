@@ -105,7 +105,7 @@ def test_python_runs_each_time():
     seen = []
 
     def fun(x):
-        seen.append(float(x))
+        seen.append(x.item())
         return jnp.sin(x) * 2 if x > 0 else jnp.cos(x) * 3
     for k in range(8):
         x = jnp.float32(k if k % 2 else -k)

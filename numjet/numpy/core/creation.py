@@ -19,6 +19,7 @@ from numjet.lax.elementwise import arithmetic, compare, convert
 from numjet.lax.shape import create, join, rearrange as shapes
 from numjet.numpy.core import promotion
 from numjet.numpy.core.arrays import asarray, on_device_of, to_device
+from numjet.numpy.core.concrete import value_of
 from numjet.numpy.core.promotion import array_arg, as_dtype, broadcast_to, literal, size_literal
 from numjet.numpy.indexing.where import choose_by
 from numjet.numpy.ufuncs.arithmetic import floor, power, sign, true_divide
@@ -199,12 +200,13 @@ def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *, 
 def _known(name: str, x: Any) -> Any:
     """A limit of jnp.arange as a Python or NumPy number; ConcretizationTypeError for a tracer that depends on an input."""
     if isinstance(x, Tracer):
-        if x.concrete() is None and computed_sizes.maker is not None:
+        value = value_of(x)
+        if value is None and computed_sizes.maker is not None:
             return x
-        if x.concrete() is None:
+        if value is None:
             raise errors.ConcretizationTypeError(x, f"It arose in the jnp.arange argument {name!r}: the arguments decide the "
                                                     "shape of the result.")
-        return np.asarray(x)[()]
+        return value[()]
     if isinstance(x, (bool, int, float, complex, Dimension)) or x is None:
         return x
     value = np.asarray(x)
