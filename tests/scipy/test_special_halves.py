@@ -42,6 +42,20 @@ def test_the_tail_of_the_normal_distribution(dtype, low, units, x64):
     np.testing.assert_allclose(erfc, nj.jit(special.erfc)(-x), rtol=16 * np.finfo(dtype).eps)
 
 
+@pytest.mark.parametrize("dtype", [jnp.float16, jnp.bfloat16])
+def test_sums_of_halves_are_rounded_once(dtype):
+    """The terms of a derivative of a Bessel function may overflow where it does not; Kelvin's functions are of single parts."""
+    x = jnp.array([0.0826, 0.25, 1.5, 9.0], dtype)
+    exact, eps = np.asarray(x, np.float64), float(jnp.finfo(dtype).eps)
+    for name in ("kvp", "jvp", "yvp", "ivp"):
+        found = getattr(special, name)(2.5, x)
+        assert found.dtype == dtype
+        np.testing.assert_allclose(np.asarray(found, np.float64), getattr(oracle, name)(2.5, exact), rtol=0.51 * eps, atol=1e-7)
+    for got, want in zip(special.kelvin(x), oracle.kelvin(exact), strict=True):
+        assert got.dtype == np.complex64
+        np.testing.assert_allclose(got, want, rtol=1e-5)
+
+
 def test_derivatives_of_the_normal_distribution():
     points = jnp.array([-np.inf, -50.0, -2.0, 0.0, 1.0, 50.0, np.inf])
     density = np.exp(-np.square([0, 0, -2.0, 0, 1, 0, 0]) / 2) / np.sqrt(2 * np.pi) * [0, 0, 1, 1, 1, 0, 0]

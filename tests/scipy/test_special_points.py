@@ -212,6 +212,24 @@ def test_infinite_parameters_of_poch(x64):
     assert nj.vmap(nj.grad(special.poch))(np.full(2, INF), np.array([-2.0, -2.5])).tolist() == [0, 0]
 
 
+def test_poch_at_the_poles_of_the_gamma_function(x64):
+    """0 where Gamma(z) alone is infinite, else the limit; the derivatives by z are those of the product of z, z + 1, ..."""
+    z = np.array([0.0, -4, 0, -2, -1, -1, -2, -3, -1, -2, -5, -3])
+    m = np.array([-1, 4, -1, -2, 1, 2.5, 3, 3, -0.5, 0, 5, 7])
+    slopes = [float(mpmath.diff(lambda t, b=b: mpmath.rf(t, b), a)) for a, b in zip(z, m, strict=True)]
+    for call in (lambda f: f, nj.jit):
+        np.testing.assert_allclose(call(special.poch)(z, m), reference.poch(z, m), rtol=1e-12)
+        np.testing.assert_allclose(call(special.poch)(np.float32(z), np.float32(m)), reference.poch(z, m), rtol=1e-6)
+        np.testing.assert_allclose(call(nj.vmap(nj.grad(special.poch)))(z, m), slopes, rtol=1e-10)
+    assert special.poch(-200.0, 0.5) == 0 and special.poch(-1e5, 0.5) == 0     # Gamma(1 - z) may overflow
+
+
+@pytest.mark.parametrize("name", ["factorial", "factorial2"])
+def test_ends_of_factorials(name):
+    found = getattr(special, name)(np.array([np.inf, -np.inf, np.nan, -1, 0], np.float32))
+    np.testing.assert_array_equal(found, [np.inf, 0, np.nan, 0, 1])
+
+
 @pytest.mark.parametrize("name, shift", [("xlogy", 0), ("xlog1py", 1)])
 def test_products_with_logarithms(name, shift, x64):
     f = getattr(special, name)

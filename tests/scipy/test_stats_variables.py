@@ -40,6 +40,29 @@ def test_moments(name, x64):
         assert np.isnan(own.mean(*shapes, 0.0, -1.0)).all()
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_entropies_of_large_parameters(dtype, x64):
+    """gamma_entropy, beta_entropy and t_entropy: their terms are large and cancel."""
+    a = np.array([1e-3, 0.5, 9.75, 10.25, 1e3, 1e10, 1e30, np.inf], dtype)
+    for name, shapes in (("gamma", (a,)), ("chi2", (a,)), ("t", (a,)), ("beta", (a[:6], a[:6])), ("beta", (a[:5], a[2:7]))):
+        want = getattr(oracle, name).entropy(*(s.astype(np.float64) for s in shapes))
+        for call in (lambda f: f, nj.jit):
+            got = call(getattr(stats, name).entropy)(*shapes)
+            assert got.dtype == dtype
+            np.testing.assert_allclose(got, want, rtol=1e-12 if dtype == np.float64 else 2e-5, atol=2e-5)
+    slope = nj.grad(stats.gamma.entropy)(1e10)
+    np.testing.assert_allclose(slope, 0.5e-10, rtol=1e-5)
+
+
+def test_spread_does_not_depend_on_the_place():
+    loc = np.array([np.inf, -np.inf, np.nan, 1], np.float32)
+    for name in ("var", "std", "entropy"):
+        for distribution in ("norm", "logistic"):
+            want = getattr(getattr(oracle, distribution), name)(loc, 2.0)
+            np.testing.assert_allclose(getattr(getattr(stats, distribution), name)(loc, 2.0), want, rtol=1e-6)
+    assert stats.cauchy.ppf(np.float32(-0.0)) == -np.inf and stats.cauchy.isf(np.float32(-0.0)) == np.inf
+
+
 @pytest.mark.parametrize("name", CONTINUOUS)
 def test_samples_are_distributed_as_they_should(name, x64):
     shapes = [s[1] for s in CONTINUOUS[name]]

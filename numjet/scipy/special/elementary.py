@@ -337,7 +337,7 @@ def _binom(n: Any, k: Any) -> Any:
 
 
 def factorial2(n: Any, exact: bool = False) -> Any:
-    """n!! = n (n - 2) (n - 4) ..., as a float; 0 for n < -1. NotImplementedError for exact=True.
+    """n!! = n (n - 2) (n - 4) ..., as a float; 0 for negative n. NotImplementedError for exact=True.
 
     >>> round(float(factorial2(7)), 2)
     105.0
@@ -348,7 +348,7 @@ def factorial2(n: Any, exact: bool = False) -> Any:
     safe = jnp.maximum(n, 0)
     odd = safe - 2 * jnp.floor(0.5 * safe) == 1
     log = 0.5 * safe * math.log(2) + special.lgamma(0.5 * safe + 1) + jnp.where(odd, 0.5 * math.log(2 / math.pi), 0)
-    return jnp.where(n >= 0, jnp.exp(log), jnp.where(n == -1, 1, 0))
+    return jnp.where(n < 0, 0, jnp.exp(log))
 
 
 def stirling2(N: Any, K: Any, *, exact: bool = False) -> Any:

@@ -164,8 +164,9 @@ def factorial(n: Any, exact: bool = False) -> Any:
 
 @smooth_by_precision
 def _factorial(n: Any, precise: bool) -> Any:
-    safe = jnp.where(n < 0, 0, n)
-    return jnp.where(n < 0, 0, _real_gamma(safe + 1) if precise else jnp.exp(log_factorial(safe, precise)))
+    safe = jnp.where((n < 0) | (n == jnp.inf), 0, n)
+    found = _real_gamma(safe + 1) if precise else jnp.exp(log_factorial(safe, precise))
+    return jnp.where(n < 0, 0, jnp.where(n == jnp.inf, jnp.inf, found))
 
 
 def poch(z: Any, m: Any) -> Any:
@@ -194,6 +195,28 @@ def _poch(z: Any, m: Any, precise: bool) -> Any:
     infinite = (jnp.isinf(z) | jnp.isinf(m)) & (m != 0)
     limit = _poch_limit(z, m)
     z, m = jnp.where(infinite | jnp.isinf(z), 1, z), jnp.where(infinite, 1, m)
+    return jnp.where(infinite, limit, _finite_poch(z, m, precise))
+
+
+def _finite_poch(z: Any, m: Any, precise: bool) -> Any:
+    """Where Gamma(z) is infinite, 0, or if Gamma(z + m) is, too, (-1)**m Gamma(1 - z) / Gamma(1 - z - m), by DLMF 5.5.3."""
+    ends = _is_pole(z + m)
+    reflected, zero = _is_pole(z) & ends, _is_pole(z) & ~ends
+    out = _poch_off_poles(jnp.where(reflected, 1 - z - m, jnp.where(zero, 1, z)), jnp.where(zero, 1, m), precise)
+    odd = jnp.abs(m - 2 * jnp.round(m / 2)) == 1
+    below, end = jnp.where(zero, z, 0), jnp.where(zero, z + m, 1)
+    return jnp.where(zero, _poch_at_zeros(below, end), jnp.where(reflected & odd, -out, out))
+
+
+def _poch_at_zeros(z: Any, end: Any) -> Any:
+    """Gamma(end) / Gamma(z) = Gamma(end) Gamma(1 - z) sin(pi z) / pi for z = 0, -1, ...: 0, with its derivatives."""
+    whole = lax.stop_gradient(z)
+    sign = jnp.where(jnp.abs(whole - 2 * jnp.round(whole / 2)) == 1, -1, 1)
+    size = jnp.exp(special.lgamma(end) + special.lgamma(1 - z))
+    return jnp.where(size < jnp.inf, sign * gammasgn(end) * size * jnp.sin(math.pi * (z - whole)) / math.pi, 0)
+
+
+def _poch_off_poles(z: Any, m: Any, precise: bool) -> Any:
     sign = gammasgn(z + m) * gammasgn(z)
     out = sign * jnp.exp(special.lgamma(z + m) - special.lgamma(z))
     if precise:
@@ -204,8 +227,7 @@ def _poch(z: Any, m: Any, precise: bool) -> Any:
     distance = jnp.where(z > 0, z, jnp.abs(z - jnp.round(z)))
     near = (jnp.abs(m) <= _SMALL_STEP * distance) & (distance > 0)
     step, start = jnp.where(near, m, 0), jnp.where(near, z, 1)
-    out = jnp.where(near, jnp.exp(step * special.digamma(start + step / 2)), jnp.where(m == 0, 1, out))
-    return jnp.where(infinite, limit, out)
+    return jnp.where(near, jnp.exp(step * special.digamma(start + step / 2)), jnp.where(m == 0, 1, out))
 
 
 def comb(N: Any, k: Any, *, repetition: bool = False) -> Any:

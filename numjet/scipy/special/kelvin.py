@@ -236,6 +236,7 @@ def kelvin(x: Any) -> tuple[Any, Any, Any, Any]:
     >>> [round(float(v.real), 4) for v in kelvin(1.0)]
     [0.9844, 0.2867, -0.0624, -0.6946]
     """
-    return tuple(lax.complex(jnp.astype(real, dtype), jnp.astype(imag, dtype)) for dtype in [
-        np.float64 if floats("kelvin", x)[0].dtype == np.float64 else np.float32] for real, imag in (
+    x, = floats("kelvin", x)
+    x = jnp.astype(x, np.float32) if x.dtype.itemsize == 2 else x     # there are no complex halves
+    return tuple(lax.complex(real, imag) for real, imag in (
         (ber(x), bei(x)), (ker(x), kei(x)), (berp(x), beip(x)), (kerp(x), keip(x))))

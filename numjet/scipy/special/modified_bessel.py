@@ -7,7 +7,10 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 import numjet.numpy as jnp
+from numjet.numpy.core.promotion import promote_args_inexact
 from numjet.scipy.special import bessel_core, ordinary_bessel
 from numjet.scipy.special.fixed_orders import cos_sin_pi, fixed_orders
 from numjet.scipy.special.ordinary_bessel import _evaluated, _signed, _without, integers
@@ -115,13 +118,20 @@ def kn(n: Any, x: Any) -> Any:
 # ------------------------------------------------------------------------------------------- derivatives by name
 
 def _derivative(name: str, function: Callable[..., Any], v: Any, z: Any, n: int, sign: int, scale: int = 1) -> Any:
-    """DLMF 10.6.7 and 10.29.5: the n-th derivative from orders v - n to v + n."""
+    """DLMF 10.6.7 and 10.29.5: the n-th derivative from orders v - n to v + n, of halves in single precision, rounded once."""
     count = operator.index(n)
     if count < 0:
         raise ValueError(f"{name}: expected an order of the derivative n >= 0, got {count}")
-    v = jnp.asarray(v)
+    dtype = promote_args_inexact(name, v, z)[0].dtype
+    v, z = (_single(x) for x in (v, z)) if dtype.itemsize == 2 else (jnp.asarray(v), z)
     terms = [math.comb(count, k) * sign ** k * function(v - count + 2 * k, z) for k in range(count + 1)]
-    return functools.reduce(operator.add, terms) * ((0.5 * scale) ** count)
+    out = functools.reduce(operator.add, terms) * ((0.5 * scale) ** count)
+    return out.astype(dtype) if dtype.itemsize == 2 and not jnp.iscomplexobj(out) else out
+
+
+def _single(x: Any) -> Any:
+    x = jnp.asarray(x)
+    return x.astype(np.float32) if jnp.issubdtype(x.dtype, np.floating) else x
 
 
 def jvp(v: Any, z: Any, n: int = 1) -> Any:

@@ -8,11 +8,12 @@ import numjet.numpy as jnp
 from numjet import random
 from numjet.scipy.special.distribution_functions import betaincc
 from numjet.scipy.special.factorial_terms import log_beta
-from numjet.scipy.special.gamma_family import betainc, betaln, digamma
+from numjet.scipy.special.gamma_family import betainc
 from numjet.scipy.special.probability import xlog1py, xlogy
 from numjet.scipy.special.quantiles import betainccinv, betaincinv
 from numjet.scipy.special.wide_evaluation import smooth_by_precision
 from numjet.scipy.stats.arguments import float_args, power_of_zero, standard, valid_scale, where_inside, where_valid
+from numjet.scipy.stats.entropies import beta_entropy
 from numjet.scipy.stats.tails import log_betainc, log_betaincc
 from numjet.scipy.stats.variables import Variable, positive
 
@@ -122,5 +123,4 @@ rvs = _variable.samples(lambda key, a, b, shape, dtype: random.beta(key, a, b, s
 mean = _variable.moment("mean", lambda a, b: a / (a + b), 1.3)
 var = _variable.moment("var", lambda a, b: a * b / ((a + b) * (a + b) * (a + b + 1)), 0.16)
 std = _variable.moment("std", lambda a, b: a * b / ((a + b) * (a + b) * (a + b + 1)), 0.4, root=True)
-entropy = _variable.moment("entropy", lambda a, b: (
-    betaln(a, b) - (a - 1) * digamma(a) - (b - 1) * digamma(b) + (a + b - 2) * digamma(a + b)), 0.458)
+entropy = _variable.moment("entropy", beta_entropy, 0.458)

@@ -28,7 +28,7 @@ def _log_upper(z: Any) -> Any:
 def _quantile(q: Any) -> Any:
     """-cot(pi q), as tan(pi (q - 1/2)) in the middle; both are accurate where they are used."""
     middle = jnp.abs(q - 0.5) < 0.25
-    rest = jnp.where(middle, 0.25, jnp.where(q > 0.5, 1 - q, q))
+    rest = jnp.where(middle, 0.25, jnp.where(q > 0.5, 1 - q, q + 0.0))     # 0 for -0
     tail = 1 / jnp.tan(math.pi * rest)
     near = jnp.tan(math.pi * (jnp.where(middle, q, 0.5) - 0.5))
     return jnp.where(middle, near, jnp.where(q > 0.5, tail, -tail))

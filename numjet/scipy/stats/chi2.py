@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from numjet import random
-from numjet.scipy.special.gamma_family import digamma, gammaln
 from numjet.scipy.stats import gamma
 from numjet.scipy.stats.arguments import float_args
+from numjet.scipy.stats.entropies import gamma_entropy
 from numjet.scipy.stats.publish import example_of, publish
 from numjet.scipy.stats.variables import Variable, positive
 
@@ -38,5 +38,4 @@ rvs = _variable.samples(lambda key, df, shape, dtype: 2 * random.gamma(key, 0.5 
 mean = _variable.moment("mean", lambda df: df, 6.5)
 var = _variable.moment("var", lambda df: 2 * df, 24.0)
 std = _variable.moment("std", lambda df: 2 * df, 4.899, root=True)
-entropy = _variable.moment("entropy", lambda df: (
-    0.5 * df + math.log(2) + gammaln(0.5 * df) + (1 - 0.5 * df) * digamma(0.5 * df)), 2.747)
+entropy = _variable.moment("entropy", lambda df: math.log(2) + gamma_entropy(0.5 * df), 2.747)

@@ -6,10 +6,11 @@ from typing import Any
 
 import numjet.numpy as jnp
 from numjet import random
-from numjet.scipy.special.gamma_family import digamma, gammainc, gammaincc, gammaln
+from numjet.scipy.special.gamma_family import gammainc, gammaincc, gammaln
 from numjet.scipy.special.probability import xlogy
 from numjet.scipy.special.quantiles import gammainccinv, gammaincinv
 from numjet.scipy.stats.arguments import float_args, power_of_zero, standard, valid_scale, where_inside, where_valid
+from numjet.scipy.stats.entropies import gamma_entropy
 from numjet.scipy.stats.tails import log_gammainc, log_gammaincc
 from numjet.scipy.stats.variables import Variable, positive
 
@@ -111,4 +112,4 @@ rvs = _variable.samples(lambda key, a, shape, dtype: random.gamma(key, a, shape,
 mean = _variable.moment("mean", lambda a: a, 4.5)
 var = _variable.moment("var", lambda a: a, 8.0)
 std = _variable.moment("std", lambda a: a, 2.828, root=True)
-entropy = _variable.moment("entropy", lambda a: a + gammaln(a) + (1 - a) * digamma(a), 2.27)
+entropy = _variable.moment("entropy", gamma_entropy, 2.27)

@@ -8,9 +8,9 @@ import numjet.numpy as jnp
 from numjet import random
 from numjet.scipy.special.distribution_functions import log_stdtr, stdtr, stdtrit
 from numjet.scipy.special.factorial_terms import log_beta
-from numjet.scipy.special.gamma_family import betaln, digamma
 from numjet.scipy.special.wide_evaluation import smooth_by_precision
 from numjet.scipy.stats.arguments import LOG_2PI, float_args, log1p_square, standard, valid_scale, where_valid
+from numjet.scipy.stats.entropies import t_entropy
 from numjet.scipy.stats.publish import exp_of
 from numjet.scipy.stats.variables import INFINITE, Variable, positive
 
@@ -105,5 +105,4 @@ def _variance(df: Any) -> Any:
 var = _variable.moment("var", _variance, 12.0)
 std = _variable.moment("std", _variance, 3.464, root=True)
 median = _variable.moment("median", lambda df: 0.0, 0.5)
-entropy = _variable.moment("entropy", lambda df: (
-    0.5 * (df + 1) * (digamma(0.5 * (df + 1)) - digamma(0.5 * df)) + 0.5 * jnp.log(df) + betaln(0.5 * df, 0.5)), 2.467)
+entropy = _variable.moment("entropy", t_entropy, 2.467)

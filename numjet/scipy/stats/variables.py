@@ -64,8 +64,8 @@ class Variable:
             if name in ("mean", "median"):
                 return loc + scale * standard
             if name == "entropy":
-                return standard + jnp.log(scale) + 0 * loc
-            return (jnp.sqrt(standard) * scale if root else standard * scale * scale) + 0 * loc
+                return jnp.where(jnp.isnan(loc), loc, standard + jnp.log(scale))
+            return jnp.where(jnp.isnan(loc), loc, jnp.sqrt(standard) * scale if root else standard * scale * scale)
         given = [*self._example, 0.5, *([2.0] if self._scaled else [])]
         call = f"{name}({', '.join(map(str, given))})"
         title = "The entropy, in nats." if name == "entropy" and not self._scaled else _TITLES[name]
