@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence, Set
 from typing import Any
 
+from numjet import _native
 from numjet.control.custom.custom_calls import (
     FunctionWithRules,
     UsersRule,
@@ -173,8 +174,8 @@ class _FlatBackward(UsersRule):
         given = [for_rule(c, self.symbolic) for c in cts]
         out = self.rule(*self.fixed, self.fwd.structured(residuals), tree.tree_unflatten(self.fwd.out_tree, given))
         in_tree = self.fwd.flat.in_tree
-        leaves, out_tree = tree.tree_flatten(_expanded(out, in_tree), is_leaf=is_symbolic_zero)
-        if not isinstance(out, (tuple, list)) or out_tree != in_tree:
+        leaves = _expanded(out, in_tree)
+        if leaves is None:
             raise TypeError(
                 "Custom VJP bwd rule must produce an output with the same container (pytree) structure as the args "
                 "tuple of the primal function, and in particular must produce a tuple of length equal to the number "
@@ -195,16 +196,18 @@ class _Nothing:
     """Placeholder of each leaf of an argument whose cotangent was given as None."""
 
 
-def _expanded(out: Any, in_tree: Any) -> Any:
-    """The backward rule's result with None, or one cotangent, in place of a part expanded to all leaves of it; unchanged when
-    its structure does not fit."""
-    skeleton = tree.tree_unflatten(in_tree, [_Nothing] * in_tree.num_leaves)
-    out = tuple(out) if isinstance(out, list) else out
+def _expanded(out: Any, in_tree: tree.PyTreeDef) -> list[Any] | None:
+    """One cotangent for each leaf of the arguments, where the backward rule may return None or one cotangent in place of a
+    part. None if its result does not fit. Structures are compared without making the arguments' nodes, as the constructors of
+    users may make nodes that equal no others."""
+    if not isinstance(out, (tuple, list)):
+        return None
+    entries, prefix = _native.pytree_flatten(tuple(out) if isinstance(out, list) else out, is_symbolic_zero, True)
     try:
-        fill = lambda c, part: part if c is None else tree.tree_map(lambda _: c, part)
-        return tree.tree_map(fill, out, skeleton, is_leaf=lambda x: x is None or is_symbolic_zero(x))
+        counts = prefix.prefix_counts(in_tree)
     except ValueError:
-        return out
+        return None
+    return [_Nothing if c is None else c for c, count in zip(entries, counts, strict=True) for _ in range(count)]
 
 
 def _checked(path: str, ct: Any, aval: ShapedArray, joins: bool) -> Any:

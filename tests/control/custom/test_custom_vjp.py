@@ -242,6 +242,28 @@ def test_one_cotangent_stands_for_all_leaves_of_an_argument():
     assert float(first) == float(second) == 2
 
 
+@nj.tree_util.register_pytree_node_class
+class Unequal:
+    """A node that equals no other: each has an object of its own among its static data."""
+
+    def __init__(self, x, own=None):
+        self.x, self.own = x, object()
+
+    def tree_flatten(self):
+        return [self.x], self.own
+
+    @classmethod
+    def tree_unflatten(cls, own, children):
+        return cls(*children, own)
+
+
+def test_none_for_an_argument_whose_node_equals_no_other():
+    f = custom_vjp(lambda x, node: x * node.x)
+    f.defvjp(lambda x, node: (x * node.x, node.x), lambda y, ct: (ct * y, None))
+    np.testing.assert_array_equal(nj.grad(f)(2.0, Unequal(3.0)), 3.0)
+    np.testing.assert_array_equal(nj.grad(lambda y: f(2.0, Unequal(y)))(3.0), 0.0)
+
+
 def test_a_symbolic_zero_of_another_shape():
     g = custom_vjp(lambda x, y: (x, y))
     g.defvjp(lambda x, y: ((x.value, y.value), None), lambda _, cts: cts[:1] * 2, symbolic_zeros=True)
