@@ -18,7 +18,7 @@ from numjet.api.jit_when_eager import jit_when_eager
 from numjet.foundation import dtypes
 from numjet.lax import complex as from_parts
 from numjet.lax.axes import as_axes
-from numjet.numpy.core.promotion import promote_args_inexact
+from numjet.numpy.core.promotion import promote_args, promote_args_inexact
 
 __all__ = ["dct", "dctn", "idct", "idctn"]
 
@@ -92,6 +92,7 @@ def _several(name: str, x: Any, type: int, s: tuple[int, ...] | None, axes: tupl
 
 
 def _transformed(name: str, x: Any, kind: int, sizes: Sequence[int] | None, axes: Sequence[int], norm: str | None) -> Any:
+    (given,) = promote_args(name, x)
     (x,) = promote_args_inexact(name, x)
     if kind not in _INVERSE:
         raise NotImplementedError(f"jax.scipy.fft.{name}: only types 1, 2, 3 and 4 are implemented, got type={kind!r}")
@@ -103,6 +104,8 @@ def _transformed(name: str, x: Any, kind: int, sizes: Sequence[int] | None, axes
     positions = as_axes(axes, x.ndim)
     if len(set(positions)) != len(positions):
         raise ValueError(f"jax.scipy.fft.{name}: repeated axis: {tuple(axes)}")
+    if not positions:
+        return given  # integers stay integers, as nothing is transformed
     if x.dtype in dtypes.COMPLEX:
         return from_parts(*(_transformed(name, part, kind, sizes, axes, norm) for part in (x.real, x.imag)))
     power = _NORMS[norm]

@@ -13,6 +13,7 @@ import numjet.numpy as jnp
 from numjet.api.jit_when_eager import jit_when_eager
 from numjet.foundation import dtypes
 from numjet.lax import round as round_half_away
+from numjet.lax.operands import real_dtype
 
 __all__ = ["map_coordinates"]
 
@@ -65,7 +66,7 @@ def map_coordinates(input: Any, coordinates: Sequence[Any], order: int, mode: st
 
 @jit_when_eager("order", "mode")
 def _interpolated(x: Any, where: tuple[Any, ...], fill: Any, order: int, mode: str) -> Any:
-    where = tuple(jnp.broadcast_arrays(*where)) if where else ()
+    where = tuple(_precise(c, x.dtype) for c in jnp.broadcast_arrays(*where)) if where else ()
     neighbours = [_nearest(c) if order == 0 else _two(c) for c in where]
     total: Any = None
     for corner in itertools.product(*neighbours):
@@ -81,8 +82,14 @@ def _interpolated(x: Any, where: tuple[Any, ...], fill: Any, order: int, mode: s
     return jnp.astype(total, x.dtype)
 
 
+def _precise(c: Any, dtype: Any) -> Any:
+    """Coordinates with the precision of the array, so that weights do not round what they are multiplied with."""
+    floats = dtypes.issubdtype(c.dtype, np.floating) and dtypes.issubdtype(dtype, np.inexact)
+    return jnp.astype(c, dtypes.common_dtype(c.dtype, real_dtype(dtype))) if floats else c
+
+
 def _nearest(c: Any) -> list[tuple[Any, Any]]:
-    whole = c if dtypes.issubdtype(c.dtype, np.integer) else round_half_away(c)
+    whole = round_half_away(c) if dtypes.issubdtype(c.dtype, np.inexact) else c
     return [(jnp.astype(whole, np.int32), None)]
 
 

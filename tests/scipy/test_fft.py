@@ -60,3 +60,9 @@ def test_dtypes(dtype):
 def test_errors(call, error, text):
     with pytest.raises(error, match=text):
         call(np.ones((2, 3), np.float32))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "int32", "bool"])
+def test_no_axes_leave_the_array(dtype):
+    x = nj.numpy.ones((2, 3), dtype)
+    assert fft.dctn(x, axes=()).dtype == fft.idctn(x, axes=()).dtype == x.dtype

@@ -100,3 +100,7 @@ def test_precision():
 def test_errors(call, error, match):
     with pytest.raises(error, match=match):
         call()
+
+
+def test_akima_splines_of_no_curves():
+    assert interpolate.Akima1DInterpolator(np.arange(4.0), np.zeros((4, 0)))(1.5).shape == (0,)

@@ -124,8 +124,17 @@ ONES = np.ones(3)
     (lambda: sl.solve_sylvester(np.eye(2), np.eye(2), np.eye(2), method="x"), ValueError, "Unrecognized method"),
     (lambda: sl.qr_multiply(np.eye(2), np.eye(3)), ValueError, "c @ Q operation"),
     (lambda: sl.qr_multiply(np.eye(2), np.eye(3), "left"), ValueError, "Q @ c operation"),
+    (lambda: sl.qr_multiply(ONES, ONES), ValueError, "expected matrices"),
+    (lambda: sl.lu_solve((np.ones((3, 2)), np.zeros(2, np.int32)), ONES), ValueError, "expected square array_like input"),
+    (lambda: sl.hessenberg(2.0), TypeError, "rank at least 2"),
     (lambda: sl.qr_multiply(np.eye(2), np.eye(2), "x"), ValueError, "mode must be"),
 ])
 def test_errors(call, error, text):
     with pytest.raises(error, match=text):
         call()
+
+
+def test_schur_methods_of_empty_matrices():
+    empty = np.zeros((0, 0))
+    assert [x.shape for x in sl.rsf2csf(empty, empty)] == [(0, 0), (0, 0)]
+    assert sl.solve_sylvester(empty, empty, empty).shape == (0, 0)

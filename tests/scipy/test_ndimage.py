@@ -58,3 +58,15 @@ def test_errors():
         map_coordinates(x, [x, x], 1, "odd")
     with pytest.raises(NotImplementedError, match="requires order<=1"):
         map_coordinates(x, [x, x], 3)
+
+
+def test_weights_are_as_precise_as_the_array():
+    with nj.enable_x64(True):
+        at = np.array([0.1, 0.7], np.float32)
+        want = oracle.map_coordinates(np.array([1.0, 4.0]), at[None], order=1)
+        np.testing.assert_allclose(map_coordinates(np.array([1.0, 4.0]), [at], 1), want, rtol=1e-14)
+
+
+@pytest.mark.parametrize("order", [0, 1])
+def test_positions_of_bools(order):
+    assert map_coordinates(jnp.arange(3.0), [np.array([True, False])], order).tolist() == [1, 0]

@@ -103,3 +103,10 @@ def test_savgol(length, degree, deriv):
 def test_errors(call, error, match):
     with pytest.raises(error, match=match):
         call()
+
+
+@pytest.mark.parametrize("run", [
+    lambda x: signal.filtfilt(np.array([1.0, 0.5]), np.array([2.0, -0.5]), x), lambda x: signal.sosfiltfilt(SECTIONS[1], x)])
+def test_samples_at_the_ends_of_halves_are_not_rounded(run):
+    x = jnp.asarray(X[0, :, 0], jnp.bfloat16)
+    np.testing.assert_allclose(run(x), run(x.astype(jnp.float32)), rtol=1e-6)

@@ -137,6 +137,26 @@ def test_peaks(options, x64):
         assert (np.asarray(bounded)[len(want):] == -1).all()
 
 
+@pytest.mark.parametrize("n", [0, 1, 2])
+def test_properties_of_the_peaks_of_short_signals(n):
+    peaks, found = signal.find_peaks(jnp.ones(n), height=0.5, width=1)
+    want = oracle.find_peaks(np.ones(n), height=0.5, width=1)[1]
+    assert peaks.shape == (0,) and {*found} == {*want} and all(v.shape == (0,) for v in found.values())
+
+
+def test_peaks_of_bools_and_of_complex_numbers():
+    peaks, found = signal.find_peaks(jnp.array([False, True, False]), prominence=1)
+    assert peaks.tolist() == [1] and found["prominences"].tolist() == [1]
+    with pytest.raises(TypeError, match="complex numbers have no order"):
+        signal.find_peaks(jnp.ones(4) * 1j)
+
+
+def test_empty_signals():
+    with pytest.raises(ValueError, match="expected samples along axis -1"):
+        signal.resample_poly(jnp.ones(0), 3, 2, axis=-1, padtype="line")
+    assert signal.fftconvolve(jnp.ones(0), jnp.ones(0), "valid").shape == (0,)
+
+
 def test_errors_of_peaks():
     assert signal.find_peaks(np.zeros(0))[0].shape == (0,) and signal.find_peaks(np.zeros(2), size=3)[0].tolist() == [-1] * 3
     for call, error, match in [

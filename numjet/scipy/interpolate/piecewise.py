@@ -368,6 +368,6 @@ def _akima_slopes(x: Any, y: Any, modified: bool) -> Any:
         weights = weights + 0.5 * abs(m[1:] + m[:-1])
     after, before = weights[2:], weights[:-2]
     total = before + after
-    even = total <= 1e-9 * jnp.max(total)
+    even = total <= 1e-9 * jnp.max(total, initial=0.0)
     mixed = (after.astype(m.dtype) * m[1:-2] + before.astype(m.dtype) * m[2:-1]) / jnp.where(even, 1, total).astype(m.dtype)
     return jnp.where(even, 0.5 * (m[3:] + m[:-3]), mixed)

@@ -90,9 +90,9 @@ def hessenberg(a: Any, *, calc_q: bool = False, overwrite_a: bool = False, check
     [[1.0, 0.0], [0.0, 1.0]]
     """
     (a,) = inexact("hessenberg", a)
+    mx.check_matrix("hessenberg", aval_of(a), square=True)
     n = a.shape[-1]
     if n == 0:
-        mx.check_matrix("hessenberg", aval_of(a), square=True)
         return (a, a) if calc_q else a
     packed, taus = lax_linalg.hessenberg(a)
     i, j = mx.indices(packed.shape)

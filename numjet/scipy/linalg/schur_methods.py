@@ -13,7 +13,7 @@ from numjet.api.vmap import vmap
 from numjet.control.loops.while_loop import fori_loop
 from numjet.foundation import dtypes
 from numjet.lax import linalg as lax_linalg
-from numjet.scipy.linalg.arguments import inexact
+from numjet.scipy.linalg.arguments import check_matrices, inexact
 from numjet.scipy.linalg.decompositions import schur
 
 
@@ -33,12 +33,6 @@ def _complex(x: Any) -> Any:
     return x.astype(dtypes.common_dtype(x.dtype, np.complex64))
 
 
-def _square(name: str, *arrays: Any) -> None:
-    for x in arrays:
-        if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
-            raise ValueError(f"{name}: expected square array_like input, got shape {x.shape}")
-
-
 # -------------------------------------------------------------------------------------------- complex Schur form
 
 @jit_when_eager("check_finite")
@@ -50,7 +44,7 @@ def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Any, Any]:
     [[1.0, 0.0], [0.0, 1.0]]
     """
     T, Z = inexact("rsf2csf", T, Z)
-    _square("rsf2csf", T, Z)
+    check_matrices("rsf2csf", T, Z)
     if T.shape[-1] != Z.shape[-1]:
         raise ValueError(f"rsf2csf: input array shapes must match: Z: {Z.shape} vs. T: {T.shape}")
     t, z = _batched(_without_blocks, _complex(T), _complex(Z))
@@ -59,6 +53,8 @@ def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Any, Any]:
 
 def _without_blocks(t: Any, z: Any) -> tuple[Any, Any]:
     n = t.shape[-1]
+    if n < 2:
+        return t, z
     eps = float(dtypes.finfo(t.dtype).eps)
     place = jnp.arange(n)
 
@@ -82,7 +78,7 @@ def _without_blocks(t: Any, z: Any) -> tuple[Any, Any]:
         z = z.at[:, pair].set(z[:, pair] @ back)
         return t.at[m, m - 1].set(0), z
 
-    return fori_loop(0, max(n - 1, 0), rotate, (t, z))
+    return fori_loop(0, n - 1, rotate, (t, z))
 
 
 # -------------------------------------------------------------------------------------------- functions of matrices
@@ -100,7 +96,7 @@ def funm(A: Any, func: Callable[[Any], Any], disp: bool = True) -> Any:
     (A,) = inexact("funm", A)
     if A.ndim != 2:
         raise ValueError(f"funm: expected square array_like input, got shape {A.shape}; use vmap for batches")
-    _square("funm", A)
+    check_matrices("funm", A)
     if not A.size:
         empty = A.astype(dtypes.common_dtype(A.dtype, jnp.complex64))
         return empty if disp else (empty, jnp.zeros((), A.dtype).real)
@@ -153,13 +149,15 @@ def solve_sylvester(A: Any, B: Any, C: Any, *, method: str = "schur", tol: float
     [[2.0, 0.0], [0.0, 2.0]]
     """
     A, B, C = inexact("solve_sylvester", A, B, C)
-    _square("solve_sylvester", A, B)
+    check_matrices("solve_sylvester", A, B)
     if C.ndim < 2 or C.shape[-2:] != (A.shape[-1], B.shape[-1]):
         raise ValueError(f"Incompatible shapes for A: {A.shape}, B: {B.shape}, C: {C.shape}; expected C[..., m, n] for "
                          "A[..., m, m] and B[..., n, n]")
     if method not in ("schur", "eigen"):
         raise ValueError(f"Unrecognized method {method!r}; expected 'schur' or 'eigen'")
     solve = _by_schur if method == "schur" else _by_eigenvectors
+    if not C.size:
+        return C
     out = _batched(functools.partial(solve, tol=tol), _complex(A), _complex(B), _complex(C))
     return out if jnp.iscomplexobj(C) else out.real
 
@@ -209,6 +207,7 @@ def qr_multiply(a: Any, c: Any, mode: str = "right", pivoting: bool = False, con
     vector = c.ndim == 1
     if vector:
         c = c[:, None] if mode == "left" else c[None, :]
+    check_matrices("qr_multiply", a, c, square=False)
     k = min(a.shape[-2:])
     if mode == "left" and c.shape[-2] != k:
         raise ValueError(f"Array shapes are not compatible for Q @ c operation: a has shape {a.shape} so Q has {k} columns, "

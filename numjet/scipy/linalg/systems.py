@@ -17,7 +17,7 @@ from numjet.lax.reduction.sort import sort_p
 from numjet.numpy.contraction.dot import matmul
 from numjet.numpy.indexing.subscript import getitem
 from numjet.numpy.linalg import factorizations as factor
-from numjet.scipy.linalg.arguments import inexact
+from numjet.scipy.linalg.arguments import check_matrices, inexact
 
 # -------------------------------------------------------------------------------------------- cholesky
 
@@ -91,6 +91,7 @@ def lu_solve(lu_and_piv: tuple[Any, Any], b: Any, trans: int = 0, overwrite_b: b
     lu_, b = inexact("lu_solve", lu_, b)
     if trans not in (0, 1, 2):
         raise ValueError(f"'trans' value must be 0, 1, or 2, got {trans}")
+    check_matrices("lu_solve", lu_)
     order = lax_linalg.lu_pivots_to_permutation(pivots, lu_.shape[-1])
     lu_, b, vector = factor.aligned("lu_solve", lu_, b, batched_vectors=True)
     order = mx.broadcast_in_dim_p.bind(order, shape=lu_.shape[:-1],

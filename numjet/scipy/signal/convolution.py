@@ -166,7 +166,7 @@ def _window(mode: str, first: list[int], second: list[int], full: list[int]) -> 
     if not all(m >= n for m, n in pairs) and not all(m <= n for m, n in pairs):
         raise ValueError("For 'valid' mode, One input must be at least as large as the other in every dimension; got sizes "
                          f"{tuple(first)} and {tuple(second)}")
-    return [min(m, n) - 1 for m, n in pairs], [abs(m - n) + 1 for m, n in pairs]
+    return [max(min(m, n) - 1, 0) for m, n in pairs], [min(abs(m - n) + 1, k) for (m, n), k in zip(pairs, full, strict=True)]
 
 
 def _good_size(n: int) -> int:

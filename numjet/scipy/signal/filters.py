@@ -205,6 +205,7 @@ def filtfilt(b: Any, a: Any, x: Any, axis: int = -1, padtype: str | None = "odd"
     taps = max(np.size(b), np.size(a))
     state = lfilter_zi(b, a)
     (x,) = promote_dtypes_inexact(array_arg("filtfilt", x))
+    x = x.astype(_common("filtfilt", state, x, ()))  # before samples are added at the ends, which would be rounded
     at = _axis("filtfilt", x, axis)
     extended, n = _extended("filtfilt", jnp.moveaxis(x, at, 0), padtype, padlen, 3 * taps)
     scaled = lambda first: state.reshape(-1, *[1] * (x.ndim - 1)) * first
@@ -222,6 +223,7 @@ def sosfiltfilt(sos: Any, x: Any, axis: int = -1, padtype: str | None = "odd", p
     """
     sos = _second_order("sosfiltfilt", sos)
     (x,) = promote_dtypes_inexact(array_arg("sosfiltfilt", x))
+    x = x.astype(_common("sosfiltfilt", sos, x, ()))
     at = _axis("sosfiltfilt", x, axis)
     if padtype is not None and padlen is None and isinstance(sos, Tracer):
         raise ValueError("sosfiltfilt: the default of padlen depends on the values of sos; give padlen where they are traced")

@@ -194,8 +194,11 @@ def find_peaks(x: Any, height: Any = None, threshold: Any = None, distance: Any 
         raise ValueError("`distance` must be greater or equal to 1")
     if isinstance(x, Tracer) and size is None:
         raise ConcretizationTypeError(x, "find_peaks: the number of peaks depends on values; pass size=, a static bound")
+    if jnp.iscomplexobj(x):
+        raise TypeError(f"find_peaks: complex numbers have no order, got {x.dtype.name}; pass abs(x) or x.real")
+    x = x.astype(jnp.int32) if x.dtype == bool else x
     if x.shape[0] < 3:
-        return jnp.full(0 if size is None else size, -1), {}
+        x = jnp.full(3, x[0] if x.shape[0] else 0, x.dtype)  # which has no peaks, either
     chosen, first, last = _local_maxima(x)
     found: dict[str, Any] = {}
     if plateau_size is not None:

@@ -165,6 +165,8 @@ def resample_poly(x: Any, up: int, down: int, axis: int = 0, window: Any = ("kai
     if up < 1 or down < 1:
         raise ValueError("up and down must be >= 1")
     x, at = _axis_last("resample_poly", x, axis)
+    if not x.shape[-1]:
+        raise ValueError(f"resample_poly: expected samples along axis {axis}, got none")
     common, n = math.gcd(up, down), x.shape[-1]
     up, down = up // common, down // common
     if up == down == 1:
