@@ -80,9 +80,14 @@ def _complex_normal(pair: Words, shape: Shape, dtype: np.dtype) -> Any:
     return convert.complex(real, imag) / dtype.type(math.sqrt(2))
 
 
+def real_or_complex_normal(pair: Words, shape: Shape, dtype: np.dtype) -> Any:
+    """Standard normal numbers of a float or complex dtype, from the words of a key."""
+    return (_complex_normal if dtype in _COMPLEX else samplers.normal)(pair, shape, dtype)
+
+
 @compiled
 def _normal(key: Any, *, shape: Shape, dtype: np.dtype) -> Any:
-    return (_complex_normal if dtype in _COMPLEX else samplers.normal)(words(key), shape, dtype)
+    return real_or_complex_normal(words(key), shape, dtype)
 
 
 @sampler

@@ -11,10 +11,10 @@ from numjet.lax.elementwise import arithmetic, bits, compare, special, transcend
 from numjet.lax.reduction.reduce import reduce_sum
 from numjet.numpy.core.promotion import broadcast_to
 from numjet.random import samplers
-from numjet.random.arguments import as_float, draw_floats, fit, inexact_dtype, shape_of
-from numjet.random.basic import normal, precise
+from numjet.random.arguments import as_float, draw_floats, fit, inexact_dtype, placed, shape_of
+from numjet.random.basic import precise, real_or_complex_normal
 from numjet.random.compiled import compiled, sampler
-from numjet.random.key_bits import Shape, split_words, words
+from numjet.random.key_bits import Shape, single, split_words, words
 
 _ONE = np.float32(1.0)
 
@@ -171,6 +171,11 @@ def truncated_normal(key: Any, lower: Any, upper: Any, shape: Any = None, dtype:
     return draw_floats("truncated_normal", _truncated_normal, key, shape, dtype, out_sharding, lower, upper)
 
 
+@compiled
+def _lognormal(key: Any, sigma: Any, *, shape: Shape, dtype: np.dtype) -> Any:
+    return transcendental.exp(real_or_complex_normal(words(key), shape, dtype) * as_float(sigma, dtype))
+
+
 def lognormal(key: Any, sigma: Any = _ONE, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Any:
     """exp(sigma z) of standard normal z; shape: default that of sigma.
 
@@ -179,8 +184,8 @@ def lognormal(key: Any, sigma: Any = _ONE, shape: Any = None, dtype: Any = None,
     True
     """
     found = inexact_dtype("lognormal", dtype)
-    scaled = normal(key, fit("lognormal", shape, sigma), found, out_sharding=out_sharding) * as_float(sigma, found)
-    return transcendental.exp(scaled)
+    target = fit("lognormal", shape, sigma)
+    return placed(_lognormal(single("lognormal", key), sigma, shape=target, dtype=found), out_sharding)
 
 
 @compiled
