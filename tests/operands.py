@@ -45,6 +45,8 @@ MATRICES: dict[str, np.ndarray] = {
     "int32 matrix": np.array([[4, 1, 0], [1, 3, -1], [0, -1, 5]], np.int32),
     "complex64 matrices of rank 4": np.array([[[[3, 0.5 + 1j], [0.5 - 1j, 2]]]], np.complex64),
     "matrix of size 1": np.full((1, 1), 0.5, np.float32), "no matrices": np.zeros((0, 2, 2), np.float32)}
+for _array in (*KINDS.values(), *MATRICES.values()):
+    _array.setflags(write=False)
 INTEGERS = ("int32 of rank 4", "int64", "uint8", "bool")
 COMPLEX = ("complex64", "complex128 transposed")
 HALVES = ("float16", "bfloat16")
@@ -53,6 +55,7 @@ EMPTY = ("empty", "empty of rank 3")
 TOLERANCE = {"float16": 1e-2, "bfloat16": 6e-2, "float32": 2e-5, "complex64": 4e-5, "float64": 1e-11, "complex128": 1e-11}
 ERRORS = (TypeError, ValueError, NotImplementedError, AssertionError, np.exceptions.AxisError)
 Operand = Callable[[np.ndarray], Any]
+Exempt = str | tuple[str, str]
 
 
 def itself(x: np.ndarray) -> np.ndarray:
@@ -66,16 +69,25 @@ def reversed_last(x: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True)
+class Of:
+    """A keyword argument that is made of the array: a mask, weights or indices of its shape."""
+
+    make: Operand
+
+
+@dataclass(frozen=True)
 class Case:
     """How a function is called with an array of any kind, and what it is compared with."""
 
     ours: Callable[..., Any]
     theirs: Callable[..., Any]                   # of NumPy's arrays: NumPy's, SciPy's, or the definition in a line
     operands: Sequence[Operand] = (itself,)      # what makes each operand out of the array
-    options: Sequence[Mapping[str, Any]] = ({},)  # keyword arguments of both: axes, keepdims, modes, ...
+    options: Sequence[Mapping[str, Any]] = ({},)  # keyword arguments of both: axes, keepdims, modes, ...; `Of` the array
     kinds: Mapping[str, np.ndarray] = field(default_factory=lambda: KINDS)
-    refused: Mapping[str, str] = field(default_factory=dict)  # kinds that are errors here, as in JAX, with the reason
-    decided: Mapping[str, str] = field(default_factory=dict)  # kinds with another result than theirs, with the reason
+    # Kinds that are errors here, as in JAX, and kinds with another result than theirs, with the reason; or pairs of a kind and
+    # a keyword, if only calls with this keyword are.
+    refused: Mapping[Exempt, str] = field(default_factory=dict)
+    decided: Mapping[Exempt, str] = field(default_factory=dict)
     decided_at: Callable[..., Any] | None = None  # where, by the operands, single values are other ones than theirs
     why: str = ""                                 # the reason for these values
     dtypes: str = ""        # why the kind of the dtype is another one
@@ -91,13 +103,13 @@ class Case:
 
     def call(self, x: Any, options: Mapping[str, Any]) -> Any:
         """Our function on the operands made of an array."""
-        return self.ours(*[make(x) for make in self.operands], **options)
+        return self.ours(*[make(x) for make in self.operands], **keywords(options, x))
 
     def reference(self, x: np.ndarray, options: Mapping[str, Any]) -> list[np.ndarray] | None:
         """Their results, of halves in single precision; None where they refuse."""
         x = x.astype(np.float32) if x.dtype.itemsize == 2 else x
         try:
-            found = leaves(self.theirs(*[make(x) for make in self.operands], **options))
+            found = leaves(self.theirs(*[make(x) for make in self.operands], **keywords(options, x)))
         except Exception:  # LinAlgError, overflows of its own, ...
             return None
         return None if any(v.dtype == object for v in found) else found
@@ -109,6 +121,21 @@ class Case:
         other = np.asarray(self.decided_at(*[make(x) for make in self.operands]))
         return [np.where(other, plain(g), w).astype(w.dtype) if g.shape == w.shape else w
                 for g, w in zip(got, theirs, strict=True)]
+
+    def answered(self, kind: str, *arrays: np.ndarray) -> list[Mapping[str, Any]]:
+        """The options that are compared for a kind and with which they take all of the arrays."""
+        exempt = {keyword for name, keyword in _pairs({**self.refused, **self.decided}) if name == kind}
+        return [options for options in self.options
+                if not exempt & {*options} and all(self.reference(x, options) is not None for x in arrays)]
+
+
+def _pairs(exempt: Mapping[Exempt, str]) -> list[tuple[str, str]]:
+    return [key for key in exempt if isinstance(key, tuple)]
+
+
+def keywords(options: Mapping[str, Any], x: Any) -> dict[str, Any]:
+    """The keyword arguments that go with an array."""
+    return {name: value.make(x) if isinstance(value, Of) else value for name, value in options.items()}
 
 
 @dataclass(frozen=True)
@@ -169,65 +196,69 @@ def _parts(g: np.ndarray, w: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarra
 
 def check_values(case: Case) -> None:
     """Every kind with all options against theirs."""
-    compared = dict.fromkeys(range(len(case.options)), 0)
+    compared = set()
     with quietly():
         for kind, x in case.compared().items():
-            for number, options in enumerate(case.options):
+            for options in case.answered(kind, x):
                 want = case.reference(x, options)
-                if want is not None:
-                    with wide(x):
-                        got = leaves(case.call(x, options))
-                    assert_same(got, case.wanted(x, want, got), f"{kind} {options}", not case.dtypes, case.tolerance)
-                    compared[number] += 1
-    assert min(compared.values()) >= 1, "options that are an error for every kind"
+                with wide(x):
+                    got = leaves(case.call(x, options))
+                assert_same(got, case.wanted(x, want or [], got), f"{kind} {options}", not case.dtypes, case.tolerance)
+                compared.add(id(options))
+    assert [options for options in case.options if id(options) not in compared] == [], "errors for every kind"
 
 
 def check_refused(case: Case) -> None:
-    """Kinds that are refused raise an error."""
-    assert {*case.refused} | {*case.decided} <= {*case.kinds}, "no such kinds"
-    for kind in case.refused:
+    """Kinds that are refused raise an error, and so do calls with keywords that are."""
+    exempt = {**case.refused, **case.decided}
+    assert {key[0] if isinstance(key, tuple) else key for key in exempt} <= {*case.kinds}, "no such kinds"
+    assert {keyword for _, keyword in _pairs(exempt)} <= {name for o in case.options for name in o}, "no such keywords"
+    calls = [(kind, case.options[0]) for kind in case.refused if isinstance(kind, str)]
+    calls += [(kind, next(o for o in case.options if keyword in o)) for kind, keyword in _pairs(case.refused)]
+    for kind, options in calls:
         with wide(case.kinds[kind]), pytest.raises(ERRORS), quietly():
-            case.call(case.kinds[kind], case.options[0])
+            case.call(case.kinds[kind], options)
 
 
 def check_compiled(case: Case, kinds: Sequence[str]) -> None:
-    """Compiled against eager results."""
+    """Compiled against eager results, with all options in one program."""
     for kind in kinds if not case.not_compiled else ():
         x = case.compared().get(kind)
-        for options in case.options if x is not None else ():
+        if x is not None:
             with quietly(), wide(x):
-                if case.reference(x, options) is not None:
-                    want = [plain(v) for v in leaves(case.call(x, options))]
-                    got = leaves(nj.jit(lambda v, options=options: case.call(v, options))(x))
-                    assert_same(got, want, f"{kind} {options}", times=case.tolerance)
+                answered = case.answered(kind, x)
+                want = [plain(v) for options in answered for v in leaves(case.call(x, options))]
+                got = leaves(nj.jit(lambda v, answered=answered: [case.call(v, options) for options in answered])(x))
+                assert_same(got, want, f"{kind} {answered}", times=case.tolerance)
 
 
 def check_batched(case: Case, kinds: Sequence[str]) -> None:
-    """Compiled over the leading axis of arrays of rank 2 and more, against theirs row by row."""
+    """Compiled over the leading axis of arrays of rank 2 and more, all options in one program, against theirs row by row."""
     for kind in kinds if not case.not_batched and not case.not_compiled else ():
         x = case.compared().get(kind)
-        for options in case.options if x is not None and x.ndim > 1 else ():
+        if x is not None and x.ndim > 1 and len(x):
             with quietly(), wide(x):
-                rows = [case.reference(row, options) for row in x]
-                if rows and all(row is not None for row in rows):
-                    got = leaves(nj.jit(nj.vmap(lambda v, options=options: case.call(v, options)))(x))
-                    settled = [case.wanted(row, want, [g[k] for g in got])
-                               for k, (row, want) in enumerate(zip(x, rows, strict=True))]
-                    want = [np.stack(out) for out in zip(*settled, strict=True)]
-                    assert_same(got, want, f"{kind} {options}", not case.dtypes, case.tolerance)
+                answered = case.answered(kind, *x)
+                rows = [[v for options in answered for v in case.reference(row, options) or ()] for row in x]
+                got = leaves(nj.jit(nj.vmap(lambda v, answered=answered: [case.call(v, options) for options in answered]))(x))
+                settled = [case.wanted(row, rows[k], [g[k] for g in got]) for k, row in enumerate(x)]
+                want = [np.stack(out) for out in zip(*settled, strict=True)]
+                assert_same(got, want, f"{kind} {answered}", not case.dtypes, case.tolerance)
 
 
 def check_derivatives(case: Case) -> None:
     """Forward mode against central differences where these are numbers, reverse mode against forward mode."""
     x = case.compared().get(case.differentiated)
-    for options in case.options if x is not None and not case.not_smooth else ():
+    if x is not None and not case.not_smooth:
         with quietly(), nj.enable_x64(True):
-            if case.reference(x, options) is not None:
-                _check_derivatives_at(lambda v, options=options: _floats(case.call(v, options)), x, bool(case.not_compiled))
+            answered = case.answered(case.differentiated, x)
+            floats = lambda v: _floats([case.call(v, options) for options in answered])
+            _check_derivatives_at(floats, x, bool(case.not_compiled))
 
 
 def _floats(out: Any) -> list[Any]:
-    return [v for v in nj.tree.leaves(out) if np.issubdtype(nj.dtypes.result_type(v), np.floating)]
+    """The results that have the digits for differences; a keyword `dtype` may have taken them."""
+    return [v for v in nj.tree.leaves(out) if nj.dtypes.result_type(v) == np.float64]
 
 
 def _check_derivatives_at(floats: Callable[[Any], list[Any]], x: np.ndarray, eager: bool) -> None:

@@ -379,8 +379,8 @@ def logspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: 
     >>> logspace(0, 2, 3, base=2)
     Array([1., 2., 4.], dtype=float32)
     """
-    exponents = linspace(start, stop, num, endpoint, axis=axis)
     wanted = None if dtype is None else dtypes.check_user_dtype(dtype, "logspace")
+    exponents = linspace(start, stop, num, endpoint, dtype=_dtype_of_powers(start, stop, wanted), axis=axis)
     out = promotion.strong_array(power(as_dtype(promotion.to_array(base), exponents.dtype), exponents))
     return out if wanted is None else convert.convert_element_type(out, wanted)
 
@@ -407,6 +407,13 @@ def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype
     if axis != 0 and out.ndim > 1:
         out = shapes.transpose(out, _order(out.ndim, axes.as_axis(axis, out.ndim)))
     return convert.convert_element_type(out, wanted)
+
+
+def _dtype_of_powers(start: Any, stop: Any, wanted: np.dtype | None) -> np.dtype | None:
+    """The dtype of exponents that loses digits neither of the ends nor of the result; None for theirs."""
+    if wanted is None or wanted in _INTEGRAL:
+        return None
+    return dtypes.common_dtype(dtypes.to_inexact_dtype(dtypes.result_type(start, stop)), wanted)
 
 
 def _negative(x: Any) -> Any:

@@ -140,14 +140,15 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, weights: Any = None, de
 
 def _histogram(a: Any, bins: Any, range: Any, weights: Any, density: bool | None) -> tuple[Any, Any]:
     check_arraylike("histogram", a, *(() if weights is None else (weights,)))
-    edges = histogram_bin_edges(a, bins, range)
     if weights is None:
-        x, edges = promote_dtypes_inexact(*promote_dtypes_inexact(a), edges)
+        x, = promote_dtypes_inexact(a)
         w = create.full(x.shape, np.ones((), x.dtype)[()])
     else:
         if to_array(weights).shape != to_array(a).shape:
             raise ValueError("weights should have the same shape as a.")
-        x, edges, w = promote_dtypes_inexact(*promote_dtypes_inexact(a), edges, *promote_dtypes_inexact(weights))
+        x, w = promote_dtypes_inexact(a, weights)
+    edges = histogram_bin_edges(x, bins, range)  # of the dtype of the weights, too: those of halves would be rounded
+    x, edges, w = promote_dtypes_inexact(x, edges, w)
     return _counts_of(x, edges, w, bool(density)), edges
 
 

@@ -139,7 +139,7 @@ def _joined(before: Any, array: Any, after: Any, axis: int) -> Any:
 
 def _linear_ramp(array: Any, widths: Widths, end_values: Any) -> Any:
     """Steps of equal size from the end values to the edges; the edge itself is no step."""
-    ramp = _whole_ramp if dtypes.kind(array.dtype) in "iu" else _ramp
+    ramp = {"i": _whole_ramp, "u": _whole_ramp, "b": _ramp_of_bools}.get(dtypes.kind(array.dtype), _ramp)
     for axis, ((before, after), ends) in enumerate(zip(widths, _pairs("end_values", end_values, array.ndim), strict=True)):
         sides = []
         for count, end, last in ((before, ends[0], False), (after, ends[1], True)):
@@ -156,6 +156,11 @@ def _ramp(edge: Any, end: Any, axis: int, count: int) -> Any:
     share = convert.convert_element_type(arithmetic.div(steps, _number(count, steps.dtype)), edge.dtype)
     start = _wide(as_dtype(end, edge.dtype), edge.shape)
     return arithmetic.add(start, arithmetic.mul(arithmetic.sub(edge, start), share))
+
+
+def _ramp_of_bools(edge: Any, end: Any, axis: int, count: int) -> Any:
+    """Whether the steps are not 0."""
+    return convert.convert_element_type(_ramp(as_dtype(edge, np.dtype(np.float32)), end, axis, count), edge.dtype)
 
 
 def _whole_ramp(edge: Any, end: Any, axis: int, count: int) -> Any:

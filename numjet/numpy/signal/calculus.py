@@ -78,6 +78,8 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
     [0, 3, 5]
     """
     ary = ravel(array_arg("ediff1d", ary))
+    if ary.dtype == np.bool_:
+        raise TypeError("jnp.ediff1d: bools have no differences; convert them to integers, or use jnp.diff")
     parts = [diff(ary) if ary.size else ary]
     for position, value, front in ((1, to_begin, True), (0, to_end, False)):
         if value is not None:

@@ -234,6 +234,8 @@ def _one_by_one(op: ufunc, a: Any, indices: Any, b: Any) -> Any:
     result = op._call(element) if b is None else op._call(element, b if not b.ndim else create.full((), 1, b.dtype))
     a = as_dtype(a, aval_of(result).dtype)
     positions = getitem(rearrange.reshape(create.iota(dtypes.canonicalize_dtype(np.int64), a.size), a.shape), indices)
+    if not positions.size:  # the body would index an axis of size 0
+        return a
     flat, index_array = rearrange.reshape(a, (a.size,)), rearrange.reshape(positions, (positions.size,))
 
     def step(x: Any, item: Any) -> tuple[Any, None]:

@@ -440,3 +440,10 @@ def test_arrays_of_objects_go_through_files():
     file.seek(0)
     with pytest.raises(ValueError, match="allow_pickle"):
         jnp.load(file)
+
+
+def test_powers_of_halves_have_the_digits_that_are_asked_for():
+    start = np.float16(0.3)
+    np.testing.assert_allclose(jnp.logspace(start, np.float16(1), 3, dtype=np.float32),
+                               np.logspace(np.float32(start), 1, 3), rtol=1e-6)
+    assert jnp.logspace(0, 1, 3, dtype=np.int32).tolist() == [1, 3, 10]

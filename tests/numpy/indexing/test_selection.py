@@ -318,3 +318,10 @@ def test_fill_values_of_each_axis():
     rows, columns = jnp.nonzero(np.eye(2), size=3, fill_value=(7, 2.5))
     assert rows.tolist() == [0, 1, 7] and columns.tolist() == [0, 1, 2.5]
     assert jnp.argwhere(np.eye(2), size=3, fill_value=(7, 2.5)).tolist() == [[0, 0], [1, 1], [7, 2.5]]
+
+
+def test_linear_ramps_of_bools_are_true_where_the_step_is_not_0():
+    x = np.array([[True, False], [False, True]])
+    for end in (0, 3):
+        np.testing.assert_array_equal(jnp.pad(x, 2, mode="linear_ramp", end_values=end),
+                                      np.pad(x, 2, mode="linear_ramp", end_values=end))

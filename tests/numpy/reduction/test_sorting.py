@@ -236,3 +236,9 @@ def test_histogram_of_integers_under_strict_promotion():
     with nj.numpy_dtype_promotion("strict"):
         counts, edges = jnp.histogram(np.array([1, 2, 2], np.int8), 2, weights=np.array([1, 2, 3], np.int8))
     assert counts.tolist() == [1, 5] and counts.dtype == edges.dtype == np.float32
+
+
+def test_edges_of_halves_have_the_digits_of_the_weights():
+    x, weights = np.float16([-2.53, 0.1, 2.6]), np.float32([1, 2, 3])
+    for got, want in zip(jnp.histogram(x, weights=weights), np.histogram(x.astype(np.float32), weights=weights), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-6, atol=1e-6)

@@ -205,3 +205,8 @@ def test_unwrap_of_integers(axis, discont, period):
     p = np.array([[0, 3, -1, 0], [2, 2, -3, 0], [0, 2, 0, -1]], np.int16)
     expected = np.unwrap(p, axis=axis, discont=discont, period=period)
     np.testing.assert_allclose(jnp.unwrap(p, axis=axis, discont=discont, period=period), expected, rtol=1e-5, atol=1e-5)
+
+
+def test_bools_have_no_differences():
+    with pytest.raises(TypeError, match="bools have no differences"):
+        jnp.ediff1d(np.array([True, False]))

@@ -361,3 +361,9 @@ def test_vectorized_functions_take_lists():
     assert jnp.vectorize(lambda x: x + 1)([1.0, 2.0]).tolist() == [2.0, 3.0]
     assert jnp.vectorize(jnp.dot, signature="(n),(n)->()")([[1, 2], [3, 4]], (5, 6)).tolist() == [17, 39]
     assert jnp.vectorize(lambda x, names: x * len(names), excluded={1})([1, 2], ["a", "b"]).tolist() == [2, 4]
+
+
+@pytest.mark.parametrize(("shape", "index"), [((0,), np.arange(0)), ((2, 0, 3), np.array([0, -1, 0])), ((2,), np.arange(0))])
+def test_at_no_elements_returns_the_array(shape, index):
+    x = np.ones(shape, np.float32)
+    np.testing.assert_array_equal(jnp.logaddexp.at(x, index, np.float32(1), inplace=False), x)
