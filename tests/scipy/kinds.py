@@ -23,6 +23,7 @@ def mapped(change: Callable[[np.ndarray], np.ndarray]) -> Kinds:
 POSITIVE = mapped(lambda x: np.abs(x) + 0.125)
 UNIT = mapped(lambda x: 1 / (1 + np.exp(x)))
 INSIDE = mapped(np.tanh)     # from -1 to 1
+COUNTED = mapped(lambda x: np.floor(np.abs(x)))
 
 
 def of_few_shapes(kinds: Kinds) -> Kinds:
@@ -33,6 +34,13 @@ def of_few_shapes(kinds: Kinds) -> Kinds:
             "int32": cube("int32 of rank 4"), "float64 transposed": cube("float64 transposed").T,
             "complex128 transposed": cube("complex128 transposed").T,
             **{kind: kinds[kind] for kind in ("rank 0", "empty of rank 3", "special values reversed")}}
+
+
+def of_fewest_shapes(kinds: Kinds) -> Kinds:
+    """Kinds of few dtypes and shapes, for functions whose compilation takes longest; integers are floats of one dtype."""
+    few = of_few_shapes(kinds)
+    return {kind: few[kind] for kind in ("float16", "int32", "bool", "float64 transposed", "complex64",
+                                         "complex128 transposed", "rank 0", "empty of rank 3", "special values reversed")}
 
 
 def values(*numbers: float) -> Operand:

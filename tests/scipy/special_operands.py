@@ -10,11 +10,12 @@ from scipy import special as theirs
 
 from numjet.scipy import special as ours
 from tests.operands import COMPLEX, INTEGERS, KINDS, Case, Elsewhere, Operand, itself, reversed_last
-from tests.scipy.kinds import INSIDE, POSITIVE, UNIT, Kinds, counts, of_few_shapes, times, values
+from tests.scipy.kinds import INSIDE, POSITIVE, UNIT, Kinds, counts, of_few_shapes, of_fewest_shapes, times, values
 
 CASES: dict[str, Case] = {}
 # For functions whose compilation takes long.
-FEW, FEW_POSITIVE, FEW_UNIT, FEW_INSIDE = (of_few_shapes(kinds) for kinds in (KINDS, POSITIVE, UNIT, INSIDE))
+FEW, FEW_POSITIVE = of_few_shapes(KINDS), of_few_shapes(POSITIVE)
+FEWEST, FEWEST_UNIT, FEWEST_INSIDE = (of_fewest_shapes(kinds) for kinds in (KINDS, UNIT, INSIDE))
 _MANY_REAL = values(0.5, 1, 3.5)
 _OTHERS = values(2, 1, 0.75)
 
@@ -29,39 +30,40 @@ def _add(names: str, operands: Sequence[Operand] = (itself,), kinds: Kinds = KIN
 _add("cbrt cosdg cosm1 cotdg dawsn digamma entr erf erfc erfcx erfi exp10 exp2 expit expm1 exprel "
      "fresnel gamma gammaln gammasgn i0 i0e i1 i1e log1p log_ndtr loggamma ndtr psi rgamma sindg softplus spence tandg "
      "wrightomega zetac")
-_add("airy airye bei beip ber berp ellipe ellipk ellipkm1 exp1 expi j0 j1 k0 k0e k1 k1e kei keip ker kerp kelvin lambertw "
-     "log_expit shichi sici sinc wofz y0 y1", kinds=FEW)
+_add("airy airye bei beip ber berp ellipe ellipk ellipkm1 exp1 expi k0 k0e k1 k1e kei keip ker kerp kelvin log_expit",
+     kinds=FEW)
 _add("round factorial2", not_smooth="constant, or of whole numbers")
 _add("factorial", kinds=POSITIVE)
 _add("erfinv", kinds=INSIDE)
 _add("erfcinv logit ndtri kolmogorov", kinds=UNIT)
-_add("ndtri_exp", kinds=FEW)
+_add("ndtri_exp lambertw wofz y0 y1 j0 j1 shichi sici sinc", kinds=FEWEST)
 # Of two and more numbers.
-_add("agm beta betaln binom boxcox boxcox1p huber inv_boxcox inv_boxcox1p kl_div poch powm1 pseudo_huber rel_entr "
+_add("beta", [itself, reversed_last], FEW)
+_add("agm betaln binom boxcox boxcox1p huber inv_boxcox inv_boxcox1p kl_div poch powm1 pseudo_huber rel_entr "
      "xlog1py xlogy", [itself, reversed_last])
-_add("ellipeinc owens_t", [itself, reversed_last], FEW)
+_add("ellipeinc owens_t", [itself, reversed_last], FEWEST)
 _add("elliprc", [itself, reversed_last], POSITIVE)
-_add("ellipkinc ellipj", [itself, reversed_last], FEW_INSIDE)
+_add("ellipkinc ellipj", [itself, reversed_last], FEWEST_INSIDE)
 _add("chdtr chdtrc gammainc gammaincc", [reversed_last, itself], POSITIVE)
 _add("zeta perm", [itself, reversed_last], POSITIVE)
 _add("comb", [itself, reversed_last], POSITIVE, ({}, {"repetition": True}), not_smooth="whole numbers are rounded")
 _add("stirling2", [lambda x: np.arange(5).reshape(5, *(1,) * x.ndim), itself],
      {kind: x for kind, x in KINDS.items() if kind in INTEGERS or kind.startswith("empty")},
      not_smooth="of whole numbers", not_compiled="as many terms as values say")
-_add("chdtri gammaincinv gammainccinv stdtrit", [_MANY_REAL, itself], FEW_UNIT)
-_add("stdtr", [_MANY_REAL, itself], FEW)
+_add("chdtri gammaincinv gammainccinv stdtrit", [_MANY_REAL, itself], FEWEST_UNIT)
+_add("stdtr", [_MANY_REAL, itself], FEWEST)
 _add("polygamma pdtr pdtrc", [counts(0, 1, 3), itself], POSITIVE)
-_add("pdtri", [counts(0, 1, 3), itself], FEW_UNIT)
+_add("pdtri", [counts(0, 1, 3), itself], FEWEST_UNIT)
 _add("bdtr bdtrc nbdtr nbdtrc", [counts(0, 1, 3), counts(5, 4, 4), itself], UNIT)
-_add("bdtri", [counts(0, 1, 3), counts(5, 4, 4), itself], FEW_UNIT)
+_add("bdtri", [counts(0, 1, 3), counts(5, 4, 4), itself], FEWEST_UNIT)
 _add("betainc betaincc", [_MANY_REAL, _OTHERS, itself], UNIT)
 _add("fdtr fdtrc gdtr gdtrc", [_MANY_REAL, _OTHERS, itself], POSITIVE)
-_add("gdtria nrdtrimn", [itself, _OTHERS, _MANY_REAL], UNIT)
+_add("gdtria nrdtrimn", [itself, _OTHERS, _MANY_REAL], FEWEST_UNIT)
 _add("nrdtrisd", [_MANY_REAL, itself, _OTHERS], UNIT)
 _add("elliprd elliprf elliprg", [itself, reversed_last, times(2)], FEW_POSITIVE)
 # Of an order or a degree.
 _OF_DEGREES = counts(0, 1, 4)
-_add("eval_chebyc eval_chebys eval_chebyt eval_chebyu", [_OF_DEGREES, itself], FEW)
+_add("eval_chebyc eval_chebys eval_chebyt eval_chebyu", [_OF_DEGREES, itself], FEWEST)
 # Functions without a row as yet, by the files that test them on other operands.
 _NO_ROW: dict[str, str] = {
     "test_special.py": "multigammaln expn logsumexp softmax log_softmax",

@@ -21,7 +21,9 @@ _WEAK_OF_SCALARS = frozenset(("betabinom", "dirichlet", "logistic.logpdf", "mult
 _NEVER_WEAK = frozenset((
     "norm.cdf", "norm.isf", "norm.logcdf", "norm.logsf", "norm.ppf", "norm.sf", "truncnorm", "uniform.cdf"))
 LOG_2PI = math.log(2.0 * math.pi)
-_REAL = frozenset(("bernoulli", "expon", "geom", "gumbel_l", "gumbel_r", "laplace", "pareto", "uniform", "wrapcauchy"))
+_REAL = frozenset((
+    "bernoulli", "beta", "binom", "expon", "geom", "gumbel_l", "gumbel_r", "laplace", "nbinom", "pareto", "t", "uniform",
+    "wrapcauchy"))
 
 
 def float_args(name: str, *args: Any) -> list[Any]:

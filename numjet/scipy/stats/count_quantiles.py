@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 import numjet.numpy as jnp
 from numjet import lax
 from numjet.api.jit import jit
@@ -47,6 +49,10 @@ def smallest_count(reached: Callable[[Any], Any], first: Any, last: Any) -> Any:
     return while_loop(lambda b: jnp.any(inside(b)), halve, bracket)[1]
 
 
+def _at_least_single(x: Any) -> Any:
+    return x.astype(np.float32) if x.dtype.itemsize == 2 else x
+
+
 class CountQuantiles:
     """ppf and isf of a distribution of counts by its cdf and sf.
 
@@ -65,18 +71,20 @@ class CountQuantiles:
         nothing, certain = (1, 0) if upper else (0, 1)
 
         def search(q: Any, *shapes: Any) -> Any:
+            dtype = q.dtype     # in halves, whose steps are wider than those between counts, only cdf is rounded
+            q, shapes = _at_least_single(q), tuple(_at_least_single(v) for v in shapes)
             inside = (q > 0) & (q < 1) & self._valid(*shapes)
             first = jnp.full_like(q, self._first)
             last = jnp.broadcast_to(self._last(*shapes), q.shape).astype(q.dtype)
-            rounding = _ULPS * float(jnp.finfo(q.dtype).eps) * q   # ppf(cdf(k)) is k, compiled or not
+            rounding = _ULPS * float(jnp.finfo(q.dtype).eps)    # ppf(cdf(k)) is k, compiled or not
             if upper:
-                reached = lambda k: function(k, *shapes) <= q + rounding
+                reached = lambda k: (function(k, *shapes) * (1 - rounding)).astype(dtype) <= q
             else:
-                reached = lambda k: function(k, *shapes) >= q - rounding
+                reached = lambda k: (function(k, *shapes) * (1 + rounding)).astype(dtype) >= q
             found = smallest_count(lambda k: reached(k) | ~inside, first, last)
             at_end = jnp.where(q == nothing, first - 1, last)
             fine = (q >= 0) & (q <= 1) & self._valid(*shapes)
-            return jnp.where(fine, jnp.where(inside, found, at_end), jnp.nan)
+            return jnp.where(fine, jnp.where(inside, found, at_end), jnp.nan).astype(dtype)
         compiled = jit(search)
 
         def quantile(*args: Any, **kwargs: Any) -> Any:

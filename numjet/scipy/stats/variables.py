@@ -33,10 +33,12 @@ class Variable:
         self._title = module.rpartition(".")[2]
 
     def _arguments(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], Any, Any]:
-        """(shape parameters, loc, scale), NaN where they are not valid."""
+        """(shape parameters, loc, scale), NaN where they are not valid; TypeError for complex ones."""
         bound = self._signature().bind(*args, **kwargs)
         bound.apply_defaults()
         found = promote_args_inexact(f"{self._title}.{name}", *bound.arguments.values())
+        if found[0].dtype in dtypes.COMPLEX:
+            raise TypeError(f"{self._title}.{name} does not accept dtype {found[0].dtype}: parameters are real numbers")
         count = len(self._shapes)
         loc, scale = found[count], found[count + 1] if self._scaled else jnp.ones((), found[0].dtype)
         fine = (scale > 0) & self._valid(*found[:count])
