@@ -126,7 +126,7 @@ def _long_division(u: Any, v: Any) -> tuple[Any, Any]:
 def _without_rounding(name: str, x: Any) -> Any:
     """A remainder without the leading coefficients that are 0 but for rounding; it may be empty."""
     values = known(name, x, "how many leading zeros there are")
-    kept = np.nonzero(np.abs(values) > np.sqrt(dtypes.finfo(x.dtype).eps))[0]
+    kept = np.nonzero(~(np.abs(values) <= np.sqrt(dtypes.finfo(x.dtype).eps)))[0]  # NaN is no rounding
     return getitem(x, slice(int(kept[0]) if kept.size else x.shape[0], None))
 
 

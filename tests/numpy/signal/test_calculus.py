@@ -196,6 +196,7 @@ def test_trimmed_remainders_lose_what_rounding_leaves():
     divide = lambda u, v: jnp.polydiv(jnp.array(u), jnp.array(v), trim_leading_zeros=True)[1].tolist()
     assert divide([1.0, 0, 1e-7, 1], [1.0, 0, 0]) == [1] and divide([1.0, 0, 0.25, 1], [1.0, 0, 0]) == [0.25, 1]
     assert divide([1.0, 5, 6], [1.0, 2]) == []
+    assert np.isnan(divide([np.nan, 1.0, 2.0], [np.nan, 1.0])).all() and len(divide([np.nan, 1.0, 2.0], [np.nan, 1.0])) == 3
 
 
 @pytest.mark.parametrize("period", [4, 7, 8, 3.5, 2 * np.pi])
