@@ -44,6 +44,15 @@ def test_grid_dtypes_and_shapes():
     assert nj.tree_util.tree_leaves(grid)[0].tolist() == [0, 1, 2]
 
 
+def test_a_tuple_of_one_array_is_the_array_of_points():
+    grids = [make((np.arange(3.0),), np.arange(3.0) ** 2) for make in (RegularGridInterpolator, oracle.RegularGridInterpolator)]
+    for shape in ((2,), (2, 1), (1, 1, 1), (0,)):
+        ours, theirs = (grid((np.full(shape, 0.5),)) for grid in grids)
+        assert ours.shape == theirs.shape and (ours == theirs).all()
+    with pytest.raises(ValueError, match="have dimension 3"):
+        grids[0]((np.ones((2, 3)),))
+
+
 @pytest.mark.parametrize("make, error, text", [
     (lambda p, v: RegularGridInterpolator(p, v, "spline"), ValueError, "method 'spline' is not defined"),
     (lambda p, v: RegularGridInterpolator(p, v, bounds_error=True), NotImplementedError, "bounds_error"),

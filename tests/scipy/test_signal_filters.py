@@ -105,6 +105,13 @@ def test_errors(call, error, match):
         call()
 
 
+def test_one_section_is_a_vector_of_six_numbers():
+    np.testing.assert_array_equal(signal.sosfilt(SECTIONS[0][0], X), signal.sosfilt(SECTIONS[0][:1], X))
+    got = signal.sosfreqz(jnp.asarray(SECTIONS[0][0], "float16"), 5)[1]
+    np.testing.assert_array_equal(got, signal.sosfreqz(jnp.asarray(SECTIONS[0][:1], "float16"), 5)[1])
+    assert got.dtype == "complex64"
+
+
 @pytest.mark.parametrize("run", [
     lambda x: signal.filtfilt(np.array([1.0, 0.5]), np.array([2.0, -0.5]), x), lambda x: signal.sosfiltfilt(SECTIONS[1], x)])
 def test_samples_at_the_ends_of_halves_are_not_rounded(run):

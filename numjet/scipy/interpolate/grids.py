@@ -32,8 +32,9 @@ class RegularGridInterpolator:
     points outside of the grid; None extrapolates. An interpolator is a pytree: it may be passed to `jit`, `vmap` and `grad`.
 
     Calling it with points[..., d] for a grid of d axes, or a tuple of d arrays of positions, gives values[..., *carried]; a
-    point with a NaN gives NaN. NotImplementedError for bounds_error=True, which cannot be known under jit; ValueError for
-    other methods, positions that are not monotonic, and numbers that do not fit the shape of values.
+    tuple of one array is that array of points. A point with a NaN gives NaN. NotImplementedError for bounds_error=True, which
+    cannot be known under jit; ValueError for other methods, positions that are not monotonic, and numbers that do not fit the
+    shape of values.
 
     >>> import numjet.numpy as jnp
     >>> grid = RegularGridInterpolator((jnp.arange(2.0), jnp.arange(3.0)), jnp.arange(6.0).reshape(2, 3))
@@ -156,6 +157,8 @@ def _increasing(d: int, p: Any, values: Any) -> tuple[Any, Any]:
 
 def _as_points(xi: Any, ndim: int) -> Any:
     """Points along the last axis: of an array, or of a tuple of arrays."""
+    if isinstance(xi, tuple) and len(xi) == 1:  # that array of points, in SciPy and JAX
+        xi = xi[0]
     if isinstance(xi, tuple):
         found = promote_args_inexact("RegularGridInterpolator", *(jnp.asarray(x) for x in xi))
         return jnp.stack(jnp.broadcast_arrays(*found), -1)

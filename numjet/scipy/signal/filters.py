@@ -39,6 +39,7 @@ def _coefficients(name: str, b: Any, a: Any) -> tuple[Any, Any]:
 
 def _second_order(name: str, sos: Any) -> Any:
     (sos,) = promote_dtypes_inexact(array_arg(name, sos))
+    sos = jnp.atleast_2d(sos)
     if sos.ndim != 2 or sos.shape[1] != 6:
         raise ValueError(f"{name}: sos must be of shape (n_sections, 6), got {sos.shape}")
     if not isinstance(sos, Tracer) and not (np.asarray(sos[:, 3]) == 1).all():

@@ -9,6 +9,7 @@ import numpy as np
 
 import numjet.numpy as jnp
 from numjet import lax
+from numjet.foundation import dtypes
 from numjet.lax import conv_general_dilated
 from numjet.lax.axes import as_axis
 from numjet.lax.contraction.precision import Precision
@@ -219,6 +220,7 @@ def freqz(b: Any, a: Any = 1, worN: Any = 512, whole: bool = False, fs: float = 
     b, a = promote_args_inexact("freqz", jnp.atleast_1d(b), jnp.atleast_1d(a))
     if b.ndim != 1 or a.ndim != 1:
         raise ValueError(f"freqz: expected vectors of coefficients, got shapes {b.shape} and {a.shape}")
+    b, a = (c.astype(dtypes.common_dtype(c.dtype, np.float32)) for c in (b, a))  # there are no complex halves
     real = seg.real_dtype(b)
     if isinstance(worN, int) or worN is None:
         count = 512 if worN is None else worN
@@ -240,7 +242,7 @@ def sosfreqz(sos: Any, worN: Any = 512, whole: bool = False, fs: float = 2 * np.
     >>> abs(sosfreqz(jnp.array([[0.5, 0.5, 0.0, 1.0, 0.0, 0.0]]), worN=1)[1]).tolist()
     [1.0]
     """
-    (sos,) = promote_args_inexact("sosfreqz", sos)
+    sos = jnp.atleast_2d(*promote_args_inexact("sosfreqz", sos))
     if sos.ndim != 2 or sos.shape[1] != 6 or not sos.shape[0]:
         raise ValueError(f"sosfreqz: sos must be of shape (n_sections, 6), got {sos.shape}")
     found = [freqz(row[:3], row[3:], worN, whole, fs) for row in sos]
