@@ -34,11 +34,11 @@ def _at_points(make: Callable[..., Any], **fixed: Any) -> Callable[..., Any]:
 
 
 def _hermite(module: Any) -> Callable[..., Any]:
-    return lambda x, y, axis=0: module.CubicHermiteSpline(x, y, y[::-1], axis)
+    return lambda x, y, axis=0: module.CubicHermiteSpline(x, y, y[::-1] if y.ndim else y, axis)
 
 
 def _pieces(module: Any) -> Callable[..., Any]:
-    return lambda x, y, axis=0: module.PPoly(np.stack([y, y])[:, :-1] if axis == 0 else y, x)
+    return lambda x, y, axis=0: module.PPoly(np.stack([y, y])[:, :-1] if axis == 0 and y.ndim else y, x)
 
 
 def _bspline(module: Any) -> Callable[..., Any]:
