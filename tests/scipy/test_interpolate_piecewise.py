@@ -96,6 +96,7 @@ def test_precision():
     (lambda: interpolate.PchipInterpolator(np.array([0, 1]), np.array([1j, 2])), ValueError, "real values"),
     (lambda: interpolate.CubicHermiteSpline(np.array([0, 1]), np.array([1, 2]), np.array([1])), ValueError, "shape of y"),
     (lambda: interpolate.PPoly(np.ones((2, 2)), np.ones(2)), ValueError, "intervals"),
+    (lambda: interpolate.PPoly(np.ones((2, 0)), np.ones(1)), ValueError, "two breakpoints"),
 ])
 def test_errors(call, error, match):
     with pytest.raises(error, match=match):

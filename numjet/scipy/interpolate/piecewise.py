@@ -37,6 +37,8 @@ class PPoly:
         if x.ndim != 1 or c.ndim < 2 or c.shape[1] != x.shape[0] - 1:
             raise ValueError(f"{name}: expected c of the shape [degree + 1, intervals, ...] for intervals + 1 breakpoints, got "
                              f"{c.shape} and {x.shape}")
+        if x.shape[0] < 2:
+            raise ValueError(f"{name}: expected two breakpoints at least, got {x.shape[0]}")
         self.c, self.x, self.axis = c, x.real, axis
         self.extrapolate = True if extrapolate is None else extrapolate
 
