@@ -38,12 +38,18 @@ def _axes(what: str, axes: Sequence[int], ndim: int) -> tuple[int, ...]:
 # ------------------------------------------------------------------------------------------------ sums
 
 def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:
-    """The sum over axes. Along sparse axes elements only lose an index; nse grows by the sizes of batch axes.
+    """The sum over axes, of small integers and bools in the dtype of jnp.sum. Along sparse axes elements only lose an index;
+    nse grows by the sizes of batch axes.
 
     >>> import numjet.numpy as jnp
     >>> bcoo_reduce_sum(BCOO.fromdense(jnp.array([[0, 2], [3, 4]])), axes=(0,)).todense().tolist()
     [3, 6]
     """
+    return sum_in_own_dtype(like(mat, mat.data.astype(jnp.sum(jnp.zeros(0, mat.dtype)).dtype)), axes)
+
+
+def sum_in_own_dtype(mat: BCOO, axes: Sequence[int]) -> BCOO:
+    """The sum over axes in the dtype of the array, as lax.reduce_sum has it."""
     found = _axes("bcoo_reduce_sum", axes, mat.ndim)
     n, end = mat.n_batch, mat.ndim - mat.n_dense
     dense = [d - mat.n_sparse + 1 for d in found if d >= end]

@@ -44,11 +44,11 @@ from numjet.experimental.sparse.bcoo_shapes import (
     bcoo_conv_general_dilated,
     bcoo_dynamic_slice,
     bcoo_gather,
-    bcoo_reduce_sum,
     bcoo_reshape,
     bcoo_rev,
     bcoo_slice,
     bcoo_squeeze,
+    sum_in_own_dtype,
 )
 from numjet.experimental.sparse.bcsr import BCSR, bcsr_dot_general
 from numjet.experimental.sparse.coo import COO
@@ -331,7 +331,7 @@ def _conv(x: Any, y: Any, *, dimension_numbers: Any, **params: Any) -> BCOO:
 
 @_rule(lax.reduce_sum_p)
 def _reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> Any:
-    out = bcoo_reduce_sum(mat, axes=axes)
+    out = sum_in_own_dtype(mat, axes)
     return todense(out) if out.shape == () else out
 
 
