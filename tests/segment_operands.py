@@ -16,7 +16,7 @@ def _ids(x: Any) -> np.ndarray:
 
 
 def _sorted_ids(x: Any) -> np.ndarray:
-    return np.sort(_ids(x))
+    return np.sort(_ids(x)) if x.ndim else _ids(x)
 
 
 def _extreme(dtype: np.dtype, highest: bool) -> Any:

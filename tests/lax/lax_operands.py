@@ -1,6 +1,7 @@
 """Rows of operands for the elementwise functions and the reductions of numjet.lax, with definitions in NumPy and SciPy."""
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -8,7 +9,7 @@ import numpy as np
 from scipy import special
 
 from numjet import lax
-from tests.operands import COMPLEX, HALVES, INTEGERS, KINDS, SPECIAL, Case, itself, reversed_last
+from tests.operands import COMPLEX, HALVES, INTEGERS, KINDS, SPECIAL, Case, extended, itself, reversed_last
 
 _WHOLE = INTEGERS[:3]
 _FLOATS = tuple(kind for kind, x in KINDS.items() if kind not in (*INTEGERS, *COMPLEX))
@@ -74,7 +75,8 @@ ELEMENTWISE = {
                    decided=dict.fromkeys(_WHOLE, "the dividend is what is left of a division by 0; NumPy: 0")),
     "max": _binary(lax.max, np.maximum), "min": _binary(lax.min, np.minimum),
     "pow": _binary(lax.pow, np.power, refused=_ONLY_FLOATS),
-    "atan2": _binary(lax.atan2, np.arctan2, refused=_ONLY_FLOATS),
+    "atan2": _binary(lax.atan2, extended(np.arctan2, lambda y, x: -1j * np.log((x + 1j * y) / np.sqrt(x * x + y * y))),
+                     refused=_ONLY_FLOATS),
     "nextafter": _binary(lax.nextafter, np.nextafter, refused=_ONLY_REAL, **JUMPS,
                          decided=dict.fromkeys(HALVES, "the next half; they are compared in single precision")),
     "bitwise_and": _binary(lax.bitwise_and, np.bitwise_and, refused=_ONLY_BITS),
@@ -110,6 +112,12 @@ def _prefix(name: str, theirs: Any, **fields: Any) -> Case:
         (0, False), (0, True), (1, False))), **{"refused": {**_NO_AXIS, **_NO_BOOLS}, **fields})
 
 
+def _of_complex_sums(x: np.ndarray, axis: int) -> np.ndarray:
+    """Logarithms of prefix sums of exp; the first elements are themselves, on whichever branch."""
+    return np.concatenate([np.take(x, [0], axis), np.log(np.take(np.cumsum(np.exp(x), axis), range(1, x.shape[axis]), axis))],
+                          axis)
+
+
 def _place(ours: Callable[..., Any], theirs: Callable[..., Any]) -> Case:
     return Case(lambda x, axis: ours(x, axis, np.int32), lambda x, axis: theirs(x, axis=axis).astype(np.int32),
                 options=({"axis": 0}, {"axis": 1}), refused={**_NO_ORDER, **_NO_AXIS})
@@ -118,14 +126,16 @@ def _place(ours: Callable[..., Any], theirs: Callable[..., Any]) -> Case:
 REDUCTIONS = {
     "reduce_sum": _reduced("reduce_sum", np.sum, refused=_NO_BOOLS),
     "reduce_prod": _reduced("reduce_prod", np.prod, refused=_NO_BOOLS),
-    "reduce_max": _reduced("reduce_max", np.max), "reduce_min": _reduced("reduce_min", np.min),
+    "reduce_max": _reduced("reduce_max", extended(np.max, functools.partial(np.max, initial=-np.inf))),
+    "reduce_min": _reduced("reduce_min", extended(np.min, functools.partial(np.min, initial=np.inf))),
     "reduce_and": _reduced("reduce_and", np.bitwise_and.reduce, refused=_ONLY_BITS),
     "reduce_or": _reduced("reduce_or", np.bitwise_or.reduce, refused=_ONLY_BITS),
     "reduce_xor": _reduced("reduce_xor", np.bitwise_xor.reduce, refused=_ONLY_BITS),
     "argmax": _place(lax.argmax, np.argmax), "argmin": _place(lax.argmin, np.argmin),
     "cumsum": _prefix("cumsum", np.cumsum), "cumprod": _prefix("cumprod", np.cumprod),
     "cummax": _prefix("cummax", np.maximum.accumulate), "cummin": _prefix("cummin", np.minimum.accumulate),
-    "cumlogsumexp": _prefix("cumlogsumexp", np.logaddexp.accumulate, refused={**_NO_AXIS, **_ONLY_FLOATS}),
+    "cumlogsumexp": _prefix("cumlogsumexp", extended(np.logaddexp.accumulate, _of_complex_sums),
+                            refused={**_NO_AXIS, **_ONLY_FLOATS}),
     "sort": Case(lambda x, dimension: lax.sort(x, dimension=dimension), lambda x, dimension: np.sort(x, axis=dimension),
                  options=({"dimension": 0}, {"dimension": -1}))}
 CASES: dict[str, Case] = {**ELEMENTWISE, **REDUCTIONS}

@@ -17,6 +17,7 @@ OPERANDS: dict[str, Operand] = {
     **WITH_AXES, **dict.fromkeys("v val z element ar a1 ar1 filt M".split(), lambda x: x),
     **dict.fromkeys("b x2 a2 ar2 values test_elements fill_value".split(), reversed_last),
     **dict.fromkeys(("arrays", "tup", "keys"), lambda x: [x, reversed_last(x)]),
+    "x1": lambda x: x[::-1] if x.ndim else x,
     **dict.fromkeys("reps axis axis1 n destination pad_width deg".split(), lambda x: 1),
     **dict.fromkeys(("source", "axis2"), lambda x: 0), "q": lambda x: 0.3, "condition": lambda x: np.ones(1, bool),
     "axes": lambda x: tuple(range(x.ndim))[::-1], "shape": lambda x: (x.size,), "new_shape": lambda x: (3, 2),
@@ -65,6 +66,39 @@ DECISIONS: dict[str, tuple[tuple[str, ...], str]] = {
     **dict.fromkeys(("fft.hfft", "fft.irfft"), (("special values reversed",), "compiled, an infinity reaches its whole row")),
     "fft.ihfft": (("special values reversed",), "NaN in both parts")}
 
+# What NumPy refuses as a whole, but is defined.
+_QUANTILE = lambda x, q: np.quantile(x * np.float32(1), q) if x.size else np.float32(np.nan)
+DEFINED: dict[str, Callable[..., Any]] = {
+    **dict.fromkeys(("deg2rad", "radians"), lambda x: x * (np.pi / 180)),
+    **dict.fromkeys(("rad2deg", "degrees"), lambda x: x * (180 / np.pi)),
+    **dict.fromkeys(("arctan2", "atan2"), lambda y, x: -1j * np.log((x + 1j * y) / np.sqrt(x * x + y * y))),
+    "logaddexp": lambda a, b: np.log(np.exp(a) + np.exp(b)), "logaddexp2": lambda a, b: np.log2(np.exp2(a) + np.exp2(b)),
+    **dict.fromkeys(("quantile", "nanquantile"), _QUANTILE),
+    **dict.fromkeys(("percentile", "nanpercentile"), lambda x, q: _QUANTILE(x, q / 100)),
+    "gradient": lambda x: np.gradient(x.astype(np.float32)), "positive": lambda x: x,
+    **{f"linalg.{name}": operands.alone(getattr(np.linalg, name)) for name in ("cond", "pinv", "svdvals")}}
+_NO_NUMBERS = "transforms of no numbers have none"
+# Kinds that only NumPy refuses.
+UNANSWERED: dict[str, dict[str, str]] = {
+    **dict.fromkeys(("histogram", "histogram_bin_edges"), dict.fromkeys(SPECIAL, "edges that are NaN, as in JAX")),
+    "histogram2d": {"special values": "edges that are NaN, as in JAX"},
+    "polyfit": {"special values": "NaN, as in JAX"},
+    "linalg.cholesky": {"special values reversed": "NaN, as in JAX, of matrices that are not positive definite"},
+    "linalg.matrix_rank": {"special values reversed": "no singular value is above NaN"},
+    **{name: dict.fromkeys(("int32 of rank 4", "int64"), "integers to negative powers") for name in ("pow", "power")},
+    "digitize": dict.fromkeys(operands.COMPLEX, "by real and then by imaginary parts, as in JAX"),
+    "vsplit": dict.fromkeys(("special values", "empty", "int64", "size 1"), "along the first axis of vectors, as in JAX"),
+    "take_along_axis": {"empty": "out of bounds"},
+    "unravel_index": dict.fromkeys(operands.EMPTY, "no indices"),
+    **{f"fft.{name}": {"empty": _NO_NUMBERS} for name in ("fft", "ifft", "rfft", "ihfft")},
+    **{f"fft.{name}": dict.fromkeys(operands.EMPTY, _NO_NUMBERS) for name in ("fftn", "ifftn")},
+    **{f"fft.{name}": {"empty of rank 3": _NO_NUMBERS} for name in ("fft2", "ifft2", "rfft2")},
+    "fft.rfftn": dict.fromkeys(("rank 0", *operands.EMPTY), _NO_NUMBERS),
+    **{f"fft.{name}": dict.fromkeys(("size 1", "size 1 of rank 3", "empty"), _NO_NUMBERS) for name in ("hfft", "irfft")},
+    "fft.irfft2": dict.fromkeys(("size 1 of rank 3", "empty of rank 3"), _NO_NUMBERS),
+    "fft.irfftn": dict.fromkeys(("rank 0", "size 1", "size 1 of rank 3", *operands.EMPTY), _NO_NUMBERS),
+    **{f"fft.{name}": {"rank 0": "there is no axis to shift"} for name in ("fftshift", "ifftshift")}}
+
 # Results whose values are NumPy's, with dtypes that are not.
 DTYPES = {**dict.fromkeys("convolve correlate polymul polyder".split(), "floats"),
           **dict.fromkeys(("conj", "conjugate"), "bool"),
@@ -96,8 +130,10 @@ def _case(name: str, ours: Callable[..., Any], theirs: Callable[..., Any], maker
 
     def chosen(table: dict[str, tuple[tuple[str, ...], str]]) -> dict[str, str]:
         return {kind: table[name][1] for kind in table.get(name, ((),))[0] if kind in kinds}
+    if name in DEFINED:
+        theirs = operands.extended(theirs, DEFINED[name])
     return Case(ours, theirs, makers, kinds=kinds, refused=chosen(REFUSED), decided=chosen(DECISIONS),
-                dtypes=DTYPES.get(name, ""), not_compiled=of_values,
+                unanswered=UNANSWERED.get(name, {}), dtypes=DTYPES.get(name, ""), not_compiled=of_values,
                 not_smooth=NOT_SMOOTH.get(name, of_values),
                 differentiated="float64 matrices transposed" if matrices else "float64 transposed")
 

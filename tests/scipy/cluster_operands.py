@@ -1,6 +1,7 @@
 """vq of scipy.cluster on observations of every kind."""
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ def _codes(x: np.ndarray) -> np.ndarray:
 
 def _nearest(obs: np.ndarray, codes: np.ndarray) -> Any:
     """The definition: SciPy's vq takes no NaN, no complex numbers, and no observations."""
-    obs, codes = (x.reshape(len(x), -1) for x in (np.atleast_1d(obs), codes))
+    obs, codes = (x.reshape(len(x), math.prod(x.shape[1:])) for x in (np.atleast_1d(obs), codes))
     distances = np.linalg.norm(obs[:, None] - codes[None], axis=-1)
     return np.argmin(distances, 1).astype(np.int32), np.min(distances, 1)
 

@@ -1,6 +1,7 @@
 """Interpolators of scipy.interpolate: functions of their samples, and of the points, of every kind."""
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -73,4 +74,10 @@ CASES: dict[str, Case] = {
        for name, (make, _) in _MAKERS.items() if name != "RegularGridInterpolator"},
     "RegularGridInterpolator at points": Case(*_both(_at_points, _grid), decided=dict.fromkeys(
         COMPLEX, "computed with complex numbers, as in JAX; SciPy drops the imaginary part"))}
+# Kinds that only SciPy refuses.
+for _name in ("CubicSpline", "PchipInterpolator", "Akima1DInterpolator", "CubicHermiteSpline", "make_interp_spline"):
+    _kinds = dict.fromkeys(SPECIAL, "NaN next to samples that are not finite")
+    if _name == "Akima1DInterpolator":
+        _kinds |= dict.fromkeys(COMPLEX, "weights by absolute values, as of real samples")
+    CASES[_name] = dataclasses.replace(CASES[_name], unanswered=_kinds)
 ELSEWHERE: dict[str, Elsewhere] = {}

@@ -1,6 +1,7 @@
 """The functions of scipy.linalg on matrices of every kind."""
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -110,6 +111,9 @@ def _rowwise(function: Callable[..., Any]) -> Callable[..., Any]:
     def of_rows(*xs: np.ndarray) -> Any:
         batch = xs[0].shape[:-1] if xs[0].ndim else ()
         rows = [function(*[np.atleast_1d(x[index]) for x in xs]) for index in np.ndindex(batch)]
+        if not rows:
+            known = function(*[np.ones(x.shape[-1], x.dtype) for x in xs])
+            return np.zeros((*batch, *known.shape), known.dtype)
         return np.stack(rows).reshape(*batch, *rows[0].shape)
     return of_rows
 
@@ -191,6 +195,21 @@ CASES: dict[str, Case] = {
                              operands=[lambda x: x, lambda x: x[..., 1:] if x.ndim else x], differentiated="float64 vector",
                              kinds={**KINDS, "float64 vector": _GENERAL[0, 0]}, refused=dict.fromkeys(
                                  (*HALVES, *INTEGERS), "floats of 32 bits at least; the error says so"))}
+# Kinds that only SciPy refuses.
+UNANSWERED: dict[str, dict[str, str]] = {
+    **dict.fromkeys("cholesky cho_factor cho_solve solve".split(), dict.fromkeys(
+        (_DERIVED, "special values reversed", "complex128 general matrix", "bool matrix"),
+        "NaN, as in JAX, where a matrix is not positive definite")),
+    "solve_triangular": {"bool matrix": "divided by 0, as in JAX"},
+    "companion": dict.fromkeys(("special values reversed", "int32 of rank 4", "bool"), "divided by a leading 0, as in JAX"),
+    "fiedler_companion": {"bool": "divided by a leading 0, as in JAX"},
+    **{name: {"empty of rank 3": "no matrices"} for name in ("convolution_matrix", "toeplitz", "toeplitz of rows", "leslie")},
+    "funm": {"empty matrix": "no numbers, as without eigenvalues"},
+    "eigh_tridiagonal": {
+        **dict.fromkeys(("special values", "special values reversed"), "NaN, as in JAX"), "empty": "no eigenvalues, as in JAX",
+        **dict.fromkeys((*operands.COMPLEX, "empty of rank 3"), "batches; the real part of a diagonal counts, as in JAX")}}
+for _name, _kinds in UNANSWERED.items():
+    CASES[_name] = dataclasses.replace(CASES[_name], unanswered=_kinds)
 
 
 _NUMBERS = "makes a matrix of a number, and takes no arrays"

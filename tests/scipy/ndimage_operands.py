@@ -30,10 +30,11 @@ _OPTIONS = [{"order": 1}, {"order": 0}, *({"order": 1, "mode": mode} for mode in
 CASES: dict[str, Case] = {
     "map_coordinates": Case(ndimage.map_coordinates, _theirs, [lambda x: x, _points], _OPTIONS,
                             refused=dict.fromkeys(EMPTY, "there are no elements to index"),
+                            unanswered={"rank 0": "a number, which has no axis of coordinates, as in JAX"},
                             decided={"bool": "true where the value is not 0, as in JAX; SciPy: where it is 1"}),
     "map_coordinates at the points": Case(
         lambda c, **options: ndimage.map_coordinates(np.cos(np.arange(5.0)), [c], **options),
-        lambda c, **options: _theirs(np.cos(np.arange(5.0)), c[None], **options), options=_OPTIONS,
+        lambda c, **options: _theirs(np.cos(np.arange(5.0)), c.reshape(1, -1), **options).reshape(c.shape), options=_OPTIONS,
         refused=dict.fromkeys(COMPLEX, "positions are real"),
         decided=dict.fromkeys(SPECIAL, "NaN at an infinite position; SciPy: some element"))}
 ELSEWHERE: dict[str, Elsewhere] = {}

@@ -13,7 +13,7 @@ import numpy as np
 from scipy import stats as theirs
 
 from numjet.scipy import stats as ours
-from tests.operands import COMPLEX, KINDS, Case, Elsewhere, Operand, itself, reversed_last
+from tests.operands import COMPLEX, KINDS, Case, Elsewhere, Operand, extended, itself, of_numbers, reversed_last
 from tests.scipy.kinds import COUNTED, POSITIVE, UNIT, Kinds, counts, of_few_shapes, of_fewest_shapes, values
 
 _PROBABILITIES, _PAIRS = values(0.25, 0.5, 0.875), (values(0.5, 1, 3), values(2, 1, 0.75))
@@ -145,6 +145,11 @@ DECIDED: dict[str, tuple[Sequence[str], str]] = {
     "sem": (COMPLEX, "complex without an imaginary part, as in JAX; SciPy: real")}
 
 
+def _of_points(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A density of the coordinates along the first axis of an array with more axes than SciPy takes."""
+    return lambda x, alpha: function(x.reshape(len(x), -1), alpha).reshape(x.shape[1:])
+
+
 def _between(k: Any, *parameters: Any) -> Any:
     return k != np.floor(k)
 
@@ -180,6 +185,13 @@ for _name, (_kinds, _reason) in REFUSED.items():
     CASES[_name] = dataclasses.replace(CASES[_name], refused={kind: _reason for kind in _kinds if kind in CASES[_name].kinds})
 for _name, (_kinds, _reason) in DECIDED.items():
     CASES[_name] = dataclasses.replace(CASES[_name], decided={kind: _reason for kind in _kinds if kind in CASES[_name].kinds})
+for _name in ("mode", "geom.entropy", *(f"{family}.{name}" for family in ("beta", "t") for name in ("mean", "var", "std"))):
+    CASES[_name] = dataclasses.replace(CASES[_name], theirs=extended(CASES[_name].theirs, of_numbers(CASES[_name].theirs)))
+for _name in ("bernoulli.entropy", "geom.entropy", "poisson.entropy"):
+    CASES[_name] = dataclasses.replace(CASES[_name], unanswered={"empty of rank 3": "no parameters"})
+for _name in ("dirichlet.logpdf", "dirichlet.pdf"):
+    CASES[_name] = dataclasses.replace(CASES[_name], unanswered={"empty": "no points"},
+                                       theirs=extended(CASES[_name].theirs, _of_points(CASES[_name].theirs)))
 for _name, (_test, _reason) in AT.items():
     CASES[_name] = dataclasses.replace(CASES[_name], decided_at=_test, why=_reason)
 

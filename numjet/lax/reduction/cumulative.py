@@ -6,6 +6,7 @@ their applications", 1990) of pairs (value, tangent).
 """
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -19,9 +20,9 @@ from numjet.core.op import LINEAR, Missing, Op, Samples, Zero
 from numjet.core.trace import aval_of
 from numjet.core.traits import EXACT, LANES, NONE, SCANS_OPERAND, Traits
 from numjet.foundation import dtypes
-from numjet.lax.elementwise.arithmetic import abs_p, add_p, mul_p, neg_p, sub_p
+from numjet.lax.elementwise.arithmetic import abs_p, add_p, div_p, mul_p, neg_p, round as round_arrays, sub_p
 from numjet.lax.elementwise.compare import eq_p, ge_p, max_p
-from numjet.lax.elementwise.convert import real_p
+from numjet.lax.elementwise.convert import complex_p, imag_p, real_p
 from numjet.lax.elementwise.transcendental import exp_p, log1p_p
 from numjet.lax.operands import scalar, where
 from numjet.lax.reduction.parallel_prefix import associative_scan, flip, prefix_hlo
@@ -216,6 +217,9 @@ def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
 
 # -------------------------------------------------------------------------------------------- log of sums of exp
 
+_TURN = 2 * math.pi
+
+
 def _cumlogsumexp(x: np.ndarray, axis: int) -> np.ndarray:
     if x.dtype.kind != "c":
         return np.logaddexp.accumulate(x, axis)
@@ -229,11 +233,13 @@ def _logaddexp_complex(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     larger, smaller = np.where(x.real >= y.real, x, y), np.where(x.real >= y.real, y, x)
     delta = smaller - larger
     term = np.where(np.isneginf(smaller.real), 0, np.exp(delta))
-    return (larger + np.log1p(term)).astype(x.dtype)
+    out = np.asarray(larger + np.log1p(term))
+    out.imag -= _TURN * np.round(out.imag / _TURN)
+    return out.astype(x.dtype)
 
 
 def _logaddexp_pair(b: Any, x: Any, y: Any) -> Any:
-    """log(e**x + e**y) of complex scalars, from real functions."""
+    """log(e**x + e**y) of complex scalars, from real functions; the imaginary part is from -pi to pi."""
     first = b.compare("ge", b.real(x), b.real(y))
     big_re, big_im = (b.select(first, part(x), part(y)) for part in (b.real, b.imag))
     low_re, low_im = (b.select(first, part(y), part(x)) for part in (b.real, b.imag))
@@ -243,8 +249,9 @@ def _logaddexp_pair(b: Any, x: Any, y: Any) -> Any:
     re = b.select(gone, zero, b.mul(scale, b.math("cos", angle)))
     im = b.select(gone, zero, b.mul(scale, b.math("sin", angle)))
     norm = b.math("log1p", b.add(b.mul(re, b.add(re, two)), b.mul(im, im)))
-    return b.complex(b.add(big_re, b.mul(norm, b.const(0.5, norm.dtype))),
-                     b.add(big_im, b.math("atan2", im, b.add(re, one))))
+    turn, phase = b.const(_TURN, im.dtype), b.add(big_im, b.math("atan2", im, b.add(re, one)))
+    wrapped = b.sub(phase, b.mul(turn, b.prim("round_even", b.div(phase, turn))))
+    return b.complex(b.add(big_re, b.mul(norm, b.const(0.5, norm.dtype))), wrapped)
 
 
 def _logaddexp(left: Values, right: Values) -> list[Any]:
@@ -254,7 +261,10 @@ def _logaddexp(left: Values, right: Values) -> list[Any]:
         first = ge_p.bind(real_p.bind(x), real_p.bind(y))
         larger, smaller = where(first, x, y), where(first, y, x)
         gone = eq_p(real_p.bind(smaller), -np.inf)
-        return [add_p.bind(larger, log1p_p.bind(where(gone, 0, exp_p.bind(sub_p.bind(smaller, larger)))))]
+        out = add_p.bind(larger, log1p_p.bind(where(gone, 0, exp_p.bind(sub_p.bind(smaller, larger)))))
+        phase = imag_p.bind(out)
+        turns = round_arrays(div_p(phase, _TURN))
+        return [complex_p.bind(real_p.bind(out), sub_p.bind(phase, mul_p(turns, _TURN)))]
     larger, gap = max_p.bind(x, y), neg_p.bind(abs_p.bind(sub_p.bind(x, y)))
     total = add_p.bind(larger, log1p_p.bind(exp_p.bind(gap)))
     return [where(eq_p.bind(x, y), add_p(x, np.log(2.0).item()), total)]

@@ -97,8 +97,8 @@ mean = _variable.moment("mean", lambda df: jnp.where(df > 1, 0.0, INFINITE), 0.5
 
 
 def _variance(df: Any) -> Any:
-    """df / (df - 2), infinite for 1 < df <= 2, where the mean is finite, and else unknown."""
-    found = df / jnp.where(df > 2, df - 2, 1)
+    """df / (df - 2), 1 in the limit, infinite for 1 < df <= 2, where the mean is finite, and else unknown."""
+    found = 1 + 2 / jnp.where(df > 2, df - 2, 1)
     return jnp.where(df > 2, found, jnp.where(df > 1, INFINITE, math.nan))
 
 
