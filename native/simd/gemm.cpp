@@ -94,7 +94,6 @@ template <class Dots, class From, class Bits> constexpr Kernel tiled(gemm::Pack 
                 kTileBytes,    sizeof(T),   false,      pack_tile_rows<Bits>,      pack_b,
                 pack<From, T>, dots<From, T>, combination<From, T>};
   fill_tiles<Dots, kTiledRows>(kernel);
-  kernel.even_rows = kTileRows;
   kernel.release = release_tiles;
   return kernel;
 }

@@ -130,7 +130,7 @@ inline void pack_line_pairs(const uint16_t* from, int64_t sp, int64_t count, int
   for (int64_t p = 0; p < pairs; ++p, from += 2 * sp, out += height) {
     for (int64_t i = 0; i < height; i += lanes) {
       const uint16_t *low = from + i, *high = low + sp;
-      __builtin_prefetch(low + kLinesAhead * sp);  // lines are often on pages of their own
+      __builtin_prefetch(low + kLinesAhead * sp);
       __builtin_prefetch(high + kLinesAhead * sp);
       const bool more = count == height && p + 1 < pairs && sp + count - i >= lanes;  // a whole vector ends in the next line
       if (i + lanes <= count || more) {
@@ -155,20 +155,27 @@ inline void pack_pairs(const char* from, int64_t si, int64_t sp, int64_t count, 
     pack_groups<uint16_t, uint16_t, 2, 0>(from + 4 * pairs * sp, si, sp, count, height, 1, out + 4 * pairs * height);
 }
 
+// Words: `there` neighbours along k of `places` places side by side, zeros otherwise.
+template <class T> NJ_INLINE Vector<uint32_t> words(const T* from, int64_t sp, int64_t places, int64_t there) {
+  constexpr int group = 4 / sizeof(T);
+  Vector<uint32_t> v{};
+#pragma GCC unroll 4
+  for (int g = 0; g < group; ++g) {
+    if (g >= there) break;
+    const T* line = from + g * sp;
+    __builtin_prefetch(line + kLinesAhead * sp);  // lines are often on pages of their own
+    v |= (places == lanes_of<uint32_t> ? Reader<T, uint32_t>::load(line) : read<T, uint32_t>(line, places)) << (32 / group * g);
+  }
+  return v;
+}
+
 // Neighbours of 8 bits lie side by side: of `quads` lines and the next three.
 inline void pack_line_quads(const uint8_t* from, int64_t sp, int64_t count, int64_t height, int64_t quads, uint32_t* out) {
   constexpr int lanes = lanes_of<uint32_t>;
   for (int64_t p = 0; p < quads; ++p, from += 4 * sp, out += height)
     for (int64_t i = 0; i < height; i += lanes) {
-      const int64_t there = fewer(lanes, count > i ? count - i : 0);
-      Vector<uint32_t> v{};
-#pragma GCC unroll 4
-      for (int g = 0; g < 4; ++g) {
-        const uint8_t* line = from + g * sp + i;
-        __builtin_prefetch(line + kLinesAhead * sp);
-        v |= (there == lanes ? Reader<uint8_t, uint32_t>::load(line) : read<uint8_t, uint32_t>(line, there)) << 8 * g;
-      }
-      store_part(out + i, v, height - i, (quads - p) * height - i);
+      const int64_t places = fewer(lanes, count > i ? count - i : 0);
+      store_part(out + i, words(from + i, sp, places, 4), height - i, (quads - p) * height - i);
     }
 }
 

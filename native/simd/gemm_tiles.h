@@ -9,7 +9,9 @@
 
 namespace nj::NJ_SIMD {
 
-constexpr int64_t kTileRows = 16, kTileBytes = 64;  // of a row
+using gemm::kTileRows;
+
+constexpr int64_t kTileBytes = 64;         // of a row
 constexpr int kTiledRows = 2 * kTileRows;           // of C: two tiles, side by side with two others
 
 // The number of rows for which this thread's tiles are set up; 0: they are not.
@@ -133,19 +135,6 @@ void micro_tiles(int64_t steps, const char* a, const char* b, int64_t b_step, ch
   constexpr bool down = R > kTileRows;
   if (columns > lanes_of<typename Dots::Result>) tiles<Dots, down, true>(R, steps, a, b, b_step, c, c_row, columns, into);
   else tiles<Dots, down, false>(R, steps, a, b, b_step, c, c_row, columns, into);
-}
-
-// Words: neighbours along k of 16 places side by side, of which `places` and `there` are there; zeros otherwise.
-template <class T> NJ_INLINE Vector<uint32_t> words(const T* from, int64_t sp, int64_t places, int64_t there) {
-  constexpr int group = 4 / sizeof(T);
-  Vector<uint32_t> v{};
-#pragma GCC unroll 4
-  for (int g = 0; g < group; ++g) {
-    if (g >= there) break;
-    const T* line = from + g * sp;
-    v |= (places == lanes_of<uint32_t> ? Reader<T, uint32_t>::load(line) : read<T, uint32_t>(line, places)) << (32 / group * g);
-  }
-  return v;
 }
 
 // Places lie side by side: squares of 16 words are turned round in registers.

@@ -44,7 +44,7 @@ constexpr int64_t kSlender = 8;              // so many times the rows and colum
 constexpr int64_t kLongBytes = 256 * 1024;   // of operands of so many bytes,
 constexpr int64_t kSumParts = 16;            // and in so many parts at most
 constexpr int64_t kPassingBytes = 128 * 1024;  // of rows of a C that is null
-constexpr int64_t kTiledRows = 32, kTiledColumns = 16;  // of B at least, for tiles of AMX
+constexpr int64_t kDepthForTiles = 32, kColumnsForTiles = 16;  // of B at least, for tiles of AMX
 constexpr int64_t kEven = 4;                 // blocks of rows are a multiple of this many, so that threads end together
 
 // Blocks by the sizes of caches: parts of them, as other data passes through. None changes the order of a sum, which kDepth and
@@ -82,7 +82,7 @@ struct Plan {
     const int64_t slivers = std::clamp<int64_t>(fit, 1, x.m <= kDirectRows ? needed : kSlivers);
     const int64_t blocks = ceil_div(needed, slivers);
     height = ceil_div(x.m, blocks > kEven ? ceil_div(blocks, kEven) * kEven * slivers : needed);
-    if (kernel.even_rows) height = ceil_div(height, kernel.even_rows) * kernel.even_rows;
+    if (kernel.tiled()) height = ceil_div(height, kTileRows) * kTileRows;
     block_rows = slivers * height;
     direct = kernel.direct && x.b_col == 1 && x.m <= kDirectRows;
   }
@@ -549,7 +549,7 @@ const Kernel& kernel_at(int most, DtypeCode code) {
 }  // namespace
 
 // Whether tiles pay for being set up. The number of rows does not count: rows have the same bits wherever they are cut.
-static bool fills_tiles(int64_t n, int64_t k) { return k >= kTiledRows && n >= kTiledColumns; }
+static bool fills_tiles(int64_t n, int64_t k) { return k >= kDepthForTiles && n >= kColumnsForTiles; }
 
 const Kernel& kernel_of(DtypeCode code, int64_t n, int64_t k) {
   return kernel_at(fills_tiles(n, k) ? kTilesLevel : kLastWithoutTiles, code);

@@ -41,6 +41,7 @@ struct Product {
 };
 
 constexpr int64_t kMostRows = 32, kMostVectors = 2;
+constexpr int64_t kTileRows = 16;   // of a register of AMX: slivers of A are best a multiple of so many
 constexpr int64_t kStridedRows = 8;  // of a tile at most, if A is read where it lies
 
 // Copies `count` x k elements, strides `si` and `sp`, to out[p][0 ... height), the rest of each row zeros.
@@ -79,7 +80,6 @@ struct Kernel {
   Combination combination;
   Micro micro[kMostRows + 1][kMostVectors + 1][2] = {};  // by rows, vectors, and whether columns are missing
   StridedMicro strided[kStridedRows + 1][kMostVectors + 1][2] = {};  // null where A has to be packed
-  int64_t even_rows = 0;  // slivers of A are best a multiple of so many rows; 0: of any
   void (*release)() = nullptr;  // what a thread calls after it has used micro-kernels; null: nothing
 
   bool tiled() const { return release != nullptr; }  // by tiles of AMX, see native/simd/gemm_tiles.h
