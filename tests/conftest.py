@@ -50,10 +50,20 @@ class EmittedOnce:
 jit._emitted = EmittedOnce(jit._emitted)  # type: ignore[assignment]
 
 
-def pytest_collection_finish() -> None:
-    """Takes the thousands of tests that pytest holds out of Python's collections, each of which would visit all of them."""
+def _leave_out_of_collections() -> None:
+    """Takes what lives now, such as the thousands of tests, out of Python's collections, each of which would visit it all."""
     gc.collect()
     gc.freeze()
+
+
+def pytest_collection_finish() -> None:
+    _leave_out_of_collections()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def collects_what_it_makes() -> None:
+    """Programs that earlier files left in caches are not looked through again and again."""
+    _leave_out_of_collections()
 
 
 def _shared_state() -> dict[str, object]:

@@ -120,10 +120,11 @@ def first(wrong, case):
 def test_elementwise(name, platform):
     op, seen = all_ops()[name], set()
     device = nj.devices(platform)[0]
+    most = 2 if name in LOOPED and platform == "xla_cpu" else 6   # XLA takes seconds for one of these
     with enable_x64():
         for case in records.cases(op, 200):
             key = (*[x.dtype.name for x in case.operands], str(case.params))
-            if key in seen or len(seen) == 6 or any(x.dtype.kind == "V" and dtypes.is_extended(x.dtype) for x in case.operands):
+            if key in seen or len(seen) == most or any(x.dtype.kind == "V" and dtypes.is_extended(x.dtype) for x in case.operands):
                 continue
             seen.add(key)
             agree(records.Case(op, operands(op, case), case.params, op.samples), device)
