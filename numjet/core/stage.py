@@ -159,6 +159,10 @@ class StageTrace(Trace):
         self.invars.append(var)
         return StageTracer(self, var)
 
+    def new_arg(self, aval: ShapedArray, source_info: Any = None) -> StageTracer:
+        """One more input of the program, behind the arguments: libraries give it the state that a function is seen to read."""
+        return self.new_input(aval)
+
     known_as = property(lambda self: "DynamicJaxprTrace")
     captures = property(lambda self: self.outer is not None)
 

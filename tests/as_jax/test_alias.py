@@ -262,6 +262,31 @@ def test_private_names_that_haliax_and_levanter_import(run_as_jax):
     """)
 
 
+def test_private_names_that_brainstate_and_brainevent_import(run_as_jax):
+    run_as_jax("""
+        import jax, jax.numpy as jnp
+        from jax._src.core import JaxprEqnContext, trace_ctx
+        from jax._src.dispatch import apply_primitive
+        from jax._src.interpreters.batching import BatchTrace, BatchTracer, make_iota, to_elt
+        from jax._src.sharding_impls import UNSPECIFIED
+        JaxprEqnContext(None, True)
+        assert jax.jit(jnp.sin, in_shardings=UNSPECIFIED, out_shardings=UNSPECIFIED)(0.0) == 0
+        assert apply_primitive(jax.lax.neg_p, 2.0) == -2 and make_iota(3).tolist() == [0, 1, 2]
+        state = jnp.ones(2)
+        def reads_state(x):
+            value = trace_ctx.trace.new_arg(jax.core.ShapedArray(state.shape, state.dtype), source_info=None)
+            return x * value
+        program = jax.make_jaxpr(reads_state)(3.0)
+        assert [len(v.aval.shape) for v in program.jaxpr.invars] == [0, 1]
+        assert jax.core.eval_jaxpr(program.jaxpr, program.consts, 3.0, state)[0].tolist() == [3, 3]
+        def column(x):
+            assert type(x._trace) is BatchTrace and type(x) is BatchTracer
+            whole = jnp.arange(6.0).reshape(3, 2)
+            return x + to_elt(x._trace, lambda: 0, whole, -2)[1] + to_elt(x._trace, lambda: 0, 1.0, None)
+        assert jax.vmap(column)(jnp.zeros(3)).tolist() == [2, 4, 6]
+    """)
+
+
 def test_functions_of_flat_arguments(run_as_jax):
     run_as_jax("""
         import jax

@@ -5,7 +5,8 @@ from numjet.as_jax.jax.core import (
     eval_jaxpr as eval_jaxpr,
 )
 from numjet.core.ir import (
-    ClosedJaxpr as ClosedJaxpr, DropVar as DropVar, Jaxpr as Jaxpr, JaxprEqn as JaxprEqn, Literal as Literal, Var as Var,
+    ClosedJaxpr as ClosedJaxpr, DropVar as DropVar, Jaxpr as Jaxpr, JaxprEqn as JaxprEqn, JaxprEqnContext as JaxprEqnContext,
+    Literal as Literal, Var as Var,
 )
 from numjet.core.trace import EVAL, aval_of as get_aval, current_trace  # noqa: F401
 from numjet.core.trace_state import (

@@ -7,6 +7,8 @@ from numjet.core.sharding.mesh import current_mesh
 from numjet.core.sharding.partition_spec import PartitionSpec
 from numjet.core.sharding.shardings import NamedSharding as NamedSharding
 
+UNSPECIFIED = None  # what jit takes for in_shardings and out_shardings that are left out
+
 
 def canonicalize_sharding(sharding: Any, api_name: str, check_mesh_consistency: bool = True) -> Any:
     """A sharding over the mesh in use, of which a PartitionSpec names axes. None: left to the compiler.
