@@ -43,6 +43,12 @@ def of_fewest_shapes(kinds: Kinds) -> Kinds:
                                          "complex128 transposed", "rank 0", "empty of rank 3", "special values reversed")}
 
 
+def of_one_shape(kinds: Kinds, *more: str) -> Kinds:
+    """Kinds of floats of one shape, which share two programs, for one more of several functions of a family."""
+    few = of_few_shapes(kinds)
+    return {kind: few[kind] for kind in ("float16", "int32", "bool", "float64 transposed", "special values reversed", *more)}
+
+
 def values(*numbers: float) -> Operand:
     """Constants along a new leading axis, in the array's precision if it has floats."""
     def make(x: Any) -> np.ndarray:

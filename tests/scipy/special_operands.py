@@ -9,21 +9,44 @@ import numpy as np
 from scipy import special as theirs
 
 from numjet.scipy import special as ours
-from tests.operands import COMPLEX, INTEGERS, KINDS, Case, Elsewhere, Operand, itself, reversed_last
-from tests.scipy.kinds import INSIDE, POSITIVE, UNIT, Kinds, counts, of_few_shapes, of_fewest_shapes, times, values
+from tests.operands import COMPLEX, HALVES, INTEGERS, KINDS, Case, Elsewhere, Of, Operand, itself, reversed_last
+from tests.scipy.kinds import (
+    INSIDE,
+    POSITIVE,
+    UNIT,
+    Kinds,
+    counts,
+    of_few_shapes,
+    of_fewest_shapes,
+    of_one_shape,
+    times,
+    values,
+)
 
 CASES: dict[str, Case] = {}
 # For functions whose compilation takes long.
 FEW, FEW_POSITIVE = of_few_shapes(KINDS), of_few_shapes(POSITIVE)
 FEWEST, FEWEST_UNIT, FEWEST_INSIDE = (of_fewest_shapes(kinds) for kinds in (KINDS, UNIT, INSIDE))
+ONE, ONE_UNIT = of_one_shape(KINDS), of_one_shape(UNIT)
+ONE_OR_REFUSED, ONE_COMPLEX = of_one_shape(KINDS, "complex64"), of_one_shape(KINDS, "complex128 transposed")
+ONE_AND_ENDS = of_one_shape(KINDS, "rank 0", "empty of rank 3")
 _MANY_REAL = values(0.5, 1, 3.5)
 _OTHERS = values(2, 1, 0.75)
 
 
 def _add(names: str, operands: Sequence[Operand] = (itself,), kinds: Kinds = KINDS,
-         options: Sequence[Mapping[str, Any]] = ({},), **more: Any) -> None:
+         options: Sequence[Mapping[str, Any]] = ({},), definition: Callable[..., Any] | None = None, **more: Any) -> None:
     for name in names.split():
-        CASES[name] = Case(getattr(ours, name), getattr(theirs, name, None), operands, options, kinds, **more)
+        CASES[name] = Case(getattr(ours, name), definition or getattr(theirs, name), operands, options, kinds, **more)
+
+
+def _of_finite(function: Callable[..., Any], limit: Callable[..., Any] = lambda *operands: np.nan) -> Callable[..., Any]:
+    """SciPy's function where it takes no infinities or NaN: it does not return, or crashes."""
+    def call(*operands: np.ndarray) -> list[np.ndarray]:
+        known = np.logical_and.reduce(np.broadcast_arrays(*map(np.isfinite, operands)))
+        found = function(*[np.where(np.isfinite(x), x, 0).astype(x.dtype) for x in operands])
+        return [np.where(known, v, limit(*operands)).astype(v.dtype) for v in (found if isinstance(found, tuple) else (found,))]
+    return call
 
 
 # Of one array.
@@ -61,28 +84,58 @@ _add("fdtr fdtrc gdtr gdtrc", [_MANY_REAL, _OTHERS, itself], POSITIVE)
 _add("gdtria nrdtrimn", [itself, _OTHERS, _MANY_REAL], FEWEST_UNIT)
 _add("nrdtrisd", [_MANY_REAL, itself, _OTHERS], UNIT)
 _add("elliprd elliprf elliprg", [itself, reversed_last, times(2)], FEW_POSITIVE)
+_add("nbdtri", [counts(0, 1, 3), counts(5, 4, 4), itself], ONE_UNIT)
+_add("betaincinv betainccinv fdtri gdtrix", [_MANY_REAL, _OTHERS, itself], ONE_UNIT)
+_add("elliprj", [itself, reversed_last, times(2), times(4)], of_one_shape(POSITIVE, "complex64"))
+_add("diric", options=({"n": 4}, {"n": 5}))
+_add("radian", [itself, reversed_last, times(2)])
+_add("voigt_profile", [itself, values(0.5, 1, 0), values(0.5, 0, 1)])
+_add("sph_harm_y", [counts(0, 1, 3), counts(0, 1, -2), itself, reversed_last])
+_add("multigammaln", kinds=POSITIVE, options=({"d": 1}, {"d": 3}),
+     definition=lambda a, d: d * (d - 1) / 4 * np.log(np.pi) + sum(theirs.gammaln(a - k / 2) for k in range(d)))
 # Of an order or a degree.
-_OF_DEGREES = counts(0, 1, 4)
-_add("eval_chebyc eval_chebys eval_chebyt eval_chebyu", [_OF_DEGREES, itself], FEWEST)
-# Functions without a row as yet, by the files that test them on other operands.
-_NO_ROW: dict[str, str] = {
-    "test_special.py": "multigammaln expn logsumexp softmax log_softmax",
-    "test_special_accuracy.py": "betaincinv hyp0f1 hyp1f1 iv jv struve modstruve",
-    "test_special_bessel.py": "hankel1 hankel1e hankel2e ive kv kve yv h1vp h2vp ivp jvp kvp yvp jn kn yn spherical_jn",
-    "test_special_bessel_complex.py": "hankel2 yve",
-    "test_special_distribution_functions.py": "nbdtri betainccinv fdtri gdtrix elliprj diric radian voigt_profile eval_jacobi",
-    "test_special_hypergeometric.py": "hyp2f1 bessel_jn",
-    "test_special_legendre.py": "sph_harm_y eval_legendre lpmn_values",
-    "test_special_mathieu.py": "mathieu_a mathieu_b mathieu_cem mathieu_sem",
-    "test_special_parabolic.py": "pbdv pbvv pbwa",
-    "test_special_polynomials.py": "eval_hermite eval_hermitenorm eval_laguerre eval_gegenbauer eval_genlaguerre",
-    "test_special_sequences.py":
-        "eval_sh_chebyt eval_sh_chebyu eval_sh_legendre eval_sh_jacobi jve spherical_in spherical_kn spherical_yn"}
+_ORDERS, _WHOLE_ORDERS, _OF_DEGREES = values(0, 1, 2.5, -1.5, -2), counts(0, 1, 4, -1, -2), counts(0, 1, 4)
+_add("eval_chebyt eval_legendre", [_WHOLE_ORDERS, itself], FEWEST)
+_add("eval_chebyc eval_chebys eval_chebyu eval_hermite eval_hermitenorm eval_sh_chebyt eval_sh_chebyu eval_sh_legendre",
+     [_WHOLE_ORDERS, itself], ONE_OR_REFUSED)
+_add("eval_laguerre", [_OF_DEGREES, itself], ONE_OR_REFUSED)
+_add("eval_gegenbauer eval_genlaguerre", [_OF_DEGREES, _MANY_REAL, itself], ONE_OR_REFUSED)
+_add("eval_jacobi eval_sh_jacobi", [_OF_DEGREES, values(2.5, 3, 2.5), values(0.5, 2, 1.5), itself], ONE_OR_REFUSED)
+_add("expn", [_WHOLE_ORDERS, itself], of_one_shape(POSITIVE, "rank 0", "empty of rank 3"))
+_add("jv", [_ORDERS, itself], ONE_AND_ENDS)
+_add("hankel1 kv", [_ORDERS, itself], ONE_COMPLEX)
+_add("hankel1e hankel2 hankel2e iv ive jve kve yv yve", [_ORDERS, itself], ONE)
+_add("h1vp h2vp ivp jvp kvp yvp", [_ORDERS, itself], ONE, ({}, {"n": 2}))
+_add("jn kn yn", [_WHOLE_ORDERS, itself], ONE)
+_add("spherical_in spherical_jn spherical_kn spherical_yn", [_OF_DEGREES, itself], ONE, ({}, {"derivative": True}))
+_add("bessel_jn", kinds=ONE_OR_REFUSED, options=({"v": 2}, {"v": 3, "n_iter": 40}),
+     definition=lambda z, v, n_iter=50: np.stack([theirs.jv(k, z) for k in range(v + 1)]))
+_add("struve modstruve", [_ORDERS, itself], ONE)
+_add("pbdv pbvv pbwa", [_ORDERS, itself], ONE)
+_add("mathieu_a mathieu_b", [counts(1, 2, 4), itself], FEWEST)
+_add("mathieu_cem", [counts(1, 2, 4), itself, times(8)], ONE, definition=_of_finite(theirs.mathieu_cem))
+_add("mathieu_sem", [counts(1, 2, 4), itself, times(8)], ONE, definition=_of_finite(theirs.mathieu_sem))
+_add("lpmn_values", [lambda x: 2, lambda x: 2, lambda x: x.reshape(-1)], of_few_shapes(INSIDE),
+     options=({"is_normalized": True}, {"is_normalized": False}), definition=lambda m, n, z, is_normalized: np.swapaxes(
+         theirs.assoc_legendre_p_all(n, m, z, norm=is_normalized)[0][:, :m + 1], 0, 1) / (2 * np.pi) ** (0.5 * is_normalized))
+# Hypergeometric functions.
+_add("hyp0f1", [values(0.5, 1, -1.5), itself], ONE_OR_REFUSED)
+_add("hyp1f1", [_MANY_REAL, values(1.5, 2, 3.25), itself], ONE_OR_REFUSED, definition=_of_finite(
+    theirs.hyp1f1, lambda a, b, x: np.where(np.isnan(x), x, np.where(x > 0, np.inf, 0))))
+_add("hyp2f1", [_MANY_REAL, values(1.5, 2, 3.25), values(4.5, 2, 3.25), itself], of_one_shape(INSIDE, "complex64"))
+# Along axes.
+_AXES = ({}, {"axis": -1}, {"axis": (0, 2)})
+_NO_AXES = {("rank 0", "axis"): "no axes, as in JAX"}
+_add("logsumexp", kinds=of_one_shape(KINDS, "complex64", "rank 0", "empty of rank 3"), refused=_NO_AXES, options=(
+    *_AXES, {"axis": 0, "keepdims": True}, {"axis": -1, "b": Of(reversed_last), "return_sign": True}))
+_NOT_WRAPPED = lambda f: lambda x, axis=None: f(x.astype(np.result_type(x, np.float32)), axis)  # SciPy subtracts integers
+_add("softmax", kinds=ONE_AND_ENDS, options=_AXES, refused=_NO_AXES, definition=_NOT_WRAPPED(theirs.softmax))
+_add("log_softmax", kinds=ONE_AND_ENDS, options=_AXES, refused=_NO_AXES, definition=_NOT_WRAPPED(theirs.log_softmax),
+     decided={("special values reversed", "axis"): "NaN beside an infinity, as in JAX; SciPy: -inf"})
 # Functions of a number of zeros or terms, and others that have no row.
 ELSEWHERE: dict[str, Elsewhere] = {
     "lpmn": Elsewhere("scipy/test_special_legendre.py", "SciPy has it no more"),
     "bernoulli": Elsewhere("scipy/test_special.py", "of a number of terms"),
-    **{name: Elsewhere(f"scipy/{file}", "no row as yet") for file, names in _NO_ROW.items() for name in names.split()},
     **{name: Elsewhere("scipy/test_special_sequences.py", "of a number of zeros or nodes")
        for name in dir(ours) if name.endswith("_zeros") or name.startswith("roots_")},
     **{name: Elsewhere("scipy/test_special_mathieu.py", "of a number of zeros")
@@ -92,7 +145,10 @@ _OF_REAL = (COMPLEX, "of real numbers only")
 # Kinds that are errors here, but not in SciPy.
 REFUSED: dict[str, tuple[Sequence[str], str]] = dict.fromkeys(
     ("airy airye dawsn digamma erf erfc erfi exp1 expi fresnel log_ndtr ndtr psi rgamma shichi sici spence "
-     "wrightomega elliprc elliprd elliprf elliprg eval_chebyc eval_chebys eval_chebyt eval_chebyu").split(), _OF_REAL)
+     "wrightomega elliprc elliprd elliprf elliprg elliprj eval_chebyc eval_chebys eval_chebyt eval_chebyu eval_sh_chebyt "
+     "eval_sh_chebyu eval_legendre eval_sh_legendre eval_laguerre eval_gegenbauer eval_genlaguerre eval_jacobi "
+     "eval_sh_jacobi bessel_jn hyp0f1 hyp1f1 hyp2f1").split(), _OF_REAL)
+REFUSED["lpmn_values"] = ((*HALVES, *INTEGERS, "int32", *COMPLEX), "of float32 and float64 only, as in JAX")
 
 
 def _infinite(*operands: Any) -> Any:
@@ -103,17 +159,30 @@ def _not_finite(*operands: Any) -> Any:
     return ~np.isfinite(operands[-1])
 
 
+def _nearest(*operands: Any) -> Any:
+    return np.isinf(operands[-1]) | ((operands[-1] == 0) & (operands[0] < 0))
+
+
+def _end(*operands: Any) -> Any:
+    return np.isinf(operands[-1]) | (operands[-1] == 0)
+
+
 def _zero(*operands: Any) -> Any:
     return operands[-1] == 0
 
 
 _LIMITS = (_infinite, "the limits at infinities; SciPy: NaN")
+_SIGNED_LIMITS = (_nearest, "the limits at infinities, and at 0 for negative orders; SciPy: NaN or inf")
+_ALL_LIMITS = (_end, "the limits at infinities and 0; SciPy: NaN, from differences of infinities, or inf")
 _TURNS = (_infinite, "NaN, as the sine of an infinity; SciPy: 0")
 _POLE = (_zero, "the limits at 0 differ from both sides: NaN as in JAX; SciPy: -inf or inf")
 _CONSTANTS = (_not_finite, "constants are constant at NaN, too, and polynomials infinite at infinities; SciPy: NaN for some")
 # Points at which values are decided: by the operands, with the reason.
 AT: dict[str, tuple[Callable[..., Any], str]] = {
-    **dict.fromkeys(("airy airye j0 j1 y0 y1 kei keip ker kerp kelvin spence").split(), _LIMITS),
+    **dict.fromkeys(("airy airye j0 j1 y0 y1 kei keip ker kerp kelvin spence hyp0f1 hyp2f1 bessel_jn jn jv yn multigammaln "
+                     "hankel1 hankel1e hankel2 hankel2e kve spherical_in").split(), _LIMITS),
+    **dict.fromkeys("iv ive yv struve modstruve".split(), _SIGNED_LIMITS),
+    **dict.fromkeys("h1vp h2vp ivp jve jvp yve yvp spherical_kn spherical_yn".split(), _ALL_LIMITS),
     **dict.fromkeys("cosdg cotdg sindg tandg".split(), _TURNS),
     **dict.fromkeys("digamma psi polygamma".split(), _POLE),
     **dict.fromkeys([name for name in CASES if name.startswith("eval_")], _CONSTANTS),
@@ -129,6 +198,9 @@ AT: dict[str, tuple[Callable[..., Any], str]] = {
     "poch": (lambda z, m: z == -np.inf, "no limit; SciPy: -inf"),
     "stdtrit": (lambda df, p: p == 0, "-inf, the end of the support; SciPy: inf"),
     "pdtri": (lambda k, y: y == 1, "0, of which the probability is 1; SciPy: NaN"),
+    "pbdv": (lambda v, x: np.isinf(x) | np.isnan(theirs.pbdv(v, x)[0]), "limits, and values where SciPy has NaN"),
+    "pbvv": (lambda v, x: np.isinf(x) | np.isnan(theirs.pbvv(v, x)[0]), "limits, and values where SciPy has NaN"),
+    "lpmn_values": (lambda m, n, z: ~(np.abs(z) < 1), "NaN beyond 1, as in JAX; SciPy: infinities, and no norm at 1"),
     "nrdtrisd": (lambda mean, p, x: (p == 0) | (p == 1), "0, the limit; SciPy: NaN")}
 # Kinds whose values are decided, with the reason.
 DECIDED: dict[str, tuple[Sequence[str], str]] = {}
@@ -140,9 +212,15 @@ for _name, (_kinds, _reason) in DECIDED.items():
 for _name, (_test, _reason) in AT.items():
     CASES[_name] = dataclasses.replace(CASES[_name], decided_at=_test, why=_reason)
 
+# Rows that are not compared over batches again: functions that are sums, multiples or inverses of those of other rows, and
+# some that compile slowly, and that their own files batch.
+BATCHED_ELSEWHERE = (
+    "betainccinv fdtri gdtrix h1vp h2vp hankel1e hankel2 hankel2e hyp0f1 hyp1f1 hyp2f1 iv ive ivp jn jve jvp kn kve kvp "
+    "modstruve nbdtri pbdv pbvv spherical_in spherical_jn spherical_kn spherical_yn yn yv yve yvp").split()
 # Rows whose derivatives are compared: those of the others are tested in files of their own.
 DIFFERENTIATED = (
     "airy airye bei beip ber berp cbrt cosdg cosm1 cotdg dawsn digamma ellipe ellipk ellipkm1 entr erf erfc erfcx erfi "
     "exp1 exp10 exp2 expi expit expm1 exprel fresnel gamma gammaln gammasgn i0 i0e i1 i1e j0 j1 k0 k0e k1 k1e kei keip "
     "kelvin ker kerp lambertw log1p log_expit log_ndtr loggamma ndtr psi rgamma shichi sici sinc sindg softplus spence "
-    "tandg wofz wrightomega zetac").split()
+    "tandg wofz wrightomega zetac diric expn log_softmax logsumexp lpmn_values multigammaln radian softmax "
+    "voigt_profile").split() + [name for name in CASES if name.startswith("eval_")]

@@ -133,3 +133,36 @@ def test_infinite_slopes_by_constants_do_not_matter():
     for function in (special.rel_entr, special.kl_div):
         assert np.isfinite(nj.jvp(lambda p, f=function: f(p, 1e-38), (1e10,), (1.0,))[1])
         assert np.isfinite(nj.jvp(lambda q, f=function: f(2.0, q), (np.inf,), (1.0,))[1])
+
+
+@pytest.mark.parametrize("name", ["jv", "yv", "iv", "kv", "jve", "yve", "ive", "kve"])
+def test_bessel_functions_at_0_have_the_sign_of_their_poles(name):
+    """Next to 0 they are huge or negligible; Y of half a negative odd number has no pole."""
+    orders = np.array([-0.5, -1, -1.5, -2, -2.25, -2.5, -2.75, -3, 0.75, 1, 2.5])
+    with nj.enable_x64(True):
+        near = getattr(reference, name)(orders, 1e-30)
+        want = np.where(np.abs(near) > 1, np.sign(near) * np.inf, 0)
+        np.testing.assert_array_equal(getattr(special, name)(orders, 0.0), want)
+
+
+def test_modified_spherical_function_at_minus_infinity():
+    """k grows for negative arguments, and so do its derivatives."""
+    orders, end = np.array([0, 1, 3, 6]), np.float32(-np.inf)
+    assert special.spherical_kn(orders, end).tolist() == [-np.inf] * 4
+    assert special.spherical_kn(orders, end, derivative=True).tolist() == [np.inf] * 4
+
+
+@pytest.mark.parametrize("name", ["spherical_in", "spherical_jn", "spherical_kn", "spherical_yn"])
+def test_spherical_functions_of_negative_orders_are_nan(name):
+    for derivative in (False, True):
+        assert np.isnan(getattr(special, name)(np.array([-1, -2]), np.float32(0.5), derivative)).all()
+
+
+@pytest.mark.parametrize("a, b, c, x, want", [
+    (1, 2, 2, -np.inf, 0), (3.5, 3.25, 3.25, -np.inf, 0), (3.5, 3.25, 3.25, np.inf, np.inf), (1, 2, 2, np.inf, 0),
+    (-1, 2, 2, -np.inf, np.inf), (-2, 1, 3, -np.inf, np.inf), (-1, 1, 3, np.inf, -np.inf), (-1.5, 2, 2, -np.inf, np.inf),
+    (0.5, 1.5, 4.5, -np.inf, 0)])
+def test_gauss_function_at_infinities(a, b, c, x, want):
+    """Powers of 1 - x where c is b, polynomials, and what decays."""
+    for call in (special.hyp2f1, nj.jit(special.hyp2f1)):
+        assert call(*map(np.float32, (a, b, c, x))) == want

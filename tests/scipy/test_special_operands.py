@@ -7,7 +7,7 @@ import pytest
 
 from numjet.scipy import special
 from tests.operands import COMPLEX, EMPTY, check_batched, check_complete, check_derivatives, check_refused, check_values
-from tests.scipy.special_operands import CASES, DIFFERENTIATED, ELSEWHERE, REFUSED
+from tests.scipy.special_operands import BATCHED_ELSEWHERE, CASES, DIFFERENTIATED, ELSEWHERE
 
 # Kinds that only SciPy refuses.
 UNANSWERED = {
@@ -28,12 +28,12 @@ def test_values(name):
     check_values(dataclasses.replace(CASES[name], unanswered=UNANSWERED.get(name, {})))
 
 
-@pytest.mark.parametrize("name", REFUSED)
+@pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.refused])
 def test_what_is_refused(name):
     check_refused(CASES[name])
 
 
-@EVERY_FUNCTION
+@pytest.mark.parametrize("name", [name for name in CASES if name not in BATCHED_ELSEWHERE])
 def test_over_a_batch_and_compiled(name):
     check_batched(CASES[name], ["special values reversed"])
 

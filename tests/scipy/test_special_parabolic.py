@@ -74,5 +74,14 @@ def test_derivatives_dtypes_and_ends():
             nj.grad(lambda v, f=function: f(v, 1.0)[0])(0.5)
         with pytest.raises(ValueError, match="complex"):
             function(0.5, 1j)
-    ends = np.array([np.inf, -np.inf] * 10, np.float16)
-    np.testing.assert_array_equal(special.pbdv(np.full(20, 0.5, np.float16), ends)[0], np.where(ends > 0, 0, np.nan))
+
+
+@pytest.mark.parametrize("name, orders", [("pbdv", [0.0, 1, 2.5, -1.5, -2, 0.5]), ("pbvv", [0.0, 1, -2, 2.25, -1.75])])
+def test_limits_at_infinities(name, orders):
+    """Far out the functions have the sign of the limit; what decays is 0."""
+    function, ends = getattr(special, name), np.array([[-np.inf], [np.inf]])
+    with nj.enable_x64(True):
+        far = function(np.array(orders), 30 * np.sign(ends))
+        for found, value in zip(function(np.array(orders), ends), far, strict=True):
+            np.testing.assert_array_equal(found, np.where(np.abs(value) > 1, np.sign(value) * np.inf, 0))
+        assert special.pbvv(0.5, -np.inf)[0] == 0 and np.isnan(special.pbdv(np.nan, np.inf)[0])

@@ -225,7 +225,13 @@ def _value(kind: str, v: Any, z: Any) -> Any:
 def _at_zero(kind: str, v: Any) -> Any:
     if kind in ("j", "ju", "i", "iu"):
         return jnp.where(v == 0, 1, jnp.where((v > 0) | (v == jnp.round(v)), 0, jnp.nan))
-    return {"y": -jnp.inf, "yu": -jnp.inf, "k": jnp.inf, "ke": jnp.inf}.get(kind, jnp.nan)
+    return _y_at_zero(v) if kind in ("y", "yu") else jnp.inf if kind in ("k", "ke") else jnp.nan
+
+
+def _y_at_zero(v: Any) -> Any:
+    """The limit of Y[v] at +0: -inf, for negative orders times cos(pi v), and 0 where that is 0."""
+    factor = jnp.where(v < 0, cos_sin_pi(v)[0], 1)
+    return jnp.where(factor == 0, 0, -factor * jnp.inf)
 
 
 # How derivatives follow from the neighbouring orders, and the exponent's share: f' = a (f[v - 1] + b f[v + 1]) + c f.

@@ -13,7 +13,7 @@ import numjet.numpy as jnp
 from numjet.numpy.core.promotion import promote_args_inexact
 from numjet.scipy.special import bessel_core, ordinary_bessel
 from numjet.scipy.special.fixed_orders import cos_sin_pi, fixed_orders
-from numjet.scipy.special.ordinary_bessel import _evaluated, _signed, _without, integers
+from numjet.scipy.special.ordinary_bessel import _at_zero, _evaluated, _signed, _without, integers
 
 
 def _i_value(v: Any, x: Any, large: bool, scaled: bool) -> Any:
@@ -26,8 +26,7 @@ def _i_value(v: Any, x: Any, large: bool, scaled: bool) -> Any:
     half = jnp.exp(-safe) if scaled else jnp.exp(-0.5 * safe)
     i, k = (i, k * half * half) if scaled else (i / half / half, k * half * half)
     out = jnp.where(v < 0, i + _without(2 / math.pi * sine, k), i)
-    at_zero = jnp.where(v == 0, 1, jnp.where((v > 0) | (v == jnp.round(v)), 0, jnp.inf))
-    out = jnp.where(x == 0, at_zero, jnp.where(jnp.isinf(size), 0 if scaled else jnp.inf, out))
+    out = jnp.where(x == 0, _at_zero(v), jnp.where(jnp.isinf(size), 0 if scaled else jnp.inf, out))
     return jnp.where(jnp.isnan(v + x) | jnp.isinf(v), jnp.nan, _signed(v, x, out))
 
 

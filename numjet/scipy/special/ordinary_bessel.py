@@ -14,7 +14,7 @@ from numjet.foundation import dtypes
 from numjet.numpy.core.promotion import array_arg
 from numjet.scipy.special import bessel_core, complex_bessel
 from numjet.scipy.special.fixed_orders import cos_sin_pi, fixed_orders, largest, wide
-from numjet.scipy.special.gamma_family import floats
+from numjet.scipy.special.gamma_family import floats, gammasgn
 
 
 def _signed(v: Any, x: Any, even: Any) -> Any:
@@ -29,6 +29,11 @@ def _without(factor: Any, value: Any) -> Any:
     return jnp.where(factor == 0, 0, factor * value)
 
 
+def _at_zero(v: Any) -> Any:
+    """The limit of J[v] and I[v] at 0, that of x^v / Gamma(v + 1): infinite of either sign for negative orders."""
+    return jnp.where(v == 0, 1, jnp.where((v > 0) | (v == jnp.round(v)), 0, gammasgn(v + 1) * jnp.inf))
+
+
 # ------------------------------------------------------------------------------------------- J and Y
 
 def _j_value(v: Any, x: Any, large: bool) -> Any:
@@ -38,8 +43,7 @@ def _j_value(v: Any, x: Any, large: bool) -> Any:
     j, y = bessel_core.jy(nu, jnp.where(usable, size, 1), large)
     cosine, sine = cos_sin_pi(nu)
     out = jnp.where(v < 0, _without(cosine, j) - _without(sine, y), j)
-    at_zero = jnp.where(v == 0, 1, jnp.where((v > 0) | (v == jnp.round(v)), 0, jnp.inf))
-    out = jnp.where(x == 0, at_zero, jnp.where(jnp.isinf(size), 0, out))
+    out = jnp.where(x == 0, _at_zero(v), jnp.where(jnp.isinf(size), 0, out))
     return jnp.where(jnp.isnan(v + x) | jnp.isinf(v), jnp.nan, _signed(v, x, out))
 
 
@@ -49,7 +53,7 @@ def _y_value(v: Any, x: Any, large: bool) -> Any:
     j, y = bessel_core.jy(nu, jnp.where(usable, x, 1), large)
     cosine, sine = cos_sin_pi(nu)
     out = jnp.where(v < 0, _without(sine, j) + _without(cosine, y), y)
-    out = jnp.where(x == 0, -jnp.inf, jnp.where(x == jnp.inf, 0, out))
+    out = jnp.where(x == 0, complex_bessel._y_at_zero(v), jnp.where(x == jnp.inf, 0, out))
     return jnp.where((x < 0) | jnp.isnan(v + x) | jnp.isinf(v), jnp.nan, out)
 
 
@@ -122,7 +126,8 @@ def jve(v: Any, z: Any) -> Any:
 
 
 def yv(v: Any, z: Any) -> Any:
-    """The Bessel function of the second kind, Y[v](z), of real order; -inf at 0, NaN for negative z. Else as jv.
+    """The Bessel function of the second kind, Y[v](z), of real order; at 0 its limit, -inf for v >= 0; NaN for negative z. Else
+    as jv.
 
     >>> round(float(yv(0.5, 2.0)), 4)
     0.2348
@@ -268,7 +273,7 @@ def _spherical_value(kind: str, n: Any, x: Any, large: bool) -> Any:
     odd = n - 2 * jnp.floor(0.5 * n) != (1 if kind == "y" else 0)
     below = jnp.where(odd, -out, out)
     if kind == "k":  # DLMF 10.47.11 and 10.47.16
-        below = -below - math.pi * root * found[0]
+        below = jnp.where(usable, -below - math.pi * root * found[0], -jnp.inf)
     out = jnp.where(x < 0, below, out)
     return jnp.where((n < 0) | jnp.isnan(x), jnp.nan, out)
 
@@ -278,7 +283,7 @@ def _spherical_slope(kind: str, large: bool, n: Any, x: Any) -> Any:
     above, sign = (-1, 1) if kind in "jy" else (1, -1 if kind == "k" else 1)
     f = _spherical(kind, large)
     before = jnp.where(n == 0, 0, n * f(jnp.maximum(n - 1, 0), x))
-    return sign * (before + above * (n + 1) * f(n + 1, x)) / (2 * n + 1)
+    return jnp.where(n < 0, jnp.nan, sign * (before + above * (n + 1) * f(n + 1, x)) / (2 * n + 1))
 
 
 @functools.cache

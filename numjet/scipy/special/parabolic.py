@@ -137,13 +137,21 @@ def _known(values: Pair, v: Any, x: Any) -> Pair:
     return value, slope
 
 
-def _d_values(v: Any, x: Any) -> Pair:
-    value, slope = (jnp.where((x == jnp.inf) & jnp.isfinite(v), 0, y) for y in _on_both_sides(v, x, 0))
+def _with_limits(values: Pair, v: Any, x: Any, above: Any, below: Any) -> Pair:
+    """Infinities with the signs `above` at inf and `below` at -inf, or 0; slopes have the same sign or, at -inf, the other."""
+    sign = jnp.where(x > 0, above, below)
+    limit = jnp.where(sign == 0, 0, sign * jnp.inf)
+    value, slope = (jnp.where(jnp.isinf(x) & jnp.isfinite(v), y, z)
+                    for y, z in zip((limit, jnp.where(x > 0, limit, -limit)), values, strict=True))
     return value, slope
 
 
+def _d_values(v: Any, x: Any) -> Pair:
+    return _with_limits(_on_both_sides(v, x, 0), v, x, 0, jnp.sign(_rgamma(-v)))
+
+
 def _v_values(v: Any, x: Any) -> Pair:
-    return _on_both_sides(v, x, 1)
+    return _with_limits(_on_both_sides(v, x, 1), v, x, 1, -cos_sin_pi(v)[0])
 
 
 def _w_values(a: Any, x: Any) -> Pair:
@@ -168,7 +176,7 @@ def pbdv(v: Any, x: Any) -> Pair:
     """The parabolic cylinder function D[v](x) and its derivative to x, for real order and argument.
 
     Derivatives of any order to x; NotImplementedError for one to v. Relative error 1e-12 for |v| <= 50 and |x| <= 20, of the
-    modulus where D oscillates. NaN at -inf.
+    modulus where D oscillates. The limits at infinities.
 
     >>> [round(float(y), 4) for y in pbdv(0.5, 2.0)]
     [0.534, -0.4125]

@@ -18,14 +18,15 @@ from numjet.scipy.special.elementary import binom
 from numjet.scipy.special.gamma_family import floats
 
 Step = Callable[[Any], tuple[Any, Any, Any]]  # k -> (a, b, c)
+Reflected = tuple[Any, Any]                    # the degree of the same polynomial up to a sign, and the sign
 
 
 def _degree(name: str, n: Any) -> Any:
-    """Degrees as integers. TypeError for others."""
+    """Degrees as integers of at least 32 bits, which have room for reflections. TypeError for others."""
     given = jnp.asarray(array_arg(name, n))
     if not jnp.issubdtype(given.dtype, jnp.integer):
         raise TypeError(f"{name}: the degree must be integers, got {given.dtype.name}; real degrees are not there")
-    return given
+    return given.astype(np.int32) if given.dtype.itemsize < 4 else given
 
 
 def _evaluated(n: Any, one: Any, first: Any, x: Any, step: Step) -> Any:
@@ -44,51 +45,73 @@ def _evaluated(n: Any, one: Any, first: Any, x: Any, step: Step) -> Any:
     return fori_loop(1, most if isinstance(most, Tracer) else int(most), body, (one, first, start))[2]
 
 
-def _polynomial(name: str, n: Any, args: tuple[Any, ...], recurrence: Callable[..., tuple[Any, Step]]) -> Any:
+def _unchanged(n: Any) -> Reflected:
+    """Polynomials that the recurrence does not define below degree 0."""
+    return n, 1
+
+
+def _about_half(n: Any) -> Reflected:
+    """P_n = P_(-n-1)."""
+    return jnp.where(n < 0, ~n, n), 1
+
+
+def _even(n: Any) -> Reflected:
+    """T_n = T_(-n)."""
+    return jnp.abs(n), 1
+
+
+def _odd_about_minus_1(n: Any) -> Reflected:
+    """U_n = -U_(-n-2), which is 0 for n = -1."""
+    return jnp.maximum(jnp.abs(n + 1), 1) - 1, jnp.sign(n + 1)
+
+
+def _polynomial(name: str, n: Any, args: tuple[Any, ...], recurrence: Callable[..., tuple[Any, Step]],
+                reflected: Callable[[Any], Reflected] = _unchanged) -> Any:
     """The polynomial with these parameters and argument; recurrence(x, *parameters) -> (that of degree 1, the step)."""
-    degree = _degree(name, n)
+    degree, sign = reflected(_degree(name, n))
     found = floats(name, *args)
     dtype = found[0].dtype
     wide = [v.astype(np.float32) if dtype.itemsize == 2 else v for v in found]
     degree, *wide = jnp.broadcast_arrays(degree, *wide)
     *parameters, x = wide
     first, step = recurrence(x, *parameters)
-    return _evaluated(degree, jnp.ones_like(x), first, x, step).astype(dtype)
+    return (jnp.astype(sign, x.dtype) * _evaluated(degree, jnp.ones_like(x), first, x, step)).astype(dtype)
 
 
 @jit_when_eager()
 def eval_legendre(n: Any, x: Any) -> Any:
-    """Legendre's polynomial P_n(x). n: integers (TypeError for others), which broadcast against x; NaN for negative ones.
+    """Legendre's polynomial P_n(x). n: integers (TypeError for others), which broadcast against x; P_n is P_(-n-1).
 
     >>> float(eval_legendre(2, 0.5))
     -0.125
     """
-    return _polynomial("eval_legendre", n, (x,), lambda x: (x, lambda k: ((2 * k + 1) / (k + 1), 0, k / (k + 1))))
+    return _polynomial("eval_legendre", n, (x,), lambda x: (x, lambda k: ((2 * k + 1) / (k + 1), 0, k / (k + 1))), _about_half)
 
 
 @jit_when_eager()
 def eval_chebyt(n: Any, x: Any) -> Any:
-    """Chebyshev's polynomial of the first kind T_n(x); n as of eval_legendre.
+    """Chebyshev's polynomial of the first kind T_n(x); n: integers, as of eval_legendre; T_n is T_(-n).
 
     >>> float(eval_chebyt(2, 0.5))
     -0.5
     """
-    return _polynomial("eval_chebyt", n, (x,), lambda x: (x, lambda k: (2, 0, 1)))
+    return _polynomial("eval_chebyt", n, (x,), lambda x: (x, lambda k: (2, 0, 1)), _even)
 
 
 @jit_when_eager()
 def eval_chebyu(n: Any, x: Any) -> Any:
-    """Chebyshev's polynomial of the second kind U_n(x); n as of eval_legendre.
+    """Chebyshev's polynomial of the second kind U_n(x); n: integers, as of eval_legendre; U_n is -U_(-n-2).
 
     >>> float(eval_chebyu(2, 0.5))
     0.0
     """
-    return _polynomial("eval_chebyu", n, (x,), lambda x: (2 * x, lambda k: (2, 0, 1)))
+    return _polynomial("eval_chebyu", n, (x,), lambda x: (2 * x, lambda k: (2, 0, 1)), _odd_about_minus_1)
 
 
 @jit_when_eager()
 def eval_hermite(n: Any, x: Any) -> Any:
-    """Hermite's polynomial H_n(x), of physicists; n as of eval_legendre.
+    """Hermite's polynomial H_n(x), of physicists. n: integers (TypeError for others), which broadcast against x; NaN for
+    negative ones, for which it is no polynomial.
 
     >>> float(eval_hermite(2, 0.5))
     -1.0
@@ -98,7 +121,7 @@ def eval_hermite(n: Any, x: Any) -> Any:
 
 @jit_when_eager()
 def eval_hermitenorm(n: Any, x: Any) -> Any:
-    """Hermite's polynomial He_n(x), of probability theory; n as of eval_legendre.
+    """Hermite's polynomial He_n(x), of probability theory; n as of eval_hermite.
 
     >>> float(eval_hermitenorm(2, 0.5))
     -0.75
@@ -108,7 +131,7 @@ def eval_hermitenorm(n: Any, x: Any) -> Any:
 
 @jit_when_eager()
 def eval_laguerre(n: Any, x: Any) -> Any:
-    """Laguerre's polynomial L_n(x); n as of eval_legendre.
+    """Laguerre's polynomial L_n(x); n as of eval_hermite.
 
     >>> float(eval_laguerre(2, 0.5))
     0.125
@@ -119,7 +142,7 @@ def eval_laguerre(n: Any, x: Any) -> Any:
 
 @jit_when_eager()
 def eval_genlaguerre(n: Any, alpha: Any, x: Any) -> Any:
-    """The generalized polynomial of Laguerre L_n^(alpha)(x); n as of eval_legendre.
+    """The generalized polynomial of Laguerre L_n^(alpha)(x); n as of eval_hermite.
 
     >>> float(eval_genlaguerre(2, 1.0, 0.5))
     1.625
@@ -130,7 +153,7 @@ def eval_genlaguerre(n: Any, alpha: Any, x: Any) -> Any:
 
 @jit_when_eager()
 def eval_gegenbauer(n: Any, alpha: Any, x: Any) -> Any:
-    """Gegenbauer's polynomial C_n^(alpha)(x); n as of eval_legendre.
+    """Gegenbauer's polynomial C_n^(alpha)(x); n as of eval_hermite.
 
     >>> float(eval_gegenbauer(2, 1.0, 0.5))
     0.0
@@ -141,7 +164,7 @@ def eval_gegenbauer(n: Any, alpha: Any, x: Any) -> Any:
 
 @jit_when_eager()
 def eval_jacobi(n: Any, alpha: Any, beta: Any, x: Any) -> Any:
-    """Jacobi's polynomial P_n^(alpha, beta)(x), for alpha, beta > -1; n as of eval_legendre. DLMF 18.9.2.
+    """Jacobi's polynomial P_n^(alpha, beta)(x), for alpha, beta > -1; n as of eval_hermite. DLMF 18.9.2.
 
     >>> float(eval_jacobi(2, 1.0, 0.0, 0.5))
     0.625
@@ -158,7 +181,7 @@ def eval_jacobi(n: Any, alpha: Any, beta: Any, x: Any) -> Any:
 
 @jit_when_eager()
 def eval_chebyc(n: Any, x: Any) -> Any:
-    """Chebyshev's polynomial C_n(x) = 2 T_n(x / 2), on [-2, 2]; n as of eval_legendre.
+    """Chebyshev's polynomial C_n(x) = 2 T_n(x / 2), on [-2, 2]; n as of eval_chebyt.
 
     >>> float(eval_chebyc(2, 1.0))
     -1.0
@@ -169,7 +192,7 @@ def eval_chebyc(n: Any, x: Any) -> Any:
 
 @jit_when_eager()
 def eval_chebys(n: Any, x: Any) -> Any:
-    """Chebyshev's polynomial S_n(x) = U_n(x / 2), on [-2, 2]; n as of eval_legendre.
+    """Chebyshev's polynomial S_n(x) = U_n(x / 2), on [-2, 2]; n as of eval_chebyu.
 
     >>> float(eval_chebys(2, 1.0))
     0.0
@@ -191,7 +214,7 @@ def eval_sh_legendre(n: Any, x: Any) -> Any:
 
 @jit_when_eager()
 def eval_sh_chebyt(n: Any, x: Any) -> Any:
-    """Chebyshev's polynomial of the first kind shifted to [0, 1], T_n(2 x - 1); n as of eval_legendre.
+    """Chebyshev's polynomial of the first kind shifted to [0, 1], T_n(2 x - 1); n as of eval_chebyt.
 
     >>> float(eval_sh_chebyt(2, 0.75))
     -0.5
@@ -202,7 +225,7 @@ def eval_sh_chebyt(n: Any, x: Any) -> Any:
 
 @jit_when_eager()
 def eval_sh_chebyu(n: Any, x: Any) -> Any:
-    """Chebyshev's polynomial of the second kind shifted to [0, 1], U_n(2 x - 1); n as of eval_legendre.
+    """Chebyshev's polynomial of the second kind shifted to [0, 1], U_n(2 x - 1); n as of eval_chebyu.
 
     >>> float(eval_sh_chebyu(2, 0.75))
     0.0
