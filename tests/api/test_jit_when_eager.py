@@ -131,8 +131,8 @@ def test_operands_of_any_number() -> None:
 
 
 def test_inside_of_transformations_there_is_no_trace_of_it() -> None:
-    names = [e.primitive.name for e in nj.make_jaxpr(jnp.hypot)(X, X).jaxpr.eqns]
-    assert "jit" not in names and "sqrt" in names
+    names = [e.primitive.name for e in nj.make_jaxpr(jnp.isclose)(X, X).jaxpr.eqns]
+    assert "jit" not in names and "is_finite" in names
     grads = nj.grad(lambda x: jnp.median(x) + nn.logsumexp(x))(X)
     np.testing.assert_allclose(float(grads.sum()), 2.0, rtol=1e-5)
     np.testing.assert_allclose(nj.vmap(jnp.median)(X), np.median(np.asarray(X), axis=1), rtol=1e-6)

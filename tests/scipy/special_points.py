@@ -40,6 +40,23 @@ INFINITE_POCH: list[tuple[float, float, float]] = [
     *((z, m, NAN) for z, m in ((1.5, -INF), (-INF, 2.0), (INF, -INF), (NAN, INF), (INF, NAN))),
     (-2.5, INF, -INF), (INF, 0.0, 1.0), (2.0, 3.0, 24.0)]
 
+# Function, arguments, number of the argument of the derivative, derivative: at ends of supports and of parameters.
+SLOPES: list[tuple[str, tuple[float, ...], int, float]] = [
+    ("vonmises.logpdf", (1.0, 0.0), 1, np.cos(1.0)), ("vonmises.logpdf", (1.0, 0.0), 0, 0.0),
+    ("uniform.logpdf", (0.5, INF, 1.0), 2, 0.0), ("uniform.pdf", (0.5, INF, 1.0), 0, 0.0),
+    *((f"gamma.{name}", (0.0, 0.5, 0.0, 2.0), 3, 0.0) for name in ("cdf", "sf", "logcdf", "logsf")),
+    ("gamma.cdf", (0.0, 0.5, 0.0, INF), 3, 0.0), ("chi2.sf", (0.0, 1.0, 0.0, 2.0), 3, 0.0),
+    ("gamma.cdf", (-1.0, INF, 0.0, 1.0), 1, 0.0), ("gamma.logcdf", (-1.0, INF, 0.0, 1.0), 1, 0.0),
+    ("gamma.cdf", (0.0, 0.5, 0.0, 2.0), 0, INF), ("gamma.cdf", (0.0, 1.0, 0.0, 2.0), 0, 0.5),
+    ("pareto.cdf", (1.0, INF, 0.0, 1.0), 1, 0.0), ("pareto.ppf", (1.0, INF, 0.0, 1.0), 3, 1.0),
+    ("poisson.cdf", (INF, INF), 1, 0.0)]
+# Degenerate distributions whose parameter is infinite.
+LIMITS: list[tuple[str, tuple[float, ...], float]] = [
+    *((f"{family}.{name}", (INF, INF), value) for family in ("gamma", "chi2")
+      for name, value in (("cdf", 1.0), ("sf", 0.0), ("logcdf", 0.0), ("logsf", -INF))),
+    ("pareto.cdf", (1.0, INF), 0.0), ("pareto.logcdf", (1.0, INF), -INF), ("pareto.ppf", (1.0, INF), 1.0),
+    ("poisson.cdf", (INF, INF), 1.0), ("poisson.sf", (INF, INF), 0.0)]
+
 Rows = tuple[np.ndarray, ...]
 
 

@@ -19,6 +19,12 @@ def test_nan_stays_nan():
     assert jnp.isnan(expm(jnp.array([[jnp.nan, 0.0], [0.0, 1.0]]))).all()
 
 
+def test_halves_are_refused_without_a_warning(recwarn):
+    with pytest.raises(NotImplementedError, match="expm: Unsupported dtype float16"):
+        expm(jnp.eye(2, dtype=jnp.float16))
+    assert not recwarn.list
+
+
 def test_squarings_that_no_matrix_needs_are_left_out():
     """Products stand in branches only, in every batch, and a batch's matrices have their own numbers of squarings."""
     batch = np.array([0.1, 1.0, 30.0], np.float32)[:, None, None] * np.array([[0.2, 1.0], [-1.0, 0.3]], np.float32)

@@ -18,7 +18,9 @@ from tests.scipy.special_points import (
     FUNCTIONS,
     INF,
     INFINITE_POCH,
+    LIMITS,
     POINTS,
+    SLOPES,
     UNARY,
     arguments_of,
     columns,
@@ -117,6 +119,28 @@ def test_densities_that_vanish_at_an_end_have_finite_derivatives(distribution, a
     for place in range(1, len(args) + 2):    # parameters, loc and scale
         want = {len(args): -slope, len(args) + 1: -args[0] * slope}.get(place, 0)
         np.testing.assert_allclose(nj.grad(pdf, place)(*args, 0.0, 1.0), want, atol=1e-12)
+
+
+def _named(name):
+    distribution, function = name.split(".")
+    return getattr(getattr(stats, distribution), function)
+
+
+def test_slopes_at_ends_of_supports_and_parameters(x64):
+    found = []
+    for name, args, place, want in SLOPES:
+        function = _named(name)
+        found += [(name, args, place, float(mode(function, place)(*args)), want) for mode in (nj.grad, nj.jacfwd)]
+    wrong = [row for row in found if not (row[3] == row[4] or abs(row[3] - row[4]) < 1e-12)]
+    assert not wrong, wrong
+
+
+def test_values_of_infinite_parameters():
+    def values(tables):
+        return [_named(name)(*args) for (name, _, _), args in zip(LIMITS, tables, strict=True)]
+    arguments, wanted = [args for _, args, _ in LIMITS], [want for _, _, want in LIMITS]
+    for call in (values, nj.jit(values)):
+        np.testing.assert_array_equal(call(arguments), wanted)
 
 
 @pytest.mark.parametrize("function", ["cdf", "logcdf", "sf", "logsf"])

@@ -79,11 +79,17 @@ def _index(position: Any, last: Any) -> Any:
 
 
 def _blend(below: Any, above: Any, share: Any) -> Any:
-    """(1 - share) * below + share * above; a share of 0 contributes 0 even for infinities."""
+    """(1 - share) * below + share * above; a share of 0 contributes 0 even for infinities.
+
+    The derivative to the share is above - below also where the share is 0, between two elements or at the last one.
+    """
     zero = literal(0.0, share.dtype)
     rest = sub_p.bind(literal(1.0, share.dtype), share)
-    parts = [select_n_p.bind(eq_p.bind(w, zero), mul_p.bind(w, x), zero) for w, x in ((rest, below), (share, above))]
-    return add_p.bind(*parts)
+
+    def part(weight: Any, x: Any) -> Any:
+        endless = bitwise.and_p.bind(eq_p.bind(weight, zero), bitwise.not_p.bind(compare.is_finite_p.bind(x)))
+        return mul_p.bind(weight, select_n_p.bind(endless, x, zero))
+    return add_p.bind(part(rest, below), part(share, above))
 
 
 # -------------------------------------------------------------------------------------------- quantiles of rows

@@ -81,6 +81,8 @@ def _deviations(name: str, a: Any, axes: tuple[int, ...], names: tuple[str, ...]
         center = as_dtype(promotion.operand(name, given), wide)
     x, y = promotion.operands(name, as_dtype(a, wide), center)
     centered = arithmetic.sub_p.bind(x, y)
+    if where is not None:  # what is left out must not overflow, or its derivative is NaN
+        centered = choose_by(name, where, centered, literal(0, centered.dtype))
     if wide in _COMPLEX:
         re, im = convert.real_p.bind(centered), convert.imag_p.bind(centered)
         return arithmetic.add_p.bind(arithmetic.square_p.bind(re), arithmetic.square_p.bind(im))
@@ -99,15 +101,14 @@ def _variance(name: str, a: Any, axes: tuple[int, ...], names: tuple[str, ...], 
               given: Any) -> Any:
     """Sum of squares over (count - ddof), in the computing dtype; NaN where count <= ddof."""
     wide = computing_dtype(dtypes.common_dtype(dtypes.to_inexact_dtype(a.dtype), wanted))
-    if where is not None:  # what is left out must not overflow, or its derivative is NaN
-        a = choose_by(name, where, a, literal(0, a.dtype))
     squares = _deviations(name, a, axes, names, where, given, wide)
     real = squares.dtype
     total = sum(squares, (*axes, *names), where=where)
     n = count(name, a, axes, names, where, real)
     if isinstance(n, Literal) and not isinstance(ddof, Tracer) and np.ndim(ddof) == 0:
-        left = float(n.val) - float(ddof)
-        return arithmetic.div_p.bind(total, literal(left if left > 0 else float("nan"), real))
+        known = float(n.val) - float(ddof)
+        if known > 0:
+            return arithmetic.div_p.bind(total, literal(known, real))
     left, degrees = promotion.operands(name, n, as_dtype(promotion.operand(name, ddof), real))
     return per_degree(name, total, arithmetic.sub_p.bind(left, degrees))
 

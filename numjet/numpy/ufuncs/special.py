@@ -127,7 +127,11 @@ def hypot(x1: Any, x2: Any, /) -> Any:
     >>> hypot(3, 4)
     Array(5., dtype=float32, weak_type=True)
     """
-    x, y = _real_operands("hypot", x1, x2)
+    return strong_beyond_scalars(_length(*_real_operands("hypot", x1, x2)))
+
+
+@custom_jvp
+def _length(x: Any, y: Any) -> Any:
     dtype = x.aval.dtype
     a, b = abs_p.bind(x), abs_p.bind(y)
     infinite = bitwise.or_p.bind(*(eq_p.bind(v, literal(math.inf, dtype)) for v in (a, b)))
@@ -137,7 +141,26 @@ def hypot(x1: Any, x2: Any, /) -> Any:
     ratio = div_p.bind(small, divisor)
     safe = select_n_p.bind(infinite, ratio, literal(0.0, dtype))
     factor = arithmetic.sqrt_p.bind(add_p.bind(literal(1.0, dtype), arithmetic.square_p.bind(safe)))
-    return strong_beyond_scalars(select_n_p.bind(infinite, mul_p.bind(large, factor), literal(math.inf, dtype)))
+    return select_n_p.bind(infinite, mul_p.bind(large, factor), literal(math.inf, dtype))
+
+
+@_length.defjvp
+def _slope_of_length(primals: tuple[Any, Any], tangents: tuple[Any, Any]) -> tuple[Any, Any]:
+    """The derivatives x / hypot and y / hypot, of operands divided by the larger one, so that nothing overflows; 1/2 at (0, 0).
+
+    Of an infinite operand the sign counts, and finite ones beside it are zeros: these are the limits.
+    """
+    dtype = primals[0].aval.dtype
+    one = literal(1.0, dtype)
+    sizes = [abs_p.bind(v) for v in primals]
+    largest = bits.stop_gradient(max_p.bind(max_p.bind(*sizes), literal(float(dtypes.finfo(dtype).tiny), dtype)))
+    parts = [select_n_p.bind(eq_p.bind(size, literal(math.inf, dtype)), div_p.bind(v, largest), arithmetic.sign_p.bind(v))
+             for v, size in zip(primals, sizes, strict=True)]
+    total = add_p.bind(*(arithmetic.square_p.bind(part) for part in parts))
+    zero = eq_p.bind(total, literal(0.0, dtype))
+    root = arithmetic.sqrt_p.bind(select_n_p.bind(zero, total, one))
+    shares = [select_n_p.bind(zero, div_p.bind(part, root), literal(0.5, dtype)) for part in parts]
+    return _length(*primals), add_p.bind(*[mul_p.bind(t, share) for t, share in zip(tangents, shares, strict=True)])
 
 
 def copysign(x1: Any, x2: Any, /) -> Any:

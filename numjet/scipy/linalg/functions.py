@@ -9,6 +9,7 @@ from numjet.api.jit_when_eager import jit_when_eager
 from numjet.control.branches.cond import cond
 from numjet.control.loops.scan import scan
 from numjet.control.loops.while_loop import fori_loop
+from numjet.core.trace import aval_of
 from numjet.foundation import dtypes
 from numjet.lax import linalg as lax_linalg
 from numjet.lax.elementwise.arithmetic import mul_p
@@ -54,6 +55,7 @@ def expm(A: Any, *, upper_triangular: bool = False, max_squarings: int = 16) -> 
         raise ValueError(f"Expected A to be a (batched) square matrix, got A.shape={A.shape}.")
     if not A.size:
         return A
+    mx.check_matrix("expm", aval_of(A))     # before a number of squarings is found that halves cannot hold
     limit, coefficients = _DOUBLE if real_dtype(A.dtype) == dtypes.float64 else _SINGLE
     norm = reductions.max(reductions.sum(absolute(stop_gradient(A)), axis=-2), axis=-1)
     count = ceil(log2(maximum(norm / limit, 1)))  # no infinity on the way, which `jax_debug_infs` would report

@@ -15,12 +15,20 @@ from numjet.scipy.stats.tails import log_gammainc, log_gammaincc
 from numjet.scipy.stats.variables import Variable, positive
 
 
-def _above(name: str, x: Any, a: Any, loc: Any, scale: Any, below: float) -> tuple[Any, Any, Any]:
-    """(a, standardized argument with 1 below the support, a function that puts `below` there)."""
+def _above(name: str, x: Any, a: Any, loc: Any, scale: Any, below: float, rise: float) -> tuple[Any, Any, Any]:
+    """(a, standardized argument with 1 below the support, a function that puts `below` there).
+
+    The function also puts in `below` at loc itself where the slope to x is infinite, with the sign of `rise`: for a < 1, and
+    for logarithms of 0. There the value is that of any scale, whose derivative must not become 0 times infinity.
+    """
+    x, a, loc, scale = float_args(name, x, a, loc, scale)
     z, a, _, _ = standard(name, x, a, loc, scale)
     z = where_valid(a > 0, z)
-    z, set_below = where_inside(z < 0, 1.0, z, below)
-    return a, z, set_below
+    steep = (z == 0) & (x == loc) & ((a < 1) | (below == -math.inf))
+    end = below + rise * power_of_zero(jnp.where(steep, x - loc, 0.0), jnp.asarray(0.5, x.dtype))
+    a = jnp.where((z < 0) | (z == math.inf) & (a == math.inf), 1.0, a)
+    z, set_below = where_inside((z < 0) | steep, 1.0, z, below)
+    return a, z, lambda out: jnp.where(steep, end, set_below(out))
 
 
 def logpdf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Any:
@@ -55,7 +63,7 @@ def cdf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Any:
     >>> round(float(cdf(3.0, 2.0, 0.5, 2.0)), 3)
     0.355
     """
-    a, z, set_below = _above("gamma.cdf", x, a, loc, scale, 0.0)
+    a, z, set_below = _above("gamma.cdf", x, a, loc, scale, 0.0, 1.0)
     return set_below(gammainc(a, z))
 
 
@@ -65,7 +73,7 @@ def logcdf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Any:
     >>> round(float(logcdf(3.0, 2.0, 0.5, 2.0)), 3)
     -1.035
     """
-    a, z, set_below = _above("gamma.logcdf", x, a, loc, scale, -math.inf)
+    a, z, set_below = _above("gamma.logcdf", x, a, loc, scale, -math.inf, 1.0)
     return set_below(log_gammainc(a, z))
 
 
@@ -75,7 +83,7 @@ def sf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Any:
     >>> round(float(sf(3.0, 2.0, 0.5, 2.0)), 3)
     0.645
     """
-    a, z, set_below = _above("gamma.sf", x, a, loc, scale, 1.0)
+    a, z, set_below = _above("gamma.sf", x, a, loc, scale, 1.0, -1.0)
     return set_below(gammaincc(a, z))
 
 
@@ -85,7 +93,7 @@ def logsf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Any:
     >>> round(float(logsf(3.0, 2.0, 0.5, 2.0)), 3)
     -0.439
     """
-    a, z, set_below = _above("gamma.logsf", x, a, loc, scale, 0.0)
+    a, z, set_below = _above("gamma.logsf", x, a, loc, scale, 0.0, -1.0)
     return set_below(log_gammaincc(a, z))
 
 def ppf(q: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Any:

@@ -16,7 +16,7 @@ def _hazard(name: str, x: Any, b: Any, loc: Any, scale: Any, below: float) -> tu
     z, b, _, _ = standard(name, x, b, loc, scale)
     z = where_valid(b > 0, z)
     z, set_below = where_inside(z < 1, 2.0, z, below)
-    return b * jnp.log(z), set_below
+    return jnp.where((z == 1) & (b == math.inf), 1.0, b) * jnp.log(z), set_below
 
 
 def logpdf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
@@ -82,7 +82,7 @@ def ppf(q: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """
     q, b, loc, scale = float_args("pareto.ppf", q, b, loc, scale)
     scale = where_valid((scale > 0) & (b > 0), scale)
-    return loc + scale * on_probabilities(lambda q: jnp.exp(-jnp.log1p(-q) / b))(q)
+    return loc + scale * on_probabilities(lambda q: jnp.exp(-jnp.log1p(-jnp.where(b == math.inf, 0.0, q)) / b))(q)
 
 
 def isf(q: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
@@ -93,7 +93,7 @@ def isf(q: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """
     q, b, loc, scale = float_args("pareto.isf", q, b, loc, scale)
     scale = where_valid((scale > 0) & (b > 0), scale)
-    return loc + scale * on_probabilities(lambda q: jnp.exp(-jnp.log(q) / b))(q)
+    return loc + scale * on_probabilities(lambda q: jnp.exp(-jnp.log(jnp.where(b == math.inf, 1.0, q)) / b))(q)
 
 
 _variable = Variable(__name__, ("b",), (3.0,), positive)

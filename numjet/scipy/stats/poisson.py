@@ -41,24 +41,22 @@ _log_term = smooth_by_precision(log_poisson_term)
 pmf = exp_of(logpmf, 0.224)
 
 
-def cdf(k: Any, mu: Any, loc: Any = 0) -> Any:
-    """The probability of counts up to k.
-
-    >>> round(float(cdf(2, 3.0)), 3)
-    0.423
-    """
-    k, mu, loc = float_args("poisson.cdf", k, mu, loc)
-    x = where_valid(mu >= 0, k - loc)
-    x, set_below = where_inside(x < 0, 0.0, x, 0.0)
-    return set_below(gammaincc(jnp.floor(x) + 1, mu))
-
-
 def _within(name: str, k: Any, mu: Any, loc: Any, below: float, above: float) -> tuple[Any, ...]:
     """(floor(k - loc), mu, a function that puts `below` below 0 and `above` where k is infinite)."""
     k, mu, loc = float_args(name, k, mu, loc)
     x = where_valid(mu >= 0, jnp.floor(k - loc))
     x, set_outside = where_counted(x, below, above)
     return x, mu, set_outside
+
+
+def cdf(k: Any, mu: Any, loc: Any = 0) -> Any:
+    """The probability of counts up to k.
+
+    >>> round(float(cdf(2, 3.0)), 3)
+    0.423
+    """
+    x, mu, set_outside = _within("poisson.cdf", k, mu, loc, 0.0, 1.0)
+    return set_outside(gammaincc(x + 1, mu))
 
 
 def logcdf(k: Any, mu: Any, loc: Any = 0) -> Any:

@@ -5,13 +5,14 @@ import math
 from typing import Any
 
 import numjet.numpy as jnp
-from numjet import random
+from numjet import lax, random
 from numjet.scipy.stats.arguments import where_inside
 from numjet.scipy.stats.publish import Formula, LocationScale, exp_of, on_probabilities
 from numjet.scipy.stats.variables import Variable
 
 
 def _log_density(z: Any, scale: Any) -> Any:
+    z = lax.stop_gradient(z)    # compared alone: no derivative passes it, also not one that is 0 times inf
     return jnp.where((z < 0) | (z > 1), -jnp.inf, jnp.where(jnp.isnan(z), z, -jnp.log(scale)))
 
 

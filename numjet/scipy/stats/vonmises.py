@@ -23,7 +23,8 @@ def logpdf(x: Any, kappa: Any) -> Any:
     """
     x, kappa = float_args("vonmises.logpdf", x, kappa)
     cosine_less_1 = -2 * jnp.square(jnp.sin(0.5 * x))
-    out = kappa * cosine_less_1 - LOG_2PI - jnp.log(i0e(kappa))
+    # The slope of log(i0e) at 0 is the mean of both sides, that of kappa - |kappa| makes it the right one.
+    out = kappa * cosine_less_1 + kappa * (1 - jnp.sign(kappa)) - LOG_2PI - jnp.log(i0e(kappa))
     return jnp.where(kappa >= 0, out, jnp.nan)
 
 

@@ -65,6 +65,30 @@ def test_nothing_is_left(name):
         assert not np.asarray(nj.grad(run)(x)).any() and not np.asarray(nj.jit(nj.jacfwd(run))(x)).any()
 
 
+def test_slopes_of_what_has_no_spread():
+    """Elements that are alone have a variance of 0 also when they are huge; no degrees of freedom: NaN, with slopes of 0."""
+    huge, mask = np.full(5, 3e38, np.float32), np.arange(5) == 2
+    few = np.arange(5, dtype=np.float32)
+    alone = [lambda x, f=f: f(x, where=mask) for f in (jnp.var, jnp.nanvar)]
+    beyond = [lambda x, f=f: f(x, ddof=6) for f in (jnp.var, jnp.std, jnp.nanvar, jnp.nanstd)]
+    for call in (lambda f: f, nj.jit):
+        assert not np.any(call(lambda x: [nj.grad(f)(x) for f in alone])(huge))
+        assert not np.any(call(lambda x: [nj.grad(f)(x) for f in beyond])(few))
+        assert np.isnan(call(lambda x: [f(x) for f in beyond])(few)).all()
+
+
+@pytest.mark.parametrize("quantile", [jnp.quantile, jnp.nanquantile])
+def test_slopes_of_quantiles_at_elements(quantile):
+    """To q: that of the piece above an element; 0 at the last one and where q is limited."""
+    x = np.array([5.0, 0.0, 2.0, 1.0], np.float32)
+    slopes = nj.vmap(lambda q: (nj.grad(quantile, 1)(x, q), nj.jvp(lambda q: quantile(x, q), (q,), (1.0,))[1]))
+    for call in (slopes, nj.jit(slopes)):
+        for found in call(np.array([0.0, 1 / 3, 0.5, 2 / 3, 0.9, 1.0], np.float32)):
+            np.testing.assert_allclose(found, [3, 3, 3, 9, 9, 0], rtol=1e-5)
+    ends = np.array([np.inf, -np.inf, 2.0, 5.0], np.float32)
+    assert quantile(ends, np.array([0, 1], np.float32)).tolist() == [-np.inf, np.inf]
+
+
 @pytest.mark.parametrize("reduction", [jnp.mean, jnp.var, jnp.std, jnp.nanmean, jnp.nanvar, jnp.nanstd])
 @pytest.mark.parametrize("shape", [(3,), (1, 3), ()])
 def test_masks_larger_than_the_array_have_no_mean(reduction, shape):

@@ -172,11 +172,26 @@ def test_derivatives_at_special_points():
     assert [float(grad(jnp.logaddexp, k)(-np.inf, 1.0)) for k in (0, 1)] == [0, 1]
     np.testing.assert_array_equal(nj.hessian(lambda v: jnp.logaddexp(*v))(jnp.zeros(2)), [[0.25, -0.25], [-0.25, 0.25]])
     np.testing.assert_allclose(grad(grad(jnp.logaddexp2))(1.0, 1.0), np.log(2) / 4, rtol=1e-6)
-    assert [float(grad(jnp.hypot, k)(0.0, 0.0)) for k in (0, 1)] == [0.5, 0.5]
     assert float(grad(lambda x: jnp.power(x, 0))(0.0)) == 0
     assert float(grad(lambda x: x ** 2)(0.0)) == 0
     assert np.isinf(grad(jnp.sqrt)(0.0))
     assert float(grad(lambda x: jnp.where(x > 0, x, 0.0) ** 2)(-1.0)) == 0
+
+
+@pytest.mark.parametrize("mode", [nj.jacrev, nj.jacfwd])
+def test_slopes_of_lengths_that_end_overflow_or_underflow(mode):
+    """The limits: 1/2 at (0, 0), the shares of each operand elsewhere."""
+    half = np.sqrt(0.5)
+    rows = {(0, 0): (0.5, 0.5), (0, 1e-45): (0, 1), (1e-45, 1e-45): (half, half), (0, 1e-30): (0, 1), (-3, 4): (-0.6, 0.8),
+            (np.inf, 1): (1, 0), (0, -np.inf): (0, -1), (-np.inf, np.inf): (-half, half), (3e38, 3e38): (half, half),
+            (1, np.nan): (np.nan, np.nan)}
+    points = np.array(list(rows), np.float32)
+    slopes = nj.vmap(lambda v: (mode(lambda v: jnp.hypot(*v))(v), mode(nj.grad(lambda v: jnp.hypot(*v)))(v)))
+    for call in (slopes, nj.jit(slopes)):
+        first, second = map(np.asarray, call(points))
+        np.testing.assert_allclose(first, list(rows.values()), rtol=1e-6)
+        assert not second[[0, 5, 6, 7]].any()
+        np.testing.assert_allclose(second[3], [[1e30, 0], [0, 0]], rtol=1e-5)
 
 
 def test_vmap_of_scalars_and_arrays():
