@@ -287,6 +287,31 @@ def test_private_names_that_brainstate_and_brainevent_import(run_as_jax):
     """)
 
 
+def test_the_registry_takes_nodes_apart_and_puts_them_together_as_jaxlie_does(run_as_jax):
+    run_as_jax("""
+        import collections, jax
+        from jax._src.tree_util import _registry
+        class Pair:
+            def __init__(self, a, b): self.a, self.b = a, b
+        jax.tree_util.register_pytree_node(Pair, lambda p: ((p.a, p.b), "pair"), lambda aux, parts: Pair(*parts))
+        for tree in ((1, 2), [1, [2]], {"b": 1, "a": (2,)}, collections.OrderedDict(z=1)):
+            entry = _registry[type(tree)]
+            children, aux = entry.to_iter(tree)
+            assert entry.from_iter(aux, children) == tree
+        children, aux = _registry[Pair].to_iter(Pair(3, {"x": 4}))
+        assert (children, aux) == ((3, {"x": 4}), "pair")
+        again = _registry[Pair].from_iter(aux, [5, None])
+        assert type(again) is Pair and (again.a, again.b) == (5, None)
+        assert Pair in _registry and int not in _registry
+        try:
+            _registry[int]
+        except KeyError as error:
+            assert error.args == (int,)
+        else:
+            raise AssertionError
+    """)
+
+
 def test_functions_of_flat_arguments(run_as_jax):
     run_as_jax("""
         import jax
