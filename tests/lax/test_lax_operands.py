@@ -1,12 +1,23 @@
-"""The elementwise functions and the reductions of numjet.lax on operands of every kind against NumPy and SciPy."""
+"""The functions of numjet.lax on operands of every kind against NumPy and SciPy."""
 from __future__ import annotations
+
+from types import SimpleNamespace
 
 import pytest
 
-from tests.lax.lax_operands import CASES
-from tests.operands import check_batched, check_compiled, check_derivatives, check_refused, check_values
+from numjet import lax
+from tests.lax import shape_operands
+from tests.lax.lax_operands import CASES as OF_NUMBERS
+from tests.operands import check_batched, check_compiled, check_complete, check_derivatives, check_refused, check_values
 
+CASES = {**OF_NUMBERS, **shape_operands.CASES}
 EVERY_FUNCTION = pytest.mark.parametrize("name", CASES)
+
+
+def test_every_function_is_in_its_table():
+    functions = {name: getattr(lax, name) for name in dir(lax) if not name.endswith("_p")}
+    check_complete(SimpleNamespace(**{name: f for name, f in functions.items() if not hasattr(f, "__origin__")}),
+                   CASES, shape_operands.ELSEWHERE)
 
 
 @EVERY_FUNCTION

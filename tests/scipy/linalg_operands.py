@@ -207,7 +207,7 @@ UNANSWERED: dict[str, dict[str, str]] = {
     "funm": {"empty matrix": "no numbers, as without eigenvalues"},
     "eigh_tridiagonal": {
         **dict.fromkeys(("special values", "special values reversed"), "NaN, as in JAX"), "empty": "no eigenvalues, as in JAX",
-        **dict.fromkeys((*operands.COMPLEX, "empty of rank 3"), "batches; the real part of a diagonal counts, as in JAX")}}
+        **dict.fromkeys((*operands.COMPLEX, "empty of rank 3"), "batches, which JAX refuses; a diagonal is real")}}
 for _name, _kinds in UNANSWERED.items():
     CASES[_name] = dataclasses.replace(CASES[_name], unanswered=_kinds)
 

@@ -30,7 +30,7 @@ _OPTIONS = [{"order": 1}, {"order": 0}, *({"order": 1, "mode": mode} for mode in
 CASES: dict[str, Case] = {
     "map_coordinates": Case(ndimage.map_coordinates, _theirs, [lambda x: x, _points], _OPTIONS,
                             refused=dict.fromkeys(EMPTY, "there are no elements to index"),
-                            unanswered={"rank 0": "a number, which has no axis of coordinates, as in JAX"},
+                            unanswered={"rank 0": "a number, which has no axis of coordinates; JAX refuses it, too"},
                             decided={"bool": "true where the value is not 0, as in JAX; SciPy: where it is 1"}),
     "map_coordinates at the points": Case(
         lambda c, **options: ndimage.map_coordinates(np.cos(np.arange(5.0)), [c], **options),

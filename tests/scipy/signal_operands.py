@@ -165,7 +165,7 @@ def _with_properties(found: Any) -> list[Any]:
     return [found[0], *(found[1][key] for key in sorted(found[1]))]
 
 
-_NOT_FINITE = "NaN, as in JAX; SciPy refuses it in least squares"
+_NOT_FINITE = "NaN; SciPy refuses it in least squares"
 _SPECIAL_SIGNALS = ("special values", "special values reversed", "NaN in one of two signals")
 # Kinds that only SciPy refuses.
 UNANSWERED: dict[str, dict[str, str]] = {

@@ -15,6 +15,7 @@ from numjet.core.trace import Tracer, aval_of
 from numjet.core.traits import EXACT, LANES
 from numjet.foundation import dtypes
 from numjet.foundation.dimension import Dimension, as_size
+from numjet.lax.axes import as_axes
 from numjet.lax.elementwise.arithmetic import add_p, rem_p
 from numjet.lax.elementwise.compare import lt_p, select_n_p
 from numjet.lax.elementwise.convert import size_constant
@@ -392,12 +393,14 @@ def gather_in_bounds(x: Any, indices: Any, numbers: GatherDimensionNumbers, size
 def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Any:
     """Elements (or slices) of `src` at positions `idxs`, one integer array per axis of `axes`; they wrap around.
 
+    Raises AxisError for an axis that is not there.
+
     >>> import numpy as np
     >>> index_take(np.float32([1, 2, 3]), (np.int32([-1, 4]),), (0,)).tolist()
     [3.0, 2.0]
     """
     shape = aval_of(src).shape
-    columns = []
+    axes, columns = as_axes(axes, len(shape), "index_take"), []
     for index, axis in zip(idxs, axes, strict=True):
         aval = aval_of(index)
         size = size_constant(shape[axis], aval.dtype)

@@ -350,3 +350,10 @@ def test_batches_of_indices_into_one_array_promise_nothing():
     np.add.at(counts, (np.arange(3)[None], keys), 1)
     for grad in (nj.grad(total), nj.jit(nj.grad(total))):
         np.testing.assert_array_equal(grad(table), counts)
+
+
+def test_index_take_counts_axes_from_the_end_and_says_which_are_not_there():
+    x = np.arange(6.0, dtype=np.float32).reshape(2, 3)
+    np.testing.assert_array_equal(lax.index_take(x, [np.array([-1, 0])], [-1]), x[:, [-1, 0]].T)
+    with pytest.raises(np.exceptions.AxisError, match="index_take: axis 0 is out of bounds for array of dimension 0"):
+        lax.index_take(np.float32(1), [np.array([0])], [0])
