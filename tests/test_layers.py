@@ -121,6 +121,7 @@ LAZY = {
     "numjet/control/host/breakpoint.py": ["pdb"],
     "numjet/control/host/debug_print.py": ["logging", "numjet.control.host.format_check"],
     "numjet/control/loops/scan_op.py": ["numjet.control.simplify.loops"],
+    "numjet/cpu/kernels/lapack.py": ["numjet.cpu.kernels.blas"],
     "numjet/cpu/native_code/stored.py": ["numjet.cpu.compiler", "numjet.cpu.native_code.jit", "numjet.cpu.native_code.tiers"],
     "numjet/foundation/absl_flags.py": ["absl.app", "absl.flags"],
     "numjet/control/loops/while_op.py": ["numjet.control.simplify.loops", "numjet.control.loops.while_reverse"],

@@ -627,20 +627,6 @@ def _checked_dynamic(value: Any) -> bool | int | None:
         raise ValueError(f"jit: dynamic_shapes is True, False or a bound for sizes: {error}") from None
 
 
-def _placed(device: Any, in_shardings: Any, out_shardings: Any) -> tuple[Any, Any, Any]:
-    """(the device that jit's arguments name, the shardings if they name several devices, those if they name one). Raises if
-    device and shardings differ."""
-    if in_shardings is None and out_shardings is None:
-        return device, None, None
-    shardings = placement.Shardings(in_shardings, out_shardings)
-    named = shardings.devices()
-    if named is None:
-        return device, None, None
-    if device is not None and named != device:
-        raise ValueError(f"jit: device={device} differs from the device of the shardings, {named}: leave one out")
-    return (named, None, shardings) if isinstance(named, Device) else (None, shardings, None)
-
-
 class JittedByMesh(Jitted):
     """A jitted function whose shardings are specifications: axes of the mesh in use at each call. One jitted function per
     mesh, made when the mesh is first in use, does the work."""
@@ -654,7 +640,7 @@ class JittedByMesh(Jitted):
         key = current_mesh(), is_without_devices()
         found = self.made.get(key)
         if found is None:
-            device, shardings, named = _placed(self.options["device"], *self.options["by_mesh"])
+            device, shardings, named = placement.placed(self.options["device"], *self.options["by_mesh"])
             found = self.made[key] = _jitted(self.fun, {**self.options, "control_flow": False, "by_mesh": None,
                                                          "device": device, "shardings": shardings, "named": named})
         return found
@@ -719,9 +705,11 @@ def jit(fun: Callable[..., Any] | _NotGiven = _NOT_GIVEN, /, *, in_shardings: An
     >>> print(nj.jit(lambda x: x * 2)(3))
     6
     """
-    placement.check_one_way(device, backend, in_shardings=in_shardings, out_shardings=out_shardings)
-    late = placement.Shardings(in_shardings, out_shardings).for_mesh_in_use()
-    device, shardings, named = (device, None, None) if late else _placed(device, in_shardings, out_shardings)
+    late, shardings, named = False, None, None
+    if in_shardings is not None or out_shardings is not None:
+        placement.check_one_way(device, backend, in_shardings=in_shardings, out_shardings=out_shardings)
+        late = placement.Shardings(in_shardings, out_shardings).for_mesh_in_use()
+        device, shardings, named = (device, None, None) if late else placement.placed(device, in_shardings, out_shardings)
     options = {"static_argnums": static_argnums, "static_argnames": static_argnames, "donate_argnums": donate_argnums,
                "donate_argnames": donate_argnames, "keep_unused": keep_unused, "inline": inline, "backend": backend,
                "device": device, "shardings": shardings, "named": named, "control_flow": control_flow,

@@ -20,7 +20,6 @@ import stat
 import time
 import warnings
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 from numjet.foundation import events, lazy_import
 from numjet.foundation.config import cache_home, config
@@ -40,26 +39,26 @@ _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC   # a FIFO under the name of an entry must not block
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
-_warned: set[tuple[Path, str]] = set()
+_warned: set[tuple[str, str]] = set()
 _stored = 0
 
 
-def folder() -> Path | None:
-    """The folder of the cache; None where it is off, or the user has no cache folder."""
+def folder() -> str | None:
+    """The folder of the cache, as text: pathlib takes long to import. None where it is off, or the user has no cache folder."""
     named = config.cache if config.cache is not None else config.cache_dir
     if not config.enable_compilation_cache or named in ("", "0"):
         return None
-    return user_folder() if _is_default(named) else Path(named).expanduser()
+    return user_folder() if _is_default(named) else os.path.expanduser(str(named))
 
 
 def _is_default(named: str | None) -> bool:
     return named is None or named == "1"
 
 
-def user_folder() -> Path | None:
+def user_folder() -> str | None:
     """The user's cache folder; None where the system knows of none."""
     home = cache_home()
-    return None if home is None else Path(home, "numjet")
+    return None if home is None else os.path.join(home, "numjet")
 
 
 def key(text: str | bytes, *shaping: str) -> str:
@@ -109,7 +108,7 @@ def keep(name: str, code: bytes, seconds: float, event: str = "cache") -> None:
     if len(code) < config.persistent_cache_min_entry_size_bytes:
         return
     try:
-        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _make(place)
         with _opened(place) as directory:
             _write(directory, name, code)
             events.count(f"{event}.store")
@@ -119,6 +118,16 @@ def keep(name: str, code: bytes, seconds: float, event: str = "cache") -> None:
                 prune(directory, config.compilation_cache_max_size)
     except OSError as error:
         _warn("write", place, error)
+
+
+def _make(place: str) -> None:
+    """Makes the folder, which only the user may read, and those around it, unless it is there."""
+    with contextlib.suppress(FileExistsError):
+        try:
+            os.mkdir(place, 0o700)
+        except FileNotFoundError:
+            os.makedirs(os.path.dirname(place), exist_ok=True)
+            os.mkdir(place, 0o700)
 
 
 def prune(directory: int, max_bytes: int) -> None:
@@ -149,9 +158,9 @@ def _scan_is_due(directory: int) -> bool:
 
 
 @contextlib.contextmanager
-def _opened(place: Path) -> Iterator[int]:
+def _opened(place: str | os.PathLike[str]) -> Iterator[int]:
     """A descriptor of the folder, which is the user's alone."""
-    if place.is_symlink():   # for the message: opening one fails anyway
+    if os.path.islink(place):   # for the message: opening one fails anyway
         raise PermissionError("the folder is a symbolic link; name the folder itself")
     directory = os.open(place, _DIRECTORY)
     try:
@@ -243,7 +252,7 @@ def _unpacked(name: str, content: bytes) -> bytes | None:
     return code if content == _packed(name, code) else None
 
 
-def _warn(what: str, place: Path, error: OSError) -> None:
+def _warn(what: str, place: str, error: OSError) -> None:
     """Says once per folder and reason that programs are compiled without the cache: as a warning about a folder that was named,
     else to the log, as nobody asked for a cache."""
     if config.raise_persistent_cache_errors:
@@ -274,7 +283,7 @@ class Entry(Record):
     whole: bool
 
 
-def entries(place: Path) -> list[Entry]:
+def entries(place: str | os.PathLike[str]) -> list[Entry]:
     """All entries of a folder, the most recently used first, each checked against its checksum. OSError for a folder that is
     not the user's alone."""
     found = []
@@ -284,7 +293,7 @@ def entries(place: Path) -> list[Entry]:
     return found
 
 
-def remove(place: Path, names: list[str]) -> None:
+def remove(place: str | os.PathLike[str], names: list[str]) -> None:
     """Removes entries of a folder, and what is known of its last scan."""
     with _opened(place) as directory:
         for name in (*names, _STAMP):

@@ -11,7 +11,6 @@ import os
 import sys
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -31,7 +30,7 @@ _IRRELEVANT = frozenset(("jax_compilation_cache_dir", "jax_enable_compilation_ca
                          "jax_persistent_cache_min_compile_time_secs", "jax_persistent_cache_min_entry_size_bytes",
                          "jax_raise_persistent_cache_errors", "numjet_cache", "jax_log_compiles", "jax_explain_cache_misses",
                          "jax_no_tracing", "jax_traceback_filtering", "jax_array_garbage_collection_guard"))
-_PACKAGE = Path(__file__).resolve().parents[1]
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 enabled = True   # tests of the levels below turn it off
 
 
@@ -108,7 +107,7 @@ def _sources() -> str:
     return str(disk_cache.blake2.blake2b(text.encode(), digest_size=16).hexdigest())
 
 
-def _stamps(folder: Path | str) -> list[str]:
+def _stamps(folder: str) -> list[str]:
     found = []
     with os.scandir(folder) as entries:
         for entry in entries:

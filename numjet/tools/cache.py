@@ -25,10 +25,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--folder", type=Path, help="the folder, if not the one that the flags name")
     parser.add_argument("--damaged", action="store_true", help="with clear: only entries that are damaged")
     given = parser.parse_args(arguments)
-    folder = given.folder or disk_cache.folder()
-    if folder is None:
+    named = given.folder or disk_cache.folder()
+    if named is None:
         print("the cache is off: numjet_cache is '0', jax_enable_compilation_cache is false, or there is no home folder")
         return 0
+    folder = Path(named)
     if not folder.is_dir():
         print(f"{folder} does not exist: nothing has been compiled yet")
         return 0

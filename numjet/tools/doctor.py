@@ -66,7 +66,7 @@ def storage() -> Iterator[Row]:
     yield Row("cache of machine code", "off" if place is None else f"{place} ({size_of(place):.1f} MiB)")
 
 
-def size_of(place: os.PathLike[str]) -> float:
+def size_of(place: str | os.PathLike[str]) -> float:
     """MiB of the files of a folder; 0 for one that is not there yet."""
     if not os.path.isdir(place):
         return 0.0

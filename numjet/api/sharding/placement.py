@@ -105,6 +105,18 @@ def check_one_way(device: Any, backend: str | None, **shardings: Any) -> None:
                 raise ValueError(f"If backend or device is specified on jit, then {name} should not be specified.")
 
 
+def placed(device: Any, in_shardings: Any, out_shardings: Any) -> tuple[Any, Any, Any]:
+    """(the device that jit's arguments name, the shardings if they name several devices, those if they name one). Raises if
+    device and shardings differ."""
+    shardings = Shardings(in_shardings, out_shardings)
+    named = shardings.devices()
+    if named is None:
+        return device, None, None
+    if device is not None and named != device:
+        raise ValueError(f"jit: device={device} differs from the device of the shardings, {named}: leave one out")
+    return (named, None, shardings) if isinstance(named, Device) else (None, shardings, None)
+
+
 def check_parts(what: str, sharding: Any, shape: Sequence[int]) -> None:
     """ValueError, naming `what`, where a sharding cannot divide an array of a shape evenly."""
     if not isinstance(sharding, NamedSharding):

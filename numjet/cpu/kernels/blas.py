@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import glob
 import importlib.util
-from pathlib import Path
+import os
 
 
 @functools.cache
@@ -19,7 +20,7 @@ def library() -> tuple[ctypes.CDLL, str]:
     """
     for package, pattern in (("scipy", "scipy_{}"), ("numpy", "scipy_{}64_")):
         for path in _candidates(package):
-            lib = ctypes.CDLL(str(path))
+            lib = ctypes.CDLL(path)
             # Its threads spin while they wait, which would slow our own threads down.
             getattr(lib, pattern.format("openblas_set_num_threads"))(1)
             return lib, pattern
@@ -31,9 +32,10 @@ def integer_bytes(pattern: str) -> int:
     return 8 if pattern.endswith("64_") else 4
 
 
-def _candidates(package: str) -> list[Path]:
+def _candidates(package: str) -> list[str]:
     spec = importlib.util.find_spec(package)
     if spec is None or spec.origin is None:
         return []
-    root = Path(spec.origin).parents[1]
-    return sorted([*root.glob(f"{package}.libs/libscipy_openblas*"), *root.glob(f"{package}/.dylibs/libscipy_openblas*")])
+    root = glob.escape(os.path.dirname(os.path.dirname(spec.origin)))
+    places = (f"{package}.libs", os.path.join(package, ".dylibs"))
+    return sorted(path for place in places for path in glob.glob(os.path.join(root, place, "libscipy_openblas*")))

@@ -8,7 +8,9 @@ import ctypes
 import functools
 
 from numjet import _native
-from numjet.cpu.kernels import blas
+from numjet.foundation import lazy_import
+
+blas = lazy_import.Module("numjet.cpu.kernels.blas")
 
 # In the order of native/kernels/linalg/lapack.h. A second name is for complex dtypes: `-` where they have none.
 _ROUTINES = ("potrf", "trsm", "getrf", "geqrf", "orgqr/ungqr", "syevd/heevd", "gesdd", "geev", "gees", "gehrd",

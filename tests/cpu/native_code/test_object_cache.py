@@ -87,15 +87,15 @@ def test_on_by_default(flags, tmp_path, monkeypatch):
 
 def test_names_of_the_flag(flags, tmp_path, monkeypatch):
     flags("jax_compilation_cache_dir", str(tmp_path / "jax"))
-    assert disk_cache.folder() == tmp_path / "jax"
+    assert disk_cache.folder() == str(tmp_path / "jax")
     assert compile_and_run() == MADE and entries(tmp_path / "jax")
     flags("numjet_cache", str(tmp_path / "own"))
-    assert disk_cache.folder() == tmp_path / "own"
+    assert disk_cache.folder() == str(tmp_path / "own")
     flags("numjet_cache", "0")
     assert disk_cache.folder() is None
     monkeypatch.setenv("HOME", str(tmp_path))
     flags("numjet_cache", "1")
-    assert disk_cache.folder() == tmp_path / ".cache" / "numjet"
+    assert disk_cache.folder() == str(tmp_path / ".cache" / "numjet")
     flags("jax_enable_compilation_cache", False)
     assert disk_cache.folder() is None
 
