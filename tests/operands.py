@@ -84,9 +84,12 @@ def of_numbers(theirs: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def alone(theirs: Callable[[np.ndarray], np.ndarray]) -> Callable[[np.ndarray], np.ndarray]:
-    """Their function on each matrix of a stack, NaN for those that hold NaN or infinities."""
-    return lambda x: np.stack([theirs(m) if np.isfinite(m).all() else np.nan * theirs(np.eye(*m.shape, dtype=m.dtype))
-                               for m in x])
+    """Their function on a matrix, or on each of a stack, NaN for those that hold NaN or infinities."""
+    def function(x: np.ndarray) -> np.ndarray:
+        if x.ndim > 2:
+            return np.stack([function(matrix) for matrix in x])
+        return theirs(x) if x.ndim < 2 or np.isfinite(x).all() else np.nan * theirs(np.eye(*x.shape, dtype=x.dtype))
+    return function
 
 
 @dataclass(frozen=True)

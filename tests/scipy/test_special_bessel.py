@@ -120,8 +120,9 @@ def test_special_points(name, x64):
     known = np.isfinite(want) & (np.abs(want) > 1e-290)
     np.testing.assert_allclose(got[known], want[known], rtol=2e-11, atol=1e-13)
     assert np.all(np.abs(got[np.abs(want) < 1e-290]) < 1e-280)
-    # Y of order -50.5 is J of order 50.5, up to its sign: it vanishes at 0, where SciPy overflows
-    assert not np.isfinite(got[np.isinf(want) & (v != -50.5)]).any()
+    # Y of order -n - 1/2 is J of order n + 1/2, up to its sign: it vanishes at 0, where SciPy overflows
+    vanishes = np.isin(v, -0.5 - np.arange(60)) & name.startswith("y")
+    assert not np.isfinite(got[np.isinf(want) & ~vanishes]).any() and not got[np.isinf(want) & vanishes].any()
     assert np.all(np.isnan(got[np.isnan(x)]))
     if infinities:  # SciPy: NaN
         overflows = (x == np.inf) & np.isfinite(v) & ((v > 0) | (v != np.round(v)))

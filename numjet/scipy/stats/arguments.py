@@ -120,7 +120,7 @@ def power_of_zero(z: Any, exponent: Any) -> Any:
     >>> float(power_of_zero(jnp.array(0.0), jnp.array(2.0)))
     0.0
     """
-    return jnp.where(exponent > 0, 0, jnp.where(exponent == 0, 1, jnp.inf)).astype(jnp.result_type(z, exponent)) + 0 * z
+    return jnp.where(exponent > 0, 0, jnp.where(exponent == 0, 1, jnp.inf)) + 0 * z
 
 
 power_of_zero.defjvps(lambda t, out, z, e: t * jnp.where(e == 0, 0, e * power_of_zero(z, jnp.where(e == 0, 1, e - 1))), None)
