@@ -160,7 +160,10 @@ class StageTrace(Trace):
         return StageTracer(self, var)
 
     def new_arg(self, aval: ShapedArray, source_info: Any = None) -> StageTracer:
-        """One more input of the program, behind the arguments: libraries give it the state that a function is seen to read."""
+        """One more input of the program, behind the arguments: libraries give it the state that a function is seen to read.
+
+        source_info: a place, as JAX's method takes it; inputs keep none.
+        """
         return self.new_input(aval)
 
     known_as = property(lambda self: "DynamicJaxprTrace")

@@ -20,5 +20,8 @@ def make_iota(axis_size: int) -> Any:
 
 
 def to_elt(trace: BatchTrace, get_idx: Callable[[], Any], x: Any, spec: int | None) -> Any:
-    """What a mapped function sees of an array: a tracer without the axis `spec`, or the array itself if that is None."""
+    """What a mapped function sees of an array: a tracer without the axis `spec`, or the array itself if that is None.
+
+    get_idx: called for types that bring their own way to be mapped over, of which vmap takes none.
+    """
     return trace.pack(x, None if spec is None else spec % len(aval_of(x).shape))
