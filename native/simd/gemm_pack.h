@@ -4,7 +4,7 @@
 
 namespace nj::NJ_SIMD {
 
-constexpr int64_t kLinesAhead = 16;  // for which is asked before they are read
+constexpr int64_t kLinesAhead = 16;  // for which is asked before they are read: they are often on pages of their own
 
 template <class From, class T> NJ_INLINE T widened(const From* from) {
   if constexpr (std::is_same_v<From, Bfloat16> || std::is_same_v<From, Float16>) return read<From, T>(from, 1)[0];
@@ -163,7 +163,7 @@ template <class T> NJ_INLINE Vector<uint32_t> words(const T* from, int64_t sp, i
   for (int g = 0; g < group; ++g) {
     if (g >= there) break;
     const T* line = from + g * sp;
-    __builtin_prefetch(line + kLinesAhead * sp);  // lines are often on pages of their own
+    __builtin_prefetch(line + kLinesAhead * sp);
     v |= (places == lanes_of<uint32_t> ? Reader<T, uint32_t>::load(line) : read<T, uint32_t>(line, places)) << (32 / group * g);
   }
   return v;

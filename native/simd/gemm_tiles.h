@@ -12,7 +12,7 @@ namespace nj::NJ_SIMD {
 using gemm::kTileRows;
 
 constexpr int64_t kTileBytes = 64;         // of a row
-constexpr int kTiledRows = 2 * kTileRows;           // of C: two tiles, side by side with two others
+constexpr int kTiledRows = 2 * kTileRows;  // of C: two tiles, side by side with two others
 
 // The number of rows for which this thread's tiles are set up; 0: they are not.
 inline thread_local int64_t rows_of_tiles = 0;

@@ -58,6 +58,7 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {
     "unwrap": [{"axis": 0, "discont": 4.0}, {"period": 4.0}], "nan_to_num": [{"nan": 1, "posinf": 2, "neginf": 3}],
     **_all(("isclose", "allclose"), [{"rtol": 0.5, "atol": 0.5}, {"equal_nan": True}]),
     "array_equal": [{"equal_nan": True}], **_all(("round", "around"), [{"decimals": 1}]), "angle": [{"deg": True}],
+    "ravel": [{"order": "F"}],
     "trace": [{"offset": 1, "axis1": 1, "axis2": 2}, {"dtype": np.complex64}],
     "diagonal": [{"offset": -1, "axis1": 2, "axis2": 0}],
     **_all(("linalg.diagonal",), [{"offset": -1}]), "linalg.trace": [{"offset": 1, "dtype": np.complex64}],
@@ -123,9 +124,21 @@ WITHOUT_A_ROW: dict[str, str] = {
     "linalg.eigvalsh": "symmetrize_input", "linalg.lstsq": "rcond numpy_resid", "linalg.svd": "hermitian",
     "linalg.tensorsolve": "axes"}
 _LONG_TO_COMPILE = ("histogram", "digitize", "searchsorted")
-# Keywords that change no results: where they are checked, or what else they are for.
-_CHANGES_NOTHING = set(
-    "out device out_sharding precision preferred_element_type copy order optimize overwrite_input unroll".split())
+# Keywords that change no results: of places, memory and speed, and `out`, which is refused. The order of memory changes those
+# of functions that lay elements out in a row.
+_CHANGES_NOTHING = set("out device out_sharding precision copy order optimize overwrite_input unroll".split())
+_OF_ORDER = ("ravel", "reshape")
+
+
+def _keywords():
+    for room, module in (("", jnp), ("linalg.", jnp.linalg), ("fft.", jnp.fft)):
+        for name in sorted(getattr(module, "__all__", dir(module))):
+            function = getattr(module, name)
+            if not name.startswith("_") and callable(function) and not isinstance(function, type):
+                for p in inspect.signature(function).parameters.values():
+                    if p.default is not p.empty and not p.name.startswith("_") and (
+                            p.name not in _CHANGES_NOTHING or p.name == "order" and name in _OF_ORDER):
+                        yield room, name, p.name
 
 
 @pytest.mark.parametrize("name", ROWS)
@@ -143,10 +156,9 @@ _M = [[4.0, 1.0], [1.0, 3.0]]
 # Calls with numbers, and with lists that become arrays.
 CONSTANTS: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("eye", (3,), {"M": 4, "k": 1, "dtype": np.int32}), ("tri", (3,), {"M": 4, "k": -1, "dtype": np.int32}),
-    ("identity", (3,), {"dtype": np.int32}), ("tril_indices", (3,), {"k": 1, "m": 4}), ("triu_indices", (3,), {"k": -1,
-    "m": 4}),
-    ("indices", ((2, 3),), {"dtype": np.float32}), ("indices", ((2, 3),), {"sparse": True}), ("diag_indices", (3,),
-    {"ndim": 3}),
+    ("identity", (3,), {"dtype": np.int32}), ("tril_indices", (3,), {"k": 1, "m": 4}),
+    ("triu_indices", (3,), {"k": -1, "m": 4}), ("indices", ((2, 3),), {"dtype": np.float32}),
+    ("indices", ((2, 3),), {"sparse": True}), ("diag_indices", (3,), {"ndim": 3}),
     ("linspace", (0, 1), {"num": 5, "endpoint": False}), ("logspace", (0, 1), {"num": 5, "endpoint": False, "base": 3.0}),
     ("geomspace", (1, 9), {"num": 5, "endpoint": False, "dtype": np.float32}), ("arange", (1,), {"stop": 7, "step": 2}),
     ("logspace", ([0, 1], [1, 2]), {"num": 3, "axis": 1}), ("geomspace", ([1, 2], [4, 8]), {"num": 3, "axis": 1}),
@@ -173,11 +185,9 @@ CONSTANTS: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("require", ([1, 2],), {"dtype": np.float32}), ("mintypecode", ("f",), {"typeset": "fd", "default": "d"}),
     ("real_if_close", (np.complex64([1 + 1e-4j]),), {"tol": 10000}), ("mask_indices", (3, np.triu), {"k": 1}),
     ("format_float_positional", (1.25,), {"precision": 3, "unique": False, "fractional": False, "trim": "0", "sign": True,
-    "pad_left": 4,
-                                          "pad_right": 3, "min_digits": 2}),
+                                          "pad_left": 4, "pad_right": 3, "min_digits": 2}),
     ("format_float_scientific", (1.25,), {"precision": 3, "unique": False, "trim": "0", "sign": True, "pad_left": 4,
-    "exp_digits": 3,
-                                          "min_digits": 2}),
+                                          "exp_digits": 3, "min_digits": 2}),
     ("frombuffer", (b"abcd",), {"dtype": np.uint8, "count": 2, "offset": 1}),
     ("fromstring", ("1 2 3",), {"dtype": np.int32, "sep": " ", "count": 2}),
     ("fromfunction", (lambda i, j: i + j, (2, 2)), {"dtype": np.int32})]
@@ -192,6 +202,19 @@ def test_elementwise_functions_take_no_where(name):
         getattr(jnp, name)(np.ones(2, bool), np.ones(2, bool), where=np.ones(2, bool))
 
 
+@pytest.mark.parametrize("name", sorted(f"{room}{name}" for room, name, keyword in _keywords()
+                                        if keyword == "preferred_element_type"))
+def test_products_are_added_up_in_the_dtype_that_is_asked_for(name):
+    """Sums of halves that a half cannot hold."""
+    x = np.full((4, 4) if "mat" in name or "multi" in name else 4, 160, np.float16)
+    call = operator.attrgetter(name)
+    args = {"einsum": ("...i,...i", x, x), "linalg.multi_dot": ([x, x],)}.get(name, (x, x))
+    options = {"axes": 1} if "tensordot" in name else {}
+    got = call(jnp)(*args, preferred_element_type=np.float32, **options)
+    assert got.dtype == np.float32
+    wide = [np.float32(a) if isinstance(a, np.ndarray) else [np.float32(x), np.float32(x)] if isinstance(a, list) else a
+            for a in args]
+    np.testing.assert_array_equal(got, call(np)(*wide, **options))
 
 
 @pytest.mark.parametrize("name, args, keywords", CONSTANTS)
@@ -209,16 +232,6 @@ def _array(x: Any) -> Any:
     return np.array(x) if isinstance(x, list) else tuple(map(_array, x)) if isinstance(x, tuple) else x
 
 
-def _keywords():
-    for room, module in (("", jnp), ("linalg.", jnp.linalg), ("fft.", jnp.fft)):
-        for name in sorted(getattr(module, "__all__", dir(module))):
-            function = getattr(module, name)
-            if not name.startswith("_") and callable(function) and not isinstance(function, type):
-                for p in inspect.signature(function).parameters.values():
-                    if p.default is not p.empty and not p.name.startswith("_") and p.name not in _CHANGES_NOTHING:
-                        yield room, name, p.name
-
-
 def test_every_keyword_is_in_a_row_or_in_a_call():
     tests = "\n".join(path.read_text(encoding="utf8") for path in Path(__file__).parent.parent.rglob("*.py"))
     calls: dict[str, set[str]] = {}
@@ -226,6 +239,7 @@ def test_every_keyword_is_in_a_row_or_in_a_call():
         calls.setdefault(called, set()).update(re.findall(r"(\w+)=", arguments))
     rows = {(name, keyword) for name, options in OPTIONS.items() for row in options for keyword in row}
     rows |= {(name, "where") for name in _WHERE.split()}
+    rows |= {(room + name, keyword) for room, name, keyword in _keywords() if keyword == "preferred_element_type"}
     rows |= {(name, keyword) for name, _, keywords in CONSTANTS for keyword in keywords}
     missing: dict[str, list[str]] = {}
     for room, name, keyword in _keywords():

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import special as theirs
 
 from numjet.scipy import special as ours
-from tests.operands import COMPLEX, HALVES, INTEGERS, KINDS, Case, Elsewhere, Of, Operand, itself, reversed_last
+from tests.operands import COMPLEX, EMPTY, HALVES, INTEGERS, KINDS, Case, Elsewhere, Of, Operand, itself, reversed_last
 from tests.scipy.kinds import (
     INSIDE,
     POSITIVE,
@@ -202,13 +202,19 @@ AT: dict[str, tuple[Callable[..., Any], str]] = {
     "pbvv": (lambda v, x: np.isinf(x) | np.isnan(theirs.pbvv(v, x)[0]), "limits, and values where SciPy has NaN"),
     "lpmn_values": (lambda m, n, z: ~(np.abs(z) < 1), "NaN beyond 1, as in JAX; SciPy: infinities, and no norm at 1"),
     "nrdtrisd": (lambda mean, p, x: (p == 0) | (p == 1), "0, the limit; SciPy: NaN")}
-# Kinds whose values are decided, with the reason.
-DECIDED: dict[str, tuple[Sequence[str], str]] = {}
+# Kinds that only SciPy refuses.
+UNANSWERED: dict[str, dict[str, str]] = {
+    **{name: dict.fromkeys(COMPLEX, "the formula of real numbers") for name in ("expit", "logit", "boxcox", "boxcox1p")},
+    "factorial2": {kind: "the formula between integers" for kind, x in CASES["factorial2"].kinds.items()
+                   if x.dtype.kind not in "iuc"},
+    **{name: {"bool": "0 and 1"} for name in "factorial perm diric spherical_in spherical_jn spherical_yn".split()},
+    **{name: {"empty of rank 3": "what JAX has of no numbers"} for name in ("logsumexp", "softmax", "log_softmax")},
+    "stirling2": dict.fromkeys(("bool", *EMPTY), "0 and 1, or no numbers")}
 
 for _name, (_kinds, _reason) in REFUSED.items():
     CASES[_name] = dataclasses.replace(CASES[_name], refused={kind: _reason for kind in _kinds if kind in CASES[_name].kinds})
-for _name, (_kinds, _reason) in DECIDED.items():
-    CASES[_name] = dataclasses.replace(CASES[_name], decided={kind: _reason for kind in _kinds if kind in CASES[_name].kinds})
+for _name, _reasons in UNANSWERED.items():
+    CASES[_name] = dataclasses.replace(CASES[_name], unanswered=_reasons)
 for _name, (_test, _reason) in AT.items():
     CASES[_name] = dataclasses.replace(CASES[_name], decided_at=_test, why=_reason)
 

@@ -22,8 +22,7 @@ def _above(name: str, x: Any, a: Any, loc: Any, scale: Any, below: float, rise: 
     for logarithms of 0. There the value is that of any scale, whose derivative must not become 0 times infinity.
     """
     x, a, loc, scale = float_args(name, x, a, loc, scale)
-    z, a, _, _ = standard(name, x, a, loc, scale)
-    z = where_valid(a > 0, z)
+    z = where_valid(a > 0, (x - loc) / valid_scale(scale))
     steep = (z == 0) & (x == loc) & ((a < 1) | (below == -math.inf))
     end = below + rise * power_of_zero(jnp.where(steep, x - loc, 0.0), jnp.asarray(0.5, x.dtype))
     a = jnp.where((z < 0) | (z == math.inf) & (a == math.inf), 1.0, a)
