@@ -482,6 +482,7 @@ class KernelTypes(TypedDict):
     nj_popcountdi2: Literal["i(l)"]
     nj_popcountsi2: Literal["i(i)"]
     nj_potrf: Literal["l(lllp)"]
+    nj_potrf_bytes: Literal["l(llllp)"]
     nj_prefix: Literal["l(lllllpp)"]
     nj_prefix_in_place: Literal["l(lllllp)"]
     nj_probe_enter: Literal["v(ll)"]

@@ -24,7 +24,7 @@ namespace {
 
 constexpr int64_t kDepth = 512;              // of a block of A and B along k: sums are made block by block
 constexpr int64_t kDepthOfTiles = 256;       // for tiles of AMX: a sliver of A and a panel of B stay in the first cache together
-constexpr int64_t kSlivers = 4;              // of a packed block of A: rows enough for what a panel of B costs
+constexpr int64_t kSlivers = 6;              // of a packed block of A: rows enough for what a panel of B costs
 constexpr int64_t kTiles = 12;               // of C at least, for threads that are not equally fast
 constexpr int64_t kRun = 8;                  // rows that are packed of one panel after the other: each is on other pages
 constexpr int64_t kGroup = 8;                // panels of B that are packed side by side
@@ -37,7 +37,10 @@ constexpr int64_t kNarrowRows = 64;          // with so many rows and few column
 constexpr int64_t kNarrowPanels = 4;         // of B, that many are few columns
 constexpr int64_t kUnpackedRows = 128;       // with so few rows,
 constexpr int64_t kUnpackedColumns = 96;     // or so few columns,
-constexpr int64_t kUnpackedBytes = 512 * 1024;  // and so few bytes of B, nothing is packed
+constexpr int64_t kUnpackedBytes = 512 * 1024;  // and so few bytes of B, nothing is packed if tiles have their full height;
+constexpr int64_t kMediumRows = 512;         // otherwise with so few rows,
+constexpr int64_t kMediumColumns = 128;      // or so few columns,
+constexpr int64_t kSameSets = 2048;          // and rows that are not a multiple of so many bytes apart
 constexpr int64_t kSmall = kPartBytes;       // bytes of C at most, if parts of its sums are added up side by side;
 constexpr int64_t kLongSum = 2048;           // sums are so long at least,
 constexpr int64_t kSlender = 8;              // so many times the rows and columns,
@@ -45,13 +48,13 @@ constexpr int64_t kLongBytes = 256 * 1024;   // of operands of so many bytes,
 constexpr int64_t kSumParts = 16;            // and in so many parts at most
 constexpr int64_t kPassingBytes = 128 * 1024;  // of rows of a C that is null
 constexpr int64_t kDepthForTiles = 32, kColumnsForTiles = 16;  // of B at least, for tiles of AMX
-constexpr int64_t kEven = 4;                 // blocks of rows are a multiple of this many, so that threads end together
+constexpr int64_t kEven = 4;                 // blocks of rows are about a multiple of this many, so that threads end together
 
 // Blocks by the sizes of caches: parts of them, as other data passes through. None changes the order of a sum, which kDepth and
 // the constants from kSmall to kSumParts decide.
 int64_t share_bytes() { return caches().last_level / 4; }  // of packed panels of B for all threads; see gemm_epilogues.py
 int64_t tile_bytes() { return caches().l2 / 4; }  // of a tile of C
-int64_t block_bytes() { return std::min(kBlockBytes, caches().l2 / 16 * 3); }  // of a packed block of A
+int64_t block_bytes() { return std::min(kBlockBytes, caches().l2 / 4); }  // of a packed block of A
 
 // Of rows of a C that is null, if a few fit. For tiles of AMX, which are done with a panel of B sooner than it comes from the
 // last cache, as many as can be.
@@ -79,9 +82,10 @@ struct Plan {
     const int64_t most = kernel.tiled() ? kDepthOfTiles : kDepth;
     depth = ceil_div(ceil_div(x.k, ceil_div(x.k, most)), kernel.group) * kernel.group;
     const int64_t fit = block_bytes() / (kernel.rows * kernel.steps(depth) * kernel.unit), needed = ceil_div(x.m, kernel.rows);
-    const int64_t slivers = std::clamp<int64_t>(fit, 1, x.m <= kDirectRows ? needed : kSlivers);
-    const int64_t blocks = ceil_div(needed, slivers);
-    height = ceil_div(x.m, blocks > kEven ? ceil_div(blocks, kEven) * kEven * slivers : needed);
+    const int64_t most_slivers = std::clamp<int64_t>(fit, 1, x.m <= kDirectRows ? needed : kSlivers);
+    const int64_t blocks = ceil_div(needed, most_slivers);
+    const int64_t slivers = blocks > kEven ? ceil_div(needed, ceil_div(blocks, kEven) * kEven) : most_slivers;
+    height = ceil_div(x.m, needed);
     if (kernel.tiled()) height = ceil_div(height, kTileRows) * kTileRows;
     block_rows = slivers * height;
     direct = kernel.direct && x.b_col == 1 && x.m <= kDirectRows;
@@ -206,7 +210,8 @@ class Strided {
   // Threads share the rows, and the columns where there are few rows; not if `alone`.
   void run(bool alone) const {
     const int64_t tiles = ceil_div(x_.m, height_), parts = std::clamp<int64_t>(x_.m * x_.n * x_.k / kShared, 1, kMostParts);
-    const int64_t across = std::min(panels_, ceil_div(parts, tiles)), down = std::min(tiles, parts);
+    const int64_t blocks = ceil_div(ceil_div(tiles, kSlivers), kEven) * kEven;
+    const int64_t across = std::min(panels_, ceil_div(parts, tiles)), down = std::min({tiles, parts, blocks});
     const bool together = x_.epilogue && x_.epilogue->whole && across > 1;
     in_parts(
         down * across,
@@ -269,11 +274,17 @@ void multiply_narrow(const Plan& plan, bool alone = false) {
   Strided(plan, lent.data(), panel_bytes).run(alone || lent.scarce());
 }
 
-// Few rows or few columns, and a matrix B that the second cache holds: copies of A and B would cost more than they save.
+// Whether rows so many elements apart lie on many sets of the first cache.
+bool spread(const Kernel& kernel, int64_t row) { return row * kernel.item % kSameSets != 0; }
+
+// A matrix B that the second cache holds, few columns, or few enough rows: copies of A and B would cost more than they save.
 bool unpacked(const Plan& plan) {
   const Product& x = plan.x;
-  if (!has_strided(plan) || !full_height(plan.kernel) || x.b_col != 1) return false;
-  return (x.m <= kUnpackedRows || x.n <= kUnpackedColumns) && x.k * x.n * plan.kernel.item <= kUnpackedBytes;
+  if (!has_strided(plan) || x.b_col != 1) return false;
+  const int64_t nbytes = x.k * x.n * plan.kernel.item;
+  if (full_height(plan.kernel)) return (x.m <= kUnpackedRows || x.n <= kUnpackedColumns) && nbytes <= kUnpackedBytes;
+  return (x.m <= kMediumRows || x.n <= kMediumColumns) && nbytes <= caches().l2 / 4 && spread(plan.kernel, x.a_row) &&
+         spread(plan.kernel, x.b_row);
 }
 
 void multiply_unpacked(const Plan& plan, bool alone = false) { Strided(plan, nullptr, 0).run(alone); }
@@ -588,6 +599,10 @@ void multiply_alone(const Product& x) {
   if (unpacked(plan)) return multiply_unpacked(plan, true);
   if (narrow(plan)) return multiply_narrow(plan, true);
   multiply_flat(plan, true);
+}
+
+void multiply_by_panels(const Product& x, const char* panels, int64_t panel_bytes) {
+  if (x.m > 0 && x.n > 0 && x.k > 0) Strided(Plan(x), panels, panel_bytes).run(true);
 }
 
 // Of a product of many rows some, by this thread alone: the same bits wherever the rows are cut.

@@ -119,6 +119,11 @@ void multiply(const Product& product);
 // The same by this thread alone, without memory of the pool.
 void multiply_alone(const Product& product);
 
+// The same of real floats, with rows of A contiguous, for panels of B that the caller has packed: each `panel_columns` wide, or
+// as many vectors as the last one needs, one row after the other, and so many bytes apart. b of the product is not read.
+void multiply_by_panels(const Product& product, const char* panels, int64_t panel_bytes);
+inline int64_t panel_columns(DtypeCode code) { return ungrouped_kernel_of(code).columns(); }
+
 // Products with one row or one column, or of a few rows with a large matrix, at the speed of memory; false for others.
 bool multiply_vector(const Product& product);
 

@@ -10,7 +10,7 @@ enum class Piece : int { part, sums, lines, block, packed };
 constexpr int64_t kPartBytes = 64 * 1024;      // of a small C: one of several that are added up
 constexpr int64_t kSumsBytes = 128 * 1024;     // of sums of columns, of a few vectors
 constexpr int64_t kLinesBytes = 1024 * 1024;   // of rows of a C that is null; MOST_ROWS of products.py fit at least
-constexpr int64_t kBlockBytes = 192 * 1024;    // of a packed block of A at most
+constexpr int64_t kBlockBytes = 512 * 1024;    // of a packed block of A at most
 constexpr int64_t kPanelBytes = 64 * 1024;     // of a packed panel of B
 constexpr int64_t kPieceBytes[] = {kPartBytes, kSumsBytes, kLinesBytes, kBlockBytes, kPanelBytes};
 

@@ -5,8 +5,10 @@
 #include <complex>
 #include <cstdint>
 
+#include "kernels/copy/transpose.h"
 #include "kernels/gemm/gemm.h"
 #include "kernels/linalg/lapack.h"
+#include "kernels/linalg/triangles.h"
 #include "runtime/threads/parallel.h"
 
 namespace nj::lapack {
@@ -83,7 +85,8 @@ template <class T> struct Triangle {
   View<T> block(int64_t i, int64_t j) const { return op == Op::none ? a.at(i, j) : a.at(j, i); }
 };
 
-template <class T> void solve_leaf(bool left, const Triangle<T>& t, int64_t m, int64_t n, View<T> b) {
+// Of complex numbers, by BLAS.
+template <class T> void solve_by_library(bool left, const Triangle<T>& t, int64_t m, int64_t n, View<T> b) {
   const auto run = [&](auto zero) {  // of the transposes: sides and triangles swap
     using I = decltype(zero);
     const I rows = static_cast<I>(n), columns = static_cast<I>(m), lda = static_cast<I>(t.a.ld), ldb = static_cast<I>(b.ld);
@@ -95,13 +98,39 @@ template <class T> void solve_leaf(bool left, const Triangle<T>& t, int64_t m, i
   int_bytes == 8 ? run(int64_t{}) : run(int32_t{});
 }
 
+// op(a) x = b, or op(a)^T x = b if `transposed`, for n rows of `columns` numbers.
+template <class T> void substitute(bool transposed, const Triangle<T>& t, int64_t n, T* b, int64_t b_row, int64_t columns) {
+  const bool flat = (t.op == Op::none) != transposed, down = t.down() != transposed;
+  const int64_t row = flat ? t.a.ld : 1, column = flat ? 1 : t.a.ld, end = n - 1;
+  if (down) solve_triangle<T>()(n, t.a.data, row, column, t.unit, b, b_row, columns);
+  else solve_triangle<T>()(n, &t.a(end, end), -row, -column, t.unit, b + end * b_row, -b_row, columns);
+}
+
+template <class T> void solve_leaf(bool left, const Triangle<T>& t, int64_t m, int64_t n, View<T> b) {
+  if constexpr (is_complex<T>) {
+    solve_by_library(left, t, m, n, b);
+  } else if (left) {
+    substitute(false, t, m, b.data, b.ld, n);
+  } else {  // of the transposes, some rows at a time
+    constexpr int64_t item = sizeof(T), width = 128 / item;
+    const squares::Turn turn = squares::turn_of(item);
+    alignas(64) T turned[kTriangleRows * width];
+    for (int64_t i = 0; i < m; i += width) {
+      const int64_t rows = std::min(width, m - i);
+      char *const from = reinterpret_cast<char*>(b.row(i)), *const to = reinterpret_cast<char*>(turned);
+      turn(from, b.ld * item, to, width * item, n, rows);
+      substitute(true, t, n, turned, width, rows);
+      turn(to, width * item, from, b.ld * item, rows, n);
+    }
+  }
+}
+
 // op(a) x = b (left) or x op(a) = b, in place; b is m x n. By halves, so that nearly all work is products, which are
 // `product` (multiply or multiply_shared).
 template <class T, class Product>
 void solve_by_halves(bool left, const Triangle<T>& t, int64_t m, int64_t n, View<T> b, Product product) {
-  constexpr int64_t leaf = 64;
   const int64_t order = left ? m : n;
-  if (order <= leaf) return solve_leaf(left, t, m, n, b);
+  if (order <= kTriangleRows) return solve_leaf(left, t, m, n, b);
   const int64_t half = (order / 2 + 15) / 16 * 16, rest = order - half;
   const bool first_half_first = t.down() == left;
   const int64_t done = first_half_first ? 0 : half, open = first_half_first ? half : 0;

@@ -26,32 +26,99 @@ template <class T> bool factor_leaf(View<T> a, int64_t n) {  // column-major, it
   return true;
 }
 
+// A matrix that becomes L, by tiles; (r, s) is that of rows r and columns s.
+template <class T> struct Tiles {
+  static constexpr int64_t side = 64;
+  const View<T> a;
+  const int64_t n, count = (n + side - 1) / side;
+  int64_t size(int64_t r) const { return std::min(side, n - r * side); }
+  View<T> at(int64_t r, int64_t s) const { return a.at(r * side, s * side); }
+};
+
+// Tile by tile, without copies: for complex numbers, whose products are a library's.
+template <class T> class TilesInPlace : public Tiles<T> {
+ public:
+  TilesInPlace(View<T> a, int64_t n) : Tiles<T>{a, n} {}
+  static int64_t bytes(int64_t) { return 0; }
+
+  // a(r, s) -= L(r, .) L(s, .)^H of all tiles to the left.
+  void subtract_products(int64_t r, int64_t s) const {
+    multiply(Op::none, Op::adjoint, this->size(r), this->size(s), s * this->side, this->at(r, 0), this->at(s, 0),
+             Into::subtract, this->at(r, s));
+  }
+  // L(r, s) from L(r, s) L(s, s)^H = a(r, s).
+  void solve(int64_t r, int64_t s) const {
+    solve_leaf<T>(false, {this->at(s, s), true, false, Op::adjoint}, this->size(r), this->side, this->at(r, s));
+  }
+};
+
+// With turned copies of finished tiles, in the order in which products read their transposes: each is copied once for all of
+// them, and solved for in its copy. Of a row of tiles those left of the diagonal are copied.
+template <class T> class TurnedTiles : public Tiles<T> {
+ public:
+  TurnedTiles(View<T> a, int64_t n) : Tiles<T>{a, n}, memory_(start(this->count)) {}
+  static int64_t bytes(int64_t n) { return Workspace<T>::taken(start((n + Tiles<T>::side - 1) / Tiles<T>::side)); }
+
+  void subtract_products(int64_t r, int64_t s) const {
+    const auto bytes = [](T* x) { return reinterpret_cast<char*>(x); };
+    const View<T> rows = this->at(r, 0), to = this->at(r, s);
+    gemm::multiply_by_panels({product_code<T>, this->size(r), this->size(s), s * this->side, bytes(rows.data), rows.ld, 1,
+                              nullptr, 0, 1, bytes(to.data), to.ld, Into::subtract},
+                             bytes(turned(s)), panel_size(s) * item);
+  }
+  void solve(int64_t r, int64_t s) const {
+    const squares::Turn turn = squares::turn_of(item);
+    const View<T> l = this->at(s, s), tile = this->at(r, s);
+    for (int64_t first = 0; first < this->size(r); first += columns_) {
+      const int64_t rows = std::min(columns_, this->size(r) - first), width = (rows + lanes_ - 1) / lanes_ * lanes_;
+      T* const copy = turned(r) + first / columns_ * panel_size(r) + s * this->side * width;
+      char *const from = reinterpret_cast<char*>(tile.row(first)), *const to = reinterpret_cast<char*>(copy);
+      turn(from, tile.ld * item, to, width * item, this->side, rows);
+      solve_triangle<T>()(this->side, l.data, l.ld, 1, false, copy, width, rows);
+      turn(to, width * item, from, tile.ld * item, rows, this->side);
+    }
+  }
+
+ private:
+  static constexpr int64_t item = sizeof(T);
+  static int64_t start(int64_t r) { return Tiles<T>::side * Tiles<T>::side * (r * (r - 1) / 2); }
+  T* turned(int64_t r) const { return memory_.data() + start(r); }
+  int64_t panel_size(int64_t r) const { return r * this->side * columns_; }
+
+  const int64_t columns_ = gemm::panel_columns(product_code<T>), lanes_ = columns_ / gemm::kMostVectors;
+  const Workspace<T> memory_;
+};
+
+template <class T> using TilesOf = std::conditional_t<is_complex<T>, TilesInPlace<T>, TurnedTiles<T>>;
+constexpr int64_t kSmallOrder = 160;  // up to which a library's factor is as fast
+
 // L with L L^H = a, from a's lower triangle and into it. False where a is not positive definite. By tiles, column after
 // column; each is finished by one product with all tiles to its left.
 template <class T> bool factor(View<T> a, int64_t n) {
-  constexpr int64_t tile = 64, small = 160;
-  if (n <= small) return factor_leaf(a, n);
-  const int64_t tiles = (n + tile - 1) / tile;
-  Progress progress(tiles);  // of rows of tiles: how many are finished, from the left
+  if (n <= kSmallOrder) return factor_leaf(a, n);
+  const TilesOf<T> tiles(a, n);
+  Progress progress(tiles.count);  // of rows of tiles: how many are finished, from the left
   std::atomic<bool> positive{true};
-  const auto product = [](auto... args) { multiply(args...); };
   const auto finish = [&](int64_t r, int64_t s) {
-    const int64_t i = r * tile, j = s * tile, height = std::min(tile, n - i), width = std::min(tile, n - j);
-    multiply(Op::none, Op::adjoint, height, width, j, a.at(i, 0), a.at(j, 0), Into::subtract, a.at(i, j));
-    if (r != s) return solve_by_halves<T>(false, {a.at(j, j), true, false, Op::adjoint}, height, width, a.at(i, j), product);
-    if (!factor_leaf(a.at(j, j), width)) positive.store(false);
+    tiles.subtract_products(r, s);
+    if (r == s && !factor_leaf(tiles.at(s, s), tiles.size(s))) positive.store(false);
+    if (r == s) return;
+    progress.wait(s, s + 1);
+    tiles.solve(r, s);
   };
-  progress.run(tiles * (tiles + 1) / 2, [&](int64_t task) {
+  progress.run(tiles.count * (tiles.count + 1) / 2, [&](int64_t task) {
     int64_t s = 0;
-    while (task >= tiles - s) task -= tiles - s++;
+    while (task >= tiles.count - s) task -= tiles.count - s++;
     const int64_t r = s + task;
     progress.wait(r, s);
-    if (r != s) progress.wait(s, s + 1);
+    progress.wait(s, s);
     if (positive.load()) finish(r, s);
     progress.reach(r, s + 1);
   });
   return positive.load();
 }
+
+template <class T> int64_t factor_bytes(int64_t n) { return n <= kSmallOrder ? 0 : TilesOf<T>::bytes(n); }
 
 // Products write above the diagonal, too, where zeros belong in the end.
 template <class T> void cholesky(T* a, int64_t n) {
@@ -78,6 +145,11 @@ extern "C" int64_t nj_potrf(int64_t code, int64_t batch, int64_t n, char* x) {
   });
 }
 NJ_KERNEL(nj_potrf);
+
+extern "C" int64_t nj_potrf_bytes(int64_t threads, int64_t code, int64_t batch, int64_t n, char*) {
+  return bytes_for_batch(potrf, code, threads, batch, n * n, [=](auto t, int64_t) { return factor_bytes<decltype(t)>(n); });
+}
+NJ_KERNEL(nj_potrf_bytes);
 
 // Overwrites x[m, n] with the solution y of op(A) y = x (left) or y op(A) = x. trans: 0 A, 1 A^T, 2 A^H.
 extern "C" int64_t nj_trsm(int64_t code, int64_t batch, int64_t m, int64_t n, int64_t left, int64_t lower, int64_t trans,
