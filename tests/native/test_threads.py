@@ -134,3 +134,45 @@ def test_regions_of_machine_code_tell_whether_all_was_done(threads):
     assert sorted(found) == list(range(1000))
     assert region(1000, STOPPABLE(lambda _, begin, end: -1 if begin <= 500 < end else 0), None) == -1
     assert region(0, STOPPABLE(lambda *_: -1), None) == 0
+
+
+def threads() -> set[int]:
+    return {int(name) for name in os.listdir("/proc/self/task")}
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity") or _native.num_threads() == 1, reason="one processor, or not Linux")
+def test_a_worker_makes_way_for_the_thread_that_it_helps():
+    """A scheduler may leave both on one processor while another one idles."""
+    allowed = os.sched_getaffinity(0)
+    one = min(allowed)
+    _native.stop_threads()
+    before, meeting = threads(), threading.Barrier(2, timeout=20)
+    try:
+        for _ in range(100):
+            os.sched_setaffinity(0, {one})
+            parallel_for(2, lambda *_: meeting.wait())  # the worker starts where its parent is, and is seen there
+            (worker,) = threads() - before
+            os.sched_setaffinity(0, allowed)
+            parallel_for(2, lambda *_: meeting.wait())
+            if one not in os.sched_getaffinity(worker):
+                break
+        assert os.sched_getaffinity(worker) == allowed - {one} and os.sched_getaffinity(0) == allowed
+    finally:
+        os.sched_setaffinity(0, allowed)
+        _native.stop_threads()
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity") or _native.num_threads() == 1, reason="one processor, or not Linux")
+def test_a_worker_stays_where_nothing_else_is_allowed():
+    allowed = os.sched_getaffinity(0)
+    _native.stop_threads()
+    before, meeting = threads(), threading.Barrier(2, timeout=20)
+    try:
+        os.sched_setaffinity(0, {min(allowed)})
+        for _ in range(3):
+            parallel_for(2, lambda *_: meeting.wait())
+        (worker,) = threads() - before
+        assert os.sched_getaffinity(worker) == {min(allowed)}
+    finally:
+        os.sched_setaffinity(0, allowed)
+        _native.stop_threads()

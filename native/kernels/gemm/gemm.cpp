@@ -28,7 +28,7 @@ constexpr int64_t kSlivers = 6;              // of a packed block of A: rows eno
 constexpr int64_t kTiles = 12;               // of C at least, for threads that are not equally fast
 constexpr int64_t kRun = 8;                  // rows that are packed of one panel after the other: each is on other pages
 constexpr int64_t kGroup = 8;                // panels of B that are packed side by side
-constexpr int64_t kShared = 1 << 19;         // multiply-adds of a part that is worth a thread
+constexpr int64_t kShared = 1 << 18;         // multiply-adds of 4 bytes of a part that is worth a thread
 constexpr int64_t kEach = 1 << 15;           // multiply-adds in the time that a product of a batch takes beside them
 constexpr int64_t kMostParts = 64;
 constexpr int64_t kFinished = 1 << 14;       // elements of C for which an epilogue is worth a thread
@@ -40,7 +40,10 @@ constexpr int64_t kUnpackedColumns = 96;     // or so few columns,
 constexpr int64_t kUnpackedBytes = 512 * 1024;  // and so few bytes of B, nothing is packed if tiles have their full height;
 constexpr int64_t kMediumRows = 512;         // otherwise with so few rows,
 constexpr int64_t kMediumColumns = 128;      // or so few columns,
-constexpr int64_t kSameSets = 2048;          // and rows that are not a multiple of so many bytes apart
+constexpr int64_t kSameSets = 4096;          // and rows that are not a multiple of so many bytes apart
+constexpr int64_t kFewBlocks = 8;            // and of equal rows, where there are so few, though tiles are lower then
+constexpr int64_t kPanelsOfThread = 2;       // of B at least, that each thread packs for itself
+constexpr int64_t kPanelsOfGroup = 16;       // of B, for which rows of A are packed, unless all threads share them
 constexpr int64_t kSmall = kPartBytes;       // bytes of C at most, if parts of its sums are added up side by side;
 constexpr int64_t kLongSum = 2048;           // sums are so long at least,
 constexpr int64_t kSlender = 8;              // so many times the rows and columns,
@@ -84,15 +87,19 @@ struct Plan {
     const int64_t fit = block_bytes() / (kernel.rows * kernel.steps(depth) * kernel.unit), needed = ceil_div(x.m, kernel.rows);
     const int64_t most_slivers = std::clamp<int64_t>(fit, 1, x.m <= kDirectRows ? needed : kSlivers);
     const int64_t blocks = ceil_div(needed, most_slivers);
-    const int64_t slivers = blocks > kEven ? ceil_div(needed, ceil_div(blocks, kEven) * kEven) : most_slivers;
-    height = ceil_div(x.m, needed);
+    const int64_t even = blocks > kEven ? ceil_div(blocks, kEven) * kEven : blocks;
+    const int64_t slivers = even > kEven ? ceil_div(needed, even) : most_slivers;
+    height = ceil_div(x.m, even > kEven && even <= kFewBlocks ? even * slivers : needed);
     if (kernel.tiled()) height = ceil_div(height, kTileRows) * kTileRows;
     block_rows = slivers * height;
     direct = kernel.direct && x.b_col == 1 && x.m <= kDirectRows;
   }
 
+  // Parts of `rows` rows along k that are worth a thread, not bounded.
+  int64_t parts_of(int64_t rows, int64_t k) const { return rows * x.n * k * kernel.result / 4 / kShared; }
+
   // Whether threads share the columns only.
-  bool flat() const { return direct || x.m <= block_rows || x.m * x.n * x.k < 2 * kShared; }
+  bool flat() const { return direct || x.m <= block_rows || parts_of(x.m, x.k) < 2; }
 
   // Rows i ... i + rows of A at depth p ... p + k, sliver by sliver.
   void pack_a(int64_t i, int64_t rows, int64_t p, int64_t k, char* out) const {
@@ -172,7 +179,7 @@ void multiply_flat(const Plan& plan, bool alone = false) {
     for (int64_t i = 0; i < x.m; i += plan.block_rows) {
       const int64_t rows = std::min(plan.block_rows, x.m - i);
       plan.pack_a(i, rows, p, k, block);
-      const int64_t parts = std::clamp<int64_t>(rows * x.n * k / kShared, 1, std::min(panels, kMostParts));
+      const int64_t parts = std::clamp<int64_t>(plan.parts_of(rows, k), 1, std::min(panels, kMostParts));
       in_parts(
           parts,
           [&](int64_t part) {
@@ -209,7 +216,7 @@ class Strided {
 
   // Threads share the rows, and the columns where there are few rows; not if `alone`.
   void run(bool alone) const {
-    const int64_t tiles = ceil_div(x_.m, height_), parts = std::clamp<int64_t>(x_.m * x_.n * x_.k / kShared, 1, kMostParts);
+    const int64_t tiles = ceil_div(x_.m, height_), parts = std::clamp<int64_t>(plan_.parts_of(x_.m, x_.k), 1, kMostParts);
     const int64_t blocks = ceil_div(ceil_div(tiles, kSlivers), kEven) * kEven;
     const int64_t across = std::min(panels_, ceil_div(parts, tiles)), down = std::min({tiles, parts, blocks});
     const bool together = x_.epilogue && x_.epilogue->whole && across > 1;
@@ -232,20 +239,26 @@ class Strided {
   void block(int64_t begin, int64_t end, int64_t first, int64_t last) const {
     for (int64_t p = 0; p < x_.k; p += plan_.depth)
       for (int64_t i = begin; i < end; i += kSlivers * height_)
-        for (int64_t q = first; q < last; ++q) panel(q, p, i, std::min(end, i + kSlivers * height_));
+        for (int64_t q = first; q < last; ++q)
+          panel(q, p, i, std::min(end, i + kSlivers * height_), packed_ ? packed_ + q * panel_bytes_ + p * packed_step(q) : nullptr);
   }
 
-  void panel(int64_t q, int64_t p, int64_t i, int64_t end) const {
+  int64_t packed_step(int64_t q) const { return plan_.panel_step(q * kernel_.columns()); }
+
+ public:
+  // Rows i ... end of panel q at depth p; packed: where B's part of that is, if not where it lies.
+  void panel(int64_t q, int64_t p, int64_t i, int64_t end, const char* packed) const {
     const int64_t j = q * kernel_.columns(), columns = std::min(kernel_.columns(), x_.n - j);
     const int64_t vectors = ceil_div(columns, kernel_.lanes), missing = columns < vectors * kernel_.lanes;
-    const int64_t k = std::min(plan_.depth, x_.k - p), step = packed_ ? plan_.panel_step(j) : x_.b_row * kernel_.item;
-    const char* const b = packed_ ? packed_ + q * panel_bytes_ + p * step : x_.b + (p * x_.b_row + j) * kernel_.item;
+    const int64_t k = std::min(plan_.depth, x_.k - p), step = packed ? packed_step(q) : x_.b_row * kernel_.item;
+    const char* const b = packed ? packed : x_.b + (p * x_.b_row + j) * kernel_.item;
     for (; i < end; i += height_)
       kernel_.strided[std::min(height_, end - i)][vectors][missing](k, x_.a + (i * x_.a_row + p) * kernel_.item, x_.a_row, b,
                                                                     step, plan_.place(i, j), x_.c_row * kernel_.result,
                                                                     columns, plan_.into_at(p));
   }
 
+ private:
   const Plan& plan_;
   const Product& x_;
   const Kernel& kernel_;
@@ -283,14 +296,54 @@ bool unpacked(const Plan& plan) {
   if (!has_strided(plan) || x.b_col != 1) return false;
   const int64_t nbytes = x.k * x.n * plan.kernel.item;
   if (full_height(plan.kernel)) return (x.m <= kUnpackedRows || x.n <= kUnpackedColumns) && nbytes <= kUnpackedBytes;
-  return (x.m <= kMediumRows || x.n <= kMediumColumns) && nbytes <= caches().l2 / 4 && spread(plan.kernel, x.a_row) &&
-         spread(plan.kernel, x.b_row);
+  return (x.m <= kMediumRows || x.n <= kMediumColumns) && nbytes <= caches().l2 / 4 && spread(plan.kernel, x.b_row);
 }
 
 void multiply_unpacked(const Plan& plan, bool alone = false) { Strided(plan, nullptr, 0).run(alone); }
 
+// A matrix A that most of the second cache holds is read where it lies, and each thread packs the panels of B that it needs: nothing
+// that one core has written is read by another one. Of the panels that are too few for all threads each is cut into rows.
+class Columns {
+ public:
+  explicit Columns(const Plan& of) : plan_(of), panels_(ceil_div(of.x.n, of.kernel.columns())) {}
+
+  bool suits() const {
+    const Product& x = plan_.x;
+    return has_strided(plan_) && x.m >= kNarrowRows && x.m * x.k * plan_.kernel.item <= caches().l2 / 4 * 3 &&
+           spread(plan_.kernel, x.a_row) && panels_ >= kPanelsOfThread * thread_count();
+  }
+
+  void run() const {
+    const int64_t threads = thread_count(), whole = panels_ / threads * threads, tiles = ceil_div(plan_.x.m, height_);
+    const Strided strided(plan_, nullptr, 0);
+    const bool by_parts = plan_.x.epilogue && !plan_.x.epilogue->whole;
+    in_parts(whole + (panels_ - whole) * threads, [&](int64_t part) {
+      const int64_t q = part < whole ? part : whole + (part - whole) / threads, row = (part - whole) % threads;
+      const int64_t begin = part < whole ? 0 : row * tiles / threads * height_;
+      const int64_t end = part < whole ? plan_.x.m : std::min(plan_.x.m, (row + 1) * tiles / threads * height_);
+      panel(strided, q, begin, end);
+      const int64_t j = q * plan_.kernel.columns(), j_end = std::min(plan_.x.n, j + plan_.kernel.columns());
+      if (by_parts && begin < end) plan_.finish(plan_.place(begin, 0), begin, end, j, j_end);
+    });
+    if (plan_.x.epilogue && !by_parts) plan_.finish_all();
+  }
+
+ private:
+  void panel(const Strided& strided, int64_t q, int64_t begin, int64_t end) const {
+    const Lent lent(Piece::packed);
+    for (int64_t p = 0; p < plan_.x.k; p += plan_.depth) {
+      plan_.pack_b(q * plan_.kernel.columns(), 1, p, std::min(plan_.depth, plan_.x.k - p), lent.data(), 0);
+      strided.panel(q, p, begin, end, lent.data());
+    }
+  }
+
+  const Plan& plan_;
+  const int64_t panels_, height_ = plan_.kernel.strided_rows();
+};
+
 // Many rows: the panels of B are packed first, for all threads, which then share tiles of C. A tile stays in a core's
-// cache until it is done; for every depth, the rows of A are packed again.
+// cache until it is done; for every depth, the rows of A are packed again. Columns are cut into groups, so that a thread finds
+// in its cache what it has packed: it takes rows of its own group first, and rows of others in the end.
 class Square {
  public:
   // Memory for so many bytes of packed panels: at least one, for as many columns as fit otherwise.
@@ -310,24 +363,36 @@ class Square {
     const bool together = x_.epilogue && x_.epilogue->whole && most_ * kernel_.columns() < x_.n;
     finishes_ = x_.epilogue && !together;
     for (first_ = 0; first_ < x_.n; first_ += most_ * kernel_.columns()) {
-      panels_ = std::min(most_, ceil_div(x_.n - first_, kernel_.columns()));
-      groups_ = ceil_div(panels_, kGroup);
-      in_parts(groups_ * depths_, [this](int64_t part) { pack(part); });
+      panels_ = std::min(most_, ceil_div(x_.n, kernel_.columns()) - first_ / kernel_.columns());
       const int64_t down = ceil_div(x_.m, plan_.block_rows), row_bytes = kernel_.columns() * plan_.block_rows * kernel_.result;
-      across_ = std::max(ceil_div(panels_, std::max<int64_t>(1, tile_bytes() / row_bytes)),
-                         std::min(ceil_div(kTiles, down), ceil_div(panels_, kGroup)));
-      if (finishes_ && x_.epilogue->whole) across_ = 1;
-      in_parts(down * across_, [this](int64_t part) { tile(part / across_, part % across_); });
+      const int64_t threads = thread_count(), own = std::clamp<int64_t>(panels_ / kPanelsOfGroup, 1, threads);
+      const int64_t fit = ceil_div(panels_, std::max<int64_t>(1, tile_bytes() / row_bytes));
+      groups_ = finishes_ && x_.epilogue->whole ? 1 : std::min({std::max(fit, own), panels_, kMostParts});
+      const int64_t seats = ceil_div(threads, groups_);  // of a group
+      in_parts(groups_ * seats, [&](int64_t part) { pack(part / seats, part % seats, seats); });
+      std::atomic<int64_t> next[kMostParts] = {};
+      in_parts(groups_ * seats, [&](int64_t part) {
+        const int64_t group = part / seats, helped = part + threads < groups_ * seats ? 1 : groups_;
+        for (int64_t k = 0; k < helped; ++k) {
+          const int64_t right = (group + k) % groups_;
+          for (int64_t row = next[right]++; row < down; row = next[right]++) tile(row, right);
+        }
+      });
     }
     if (together) plan_.finish_all();
   }
 
  private:
-  void pack(int64_t part) const {
-    const int64_t d = part / groups_, group = part % groups_, p = d * plan_.depth;
-    const int64_t begin = group * panels_ / groups_, end = (group + 1) * panels_ / groups_;
-    plan_.pack_b(first_ + begin * kernel_.columns(), end - begin, p, std::min(plan_.depth, x_.k - p),
-                 shared_ + (d * panels_ + begin) * panel_bytes_, panel_bytes_);
+  // A part of the panels of a group, a few of which are packed side by side.
+  void pack(int64_t group, int64_t part, int64_t parts) const {
+    const int64_t first = group * panels_ / groups_, count = (group + 1) * panels_ / groups_ - first;
+    const int64_t end = first + (part + 1) * count / parts;
+    for (int64_t d = 0; d < depths_; ++d)
+      for (int64_t begin = first + part * count / parts; begin < end; begin += kGroup) {
+        const int64_t p = d * plan_.depth;
+        plan_.pack_b(first_ + begin * kernel_.columns(), std::min(kGroup, end - begin), p, std::min(plan_.depth, x_.k - p),
+                     shared_ + (d * panels_ + begin) * panel_bytes_, panel_bytes_);
+      }
   }
 
   void tile(int64_t down, int64_t right) const {
@@ -335,7 +400,7 @@ class Square {
     const Released after(kernel_);
     char* const block = lent.data();
     const int64_t i = down * plan_.block_rows, rows = std::min(plan_.block_rows, x_.m - i);
-    const int64_t begin = right * panels_ / across_, end = (right + 1) * panels_ / across_;
+    const int64_t begin = right * panels_ / groups_, end = (right + 1) * panels_ / groups_;
     for (int64_t d = 0; d < depths_; ++d) {
       const int64_t p = d * plan_.depth, k = std::min(plan_.depth, x_.k - p);
       plan_.pack_a(i, rows, p, k, block);
@@ -355,7 +420,7 @@ class Square {
   const int64_t depths_, panel_bytes_, most_;
   char* shared_ = nullptr;  // packed panels
   bool finishes_ = false;  // whether tiles are handed over as they are
-  int64_t first_ = 0, panels_ = 0, groups_ = 0, across_ = 0;  // the columns being worked on, their groups, tiles across them
+  int64_t first_ = 0, panels_ = 0, groups_ = 0;  // the columns being worked on, and their groups
 };
 
 // C is nowhere: each thread computes some whole rows, hands them over and forgets them. Without memory for packed panels of
@@ -586,6 +651,7 @@ void multiply(const Product& x) {
   if (unpacked(plan)) return multiply_unpacked(plan);
   if (narrow(plan)) return multiply_narrow(plan);
   if (plan.flat()) return multiply_flat(plan);
+  if (const Columns columns(plan); columns.suits()) return columns.run();
   Square square(plan);
   const Scratch memory(square.nbytes());
   if (memory.failed) return multiply_flat(plan);  // needs no memory of the pool
@@ -628,7 +694,7 @@ int64_t bytes(const Product& x, int64_t threads) {
   const Plan plan(x);
   if (!x.c) return taken(Passing(plan).nbytes());
   if (const int64_t vector = vector_bytes(x); vector >= 0) return taken(vector);
-  return unpacked(plan) || narrow(plan) || plan.flat() ? 0 : taken(Square(plan).nbytes());
+  return unpacked(plan) || narrow(plan) || plan.flat() || Columns(plan).suits() ? 0 : taken(Square(plan).nbytes());
 }
 
 // How many parts of a batch of products threads work on side by side; 1: one product after the other, each shared.

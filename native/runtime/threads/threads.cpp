@@ -10,15 +10,16 @@
 #include <chrono>
 #include <cmath>
 #include <condition_variable>
+#include <deque>
 #include <mutex>
 #include <system_error>
 #include <thread>
-#include <vector>
 
 #include "runtime/process/cgroup.h"
 #include "runtime/process/interrupt.h"
 #include "kernels/registry.h"
 #include "runtime/process/signals_blocked.h"
+#include "runtime/threads/placement.h"
 
 namespace nj {
 
@@ -50,6 +51,11 @@ struct Region {
   StopFlag* stop = nullptr;  // the caller's, where chunks are machine code that looks at it
 };
 
+struct Worker {
+  Placement placement;
+  std::thread thread;
+};
+
 struct Pool {
   std::mutex entry;  // held while a region runs, or threads start or end; only try_lock
 
@@ -64,7 +70,7 @@ struct Pool {
   std::atomic<bool> stopping{false};
   std::mutex mutex;
   std::condition_variable work, done;
-  std::vector<std::thread> threads;
+  std::deque<Worker> workers;
   int started_for = 0;  // thread_count() at their start; 0: there are no threads
   std::atomic<bool> orphaned{false};  // in a forked child, which has no workers
 };
@@ -111,13 +117,15 @@ bool spin_until(Ready ready) {
   return ready();
 }
 
-void worker_main(Pool* pool) {
+void worker_main(Pool* pool, Placement* placement) {
   while (!pool->stopping.load()) {
+    placement->note();
     if (!spin_until([pool] { return has_work(pool); })) {
       std::unique_lock<std::mutex> lock(pool->mutex);
       ++pool->sleepers;
       pool->work.wait(lock, [pool] { return has_work(pool); });
       --pool->sleepers;
+      placement->note();
     }
     work_on(pool);
   }
@@ -130,8 +138,9 @@ void stop(Pool* pool) {
     pool->stopping.store(true);
   }
   pool->work.notify_all();
-  for (std::thread& thread : pool->threads) thread.join();
-  pool->threads.clear();
+  for (Worker& worker : pool->workers)
+    if (worker.thread.joinable()) worker.thread.join();
+  pool->workers.clear();
   pool->stopping.store(false);
   pool->started_for = 0;
 }
@@ -144,7 +153,10 @@ void start(Pool* pool) {
   pool->started_for = count;
   SignalsBlocked blocked;
   try {
-    for (int k = 1; k < count; ++k) pool->threads.emplace_back(worker_main, pool);
+    for (int k = 1; k < count; ++k) {
+      Worker& worker = pool->workers.emplace_back();
+      worker.thread = std::thread(worker_main, pool, &worker.placement);
+    }
   } catch (const std::exception&) {  // too many threads, or out of memory
   }
 }
@@ -193,10 +205,17 @@ void wait_for_workers(Pool* pool) {
   pool->caller_sleeps.store(false);
 }
 
+void make_way(Pool* pool) {
+  const int here = current_processor();
+  for (Worker& worker : pool->workers)
+    if (worker.thread.joinable()) worker.placement.make_way(worker.thread.native_handle(), here);
+}
+
 // With `entry` held.
 void run_shared(Pool* pool, const Region& region) {
   pool->region = region;
   pool->unfinished.store(region.chunks);
+  make_way(pool);
   const uint64_t number = (pool->claims.load(std::memory_order_relaxed) >> 32) + 1;
   pool->claims.store(number << 32 | static_cast<uint64_t>(region.chunks));
   wake(pool, region.chunks);
