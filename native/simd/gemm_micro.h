@@ -61,9 +61,9 @@ struct Pairs : Plain<uint32_t> {
 // What is added up, and what is there already.
 template <class X> NJ_INLINE X joined(X there, X sum, Into into) { return into == Into::add ? there + sum : there - sum; }
 
-// a_row: between rows of A; 0 where A is packed, each step after the other.
-template <class V, int R, int C, bool Edge, bool packed>
-NJ_INLINE void tile(int64_t steps, const typename V::Element* a, int64_t a_row, const char* b_bytes, int64_t b_step,
+// `lines`: columns of A are contiguous, a_apart elements apart; otherwise its rows are.
+template <class V, int R, int C, bool Edge, bool lines>
+NJ_INLINE void tile(int64_t steps, const typename V::Element* a, int64_t a_apart, const char* b_bytes, int64_t b_step,
                     char* c_bytes, int64_t c_row, int64_t columns, Into into) {
   using T = typename V::Element;
   using S = typename V::Result;
@@ -86,7 +86,7 @@ NJ_INLINE void tile(int64_t steps, const typename V::Element* a, int64_t a_row, 
   }
 #pragma GCC unroll 2
   for (int j = 0; j < C; ++j) extra[j] = Vector<S>{};
-  for (int64_t p = 0; p < steps; ++p, a += packed ? R : 1, b_bytes += b_step) {
+  for (int64_t p = 0; p < steps; ++p, a += lines ? a_apart : 1, b_bytes += b_step) {
     auto* b = reinterpret_cast<const T*>(b_bytes);
     Vector<T> row[C];
 #pragma GCC unroll 2
@@ -97,7 +97,7 @@ NJ_INLINE void tile(int64_t steps, const typename V::Element* a, int64_t a_row, 
     }
 #pragma GCC unroll 16
     for (int i = 0; i < R; ++i) {
-      const Vector<T> x = in_all_lanes(packed ? a[i] : a[i * a_row]);
+      const Vector<T> x = in_all_lanes(lines ? a[i] : a[i * a_apart]);
 #pragma GCC unroll 2
       for (int j = 0; j < C; ++j) acc[i][j] = V::multiply_add(x, row[j], acc[i][j]);
     }
@@ -120,8 +120,9 @@ NJ_INLINE void tile(int64_t steps, const typename V::Element* a, int64_t a_row, 
 }
 
 template <class V, int R, int C, bool Edge>
-void micro(int64_t steps, const char* a, const char* b, int64_t b_step, char* c, int64_t c_row, int64_t columns, Into into) {
-  tile<V, R, C, Edge, true>(steps, reinterpret_cast<const typename V::Element*>(a), 0, b, b_step, c, c_row, columns, into);
+void micro(int64_t steps, const char* a, int64_t a_step, const char* b, int64_t b_step, char* c, int64_t c_row, int64_t columns,
+           Into into) {
+  tile<V, R, C, Edge, true>(steps, reinterpret_cast<const typename V::Element*>(a), a_step, b, b_step, c, c_row, columns, into);
 }
 
 template <class V, int R, int C, bool Edge>
@@ -132,7 +133,7 @@ void micro_strided(int64_t steps, const char* a, int64_t a_row, const char* b, i
 
 // Complex numbers: A as pairs, a row of B as the vector of its real and that of its imaginary parts.
 template <class T, int R>
-void micro_complex(int64_t steps, const char* a_bytes, const char* b_bytes, int64_t b_step, char* c_bytes, int64_t c_row,
+void micro_complex(int64_t steps, const char* a_bytes, int64_t /* a_step */, const char* b_bytes, int64_t b_step, char* c_bytes, int64_t c_row,
                    int64_t columns, Into into) {
   auto* a = reinterpret_cast<const T*>(a_bytes);
   Vector<T> re[R], im[R];

@@ -130,8 +130,8 @@ void tiles(int64_t rows, int64_t steps, const char* a, const char* b, int64_t b_
 }
 
 template <class Dots, int R>
-void micro_tiles(int64_t steps, const char* a, const char* b, int64_t b_step, char* c, int64_t c_row, int64_t columns,
-                 Into into) {
+void micro_tiles(int64_t steps, const char* a, int64_t /* a_step */, const char* b, int64_t b_step, char* c, int64_t c_row,
+                 int64_t columns, Into into) {
   constexpr bool down = R > kTileRows;
   if (columns > lanes_of<typename Dots::Result>) tiles<Dots, down, true>(R, steps, a, b, b_step, c, c_row, columns, into);
   else tiles<Dots, down, false>(R, steps, a, b, b_step, c, c_row, columns, into);

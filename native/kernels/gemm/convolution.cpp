@@ -278,7 +278,7 @@ class Block {
         kernel_.strided[count][vectors][missing](steps, a + i * a_row() * kernel_.item, a_row(), b, b_step, to,
                                                  row * kernel_.result, columns, into);
       else
-        kernel_.micro[count][vectors][missing](steps, a + (i - start(t, tiles)) * steps * kernel_.unit, b, b_step, to,
+        kernel_.micro[count][vectors][missing](steps, a + (i - start(t, tiles)) * steps * kernel_.unit, count, b, b_step, to,
                                                row * kernel_.result, columns, into);
     }
   }

@@ -134,7 +134,7 @@ struct Plan {
     const int64_t steps = kernel.steps(k), missing = columns < vectors * kernel.lanes;
     for (int64_t first = 0; first < rows; first += height) {
       const int64_t count = std::min(height, rows - first);
-      kernel.micro[count][vectors][missing](steps, a, b, b_step, c, x.c_row * kernel.result, columns, into_at(p));
+      kernel.micro[count][vectors][missing](steps, a, count, b, b_step, c, x.c_row * kernel.result, columns, into_at(p));
       a += count * steps * kernel.unit;
       c += count * x.c_row * kernel.result;
     }
@@ -206,8 +206,8 @@ void multiply_flat(const Plan& plan, bool alone = false) {
   if (x.epilogue && x.epilogue->whole) plan.finish_all();
 }
 
-// Rows of A are read where they lie, in tiles of as many as the kernel can address, and panels of B where they lie or packed
-// side by side.
+// A is read where it lies: rows in tiles of as many as the kernel can address, or columns. Panels of B, too, or packed side by
+// side.
 class Strided {
  public:
   // packed: the panels of B, each of `panel_bytes`; null: B is read where it lies.
@@ -252,10 +252,12 @@ class Strided {
     const int64_t vectors = ceil_div(columns, kernel_.lanes), missing = columns < vectors * kernel_.lanes;
     const int64_t k = std::min(plan_.depth, x_.k - p), step = packed ? packed_step(q) : x_.b_row * kernel_.item;
     const char* const b = packed ? packed : x_.b + (p * x_.b_row + j) * kernel_.item;
-    for (; i < end; i += height_)
-      kernel_.strided[std::min(height_, end - i)][vectors][missing](k, x_.a + (i * x_.a_row + p) * kernel_.item, x_.a_row, b,
-                                                                    step, plan_.place(i, j), x_.c_row * kernel_.result,
-                                                                    columns, plan_.into_at(p));
+    for (; i < end; i += height_) {
+      const int64_t rows = std::min(height_, end - i);
+      const Micro micro = lines_ ? kernel_.micro[rows][vectors][missing] : kernel_.strided[rows][vectors][missing];
+      micro(k, x_.a + (i * x_.a_row + p * x_.a_col) * kernel_.item, lines_ ? x_.a_col : x_.a_row, b, step, plan_.place(i, j),
+            x_.c_row * kernel_.result, columns, plan_.into_at(p));
+    }
   }
 
  private:
@@ -263,10 +265,14 @@ class Strided {
   const Product& x_;
   const Kernel& kernel_;
   const char* const packed_;
-  const int64_t panel_bytes_, height_ = kernel_.strided_rows(), panels_ = ceil_div(x_.n, kernel_.columns());
+  const int64_t panel_bytes_, panels_ = ceil_div(x_.n, kernel_.columns());
+  const bool lines_ = x_.a_col != 1;  // columns of A are contiguous
+  const int64_t height_ = lines_ ? kernel_.rows : kernel_.strided_rows();
 };
 
 bool has_strided(const Plan& plan) { return plan.kernel.strided[1][1][0] && plan.x.a_col == 1; }
+// Whether columns of A can be read where they lie.
+bool has_lines(const Plan& plan) { return plan.kernel.strided[1][1][0] && plan.x.a_row == 1; }
 
 // Whether tiles have as many rows if A is read where it lies as if it is packed.
 bool full_height(const Kernel& kernel) { return kernel.strided_rows() == kernel.rows; }
@@ -293,8 +299,9 @@ bool spread(const Kernel& kernel, int64_t row) { return row * kernel.item % kSam
 // A matrix B that the second cache holds, few columns, or few enough rows: copies of A and B would cost more than they save.
 bool unpacked(const Plan& plan) {
   const Product& x = plan.x;
-  if (!has_strided(plan) || x.b_col != 1) return false;
+  if (x.b_col != 1) return false;
   const int64_t nbytes = x.k * x.n * plan.kernel.item;
+  if (!has_strided(plan)) return has_lines(plan) && std::max(x.m * x.k * plan.kernel.item, nbytes) <= caches().l2 / 8;
   if (full_height(plan.kernel)) return (x.m <= kUnpackedRows || x.n <= kUnpackedColumns) && nbytes <= kUnpackedBytes;
   return (x.m <= kMediumRows || x.n <= kMediumColumns) && nbytes <= caches().l2 / 4 && spread(plan.kernel, x.b_row);
 }

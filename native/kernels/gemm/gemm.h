@@ -47,14 +47,11 @@ constexpr int64_t kStridedRows = 8;  // of a tile at most, if A is read where it
 // Copies `count` x k elements, strides `si` and `sp`, to out[p][0 ... height), the rest of each row zeros.
 using Pack = void (*)(const char* from, int64_t si, int64_t sp, int64_t count, int64_t height, int64_t k, char* out);
 
-// One tile of C, from `steps` rows of a packed sliver of A and of B, whose rows are `b_step` bytes apart; `columns` of the
-// tile are there.
-using Micro = void (*)(int64_t steps, const char* a, const char* b, int64_t b_step, char* c, int64_t c_row, int64_t columns,
-                       Into into);
-
-// The same, A being read where it lies: its rows are contiguous, a_row elements apart.
-using StridedMicro = void (*)(int64_t steps, const char* a, int64_t a_row, const char* b, int64_t b_step, char* c,
-                              int64_t c_row, int64_t columns, Into into);
+// One tile of C, from `steps` columns of a sliver of A, which are a_step elements apart (packed: the tile's rows), and rows of B,
+// which are `b_step` bytes apart; `columns` of the tile are there. Strided ones take rows of A, a_step elements apart, that are
+// contiguous. Tiles of AMX and complex ones are packed.
+using Micro = void (*)(int64_t steps, const char* a, int64_t a_step, const char* b, int64_t b_step, char* c, int64_t c_row,
+                       int64_t columns, Into into);
 
 // For each of `vectors` rows of x, which are contiguous and packed, x_row elements apart: `count` results, `step` apart, the
 // sums of x[p] m[i][p] (dots) or x[p] m[p][i] (combinations) over k elements; rows of m are contiguous, `row` elements apart.
@@ -79,7 +76,7 @@ struct Kernel {
   Vectors dots;
   Combination combination;
   Micro micro[kMostRows + 1][kMostVectors + 1][2] = {};  // by rows, vectors, and whether columns are missing
-  StridedMicro strided[kStridedRows + 1][kMostVectors + 1][2] = {};  // null where A has to be packed
+  Micro strided[kStridedRows + 1][kMostVectors + 1][2] = {};  // null where A has to be packed
   void (*release)() = nullptr;  // what a thread calls after it has used micro-kernels; null: nothing
 
   bool tiled() const { return release != nullptr; }  // by tiles of AMX, see native/simd/gemm_tiles.h

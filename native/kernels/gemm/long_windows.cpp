@@ -143,7 +143,7 @@ class Part {
           const char* a = lines_.data() + slot(i0, i1) * cut_.line_bytes() + phase * cut_.phase_bytes();
           for (int64_t s = 0; s < cut_.slivers; ++s) {
             const int64_t count = cut_.first_image(s + 1) - cut_.first_image(s), step = count * kernel_.unit;
-            kernel_.micro[count][vectors][missing](steps_, a + start * step, panel_.data(), width * kernel_.unit, c,
+            kernel_.micro[count][vectors][missing](steps_, a + start * step, count, panel_.data(), width * kernel_.unit, c,
                                                    x_.features * kernel_.result, columns, Into::add);
             a += cut_.length * step;
             c += count * x_.features * kernel_.result;
