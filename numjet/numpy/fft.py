@@ -289,12 +289,16 @@ def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> A
 
 
 def rfftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Any:
-    """The frequencies of the n // 2 + 1 coefficients of `rfft`, for samples that are d apart.
+    """The frequencies of the n // 2 + 1 coefficients of `rfft`, for samples that are d apart. Integer dtypes give floats.
 
     >>> rfftfreq(4).tolist()
     [0.0, 0.25, 0.5]
     """
     n = _count("rfftfreq", n)
+    if dtype is not None and (kind := dtypes.kind(dtypes.check_user_dtype(dtype, "fft.rfftfreq"))) in "biu":
+        if kind == "b":
+            raise TypeError("jnp.fft.rfftfreq: frequencies have no dtype bool; pass a float or a complex dtype")
+        dtype = None
     return _frequencies("rfftfreq", np.arange(n // 2 + 1, dtype=np.float64), n, d, dtype, device)
 
 

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -314,7 +315,13 @@ def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str) ->
     >>> fromstring("1 2 3", dtype=int, sep=" ")
     Array([1, 2, 3], dtype=int32)
     """
-    return asarray(np.fromstring(string, dtypes.as_dtype(dtype), count, sep=sep))
+    return numbers_of_text(lambda dtype: np.fromstring(string, dtype, count, sep=sep), dtypes.as_dtype(dtype))
+
+
+def numbers_of_text(read: Callable[[np.dtype], np.ndarray], dtype: np.dtype) -> Any:
+    """The array that NumPy reads from a text; numbers of dtypes that it cannot read, as bfloat16, are read in 64 bits first."""
+    known = dtype.isbuiltin != 2  # a dtype of another library
+    return asarray(read(dtype) if known else read(np.dtype(np.float64)).astype(dtype))
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Any:

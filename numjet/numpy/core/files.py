@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from numjet.foundation import dtypes
-from numjet.numpy.core.arrays import asarray
+from numjet.numpy.core.arrays import asarray, numbers_of_text
 from numjet.numpy.core.promotion import array_arg
 
 _TWO_BYTES = np.dtype("V2")
@@ -82,7 +82,7 @@ def loadtxt(fname: Any, dtype: Any = float, *args: Any, **kwargs: Any) -> Any:
     >>> loadtxt(io.StringIO("1 2"), dtype="int32").tolist()
     [1, 2]
     """
-    return asarray(np.loadtxt(fname, dtypes.as_dtype(dtype), *args, **kwargs))
+    return numbers_of_text(lambda dtype: np.loadtxt(fname, dtype, *args, **kwargs), dtypes.as_dtype(dtype))
 
 
 def genfromtxt(fname: Any, dtype: Any = float, *args: Any, **kwargs: Any) -> Any:
@@ -92,4 +92,6 @@ def genfromtxt(fname: Any, dtype: Any = float, *args: Any, **kwargs: Any) -> Any
     >>> genfromtxt(io.StringIO("1,,3"), delimiter=",").tolist()
     [1.0, nan, 3.0]
     """
-    return asarray(np.genfromtxt(fname, dtype, *args, **kwargs))
+    if dtype is None:  # as the text says
+        return asarray(np.genfromtxt(fname, dtype, *args, **kwargs))
+    return numbers_of_text(lambda dtype: np.genfromtxt(fname, dtype, *args, **kwargs), np.dtype(dtype))
