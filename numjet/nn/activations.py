@@ -316,8 +316,8 @@ def _log1mexp(x: Any) -> Any:
 
 @custom_jvp
 def _inverse_expm1(x: Any) -> Any:
-    """1 / (exp(x) - 1); its derivative, too, is finite where the exponential overflows."""
-    return 1 / transcendental.expm1(x)
+    """1 / (exp(x) - 1), infinite for -0, too; its derivative, too, is finite where the exponential overflows."""
+    return 1 / transcendental.expm1(x + 0.0)
 
 
 _inverse_expm1.defjvps(lambda t, out, x: -t * (out + out * out))

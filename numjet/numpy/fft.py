@@ -36,15 +36,17 @@ def _nd(name: str, kind: FftType, a: Any, s: Sequence[int] | None, axes: Sequenc
     """All transforms: axes to the end, cut or filled up to size, transformed, scaled, moved back."""
     x = array_arg(f"fft.{name}", a)
     positions, sizes = _axes_and_sizes(name, x.ndim, s, axes)
+    if kind is FftType.IRFFT and not positions:
+        kind = FftType.IFFT     # no axis along which the result would be real
     shape = x.shape
     if sizes is None:
         sizes = [shape[d] for d in positions]
-        if kind is FftType.IRFFT and positions:
+        if kind is FftType.IRFFT:
             sizes[-1] = max(0, 2 * (sizes[-1] - 1))
     order = [*(d for d in range(x.ndim) if d not in positions), *positions]
     x = x if order == sorted(order) else transpose(x, order)
     given = list(sizes)
-    if kind is FftType.IRFFT and positions:
+    if kind is FftType.IRFFT:
         given[-1] = sizes[-1] // 2 + 1 if sizes[-1] else 0
     out = _scaled(_transform(_resized(x, given), kind, sizes), kind, prod(sizes), norm)
     return out if order == sorted(order) else transpose(out, [order.index(d) for d in range(len(order))])

@@ -39,6 +39,8 @@ def test_several_axes(name, s, axes, norm):
 def test_the_last_axes_are_those_of_s():
     assert jnp.fft.fftn(REAL, s=(2, 3)).shape == (3, 2, 3)
     assert jnp.fft.fftn(REAL, axes=()).shape == (3, 4, 5)
+    for x in (np.complex64(1 + 2j), REAL[0] + 2j):      # no axis along which irfftn would be real
+        np.testing.assert_array_equal(jnp.fft.irfftn(x, axes=()), x)
     assert jnp.fft.fftn(np.ones((2,) * 5, np.float32)).shape == (2,) * 5
     assert jnp.fft.irfft(np.ones((4, 1), np.complex64)).shape == (4, 0)
 

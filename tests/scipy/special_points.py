@@ -49,7 +49,17 @@ SLOPES: list[tuple[str, tuple[float, ...], int, float]] = [
     ("gamma.cdf", (-1.0, INF, 0.0, 1.0), 1, 0.0), ("gamma.logcdf", (-1.0, INF, 0.0, 1.0), 1, 0.0),
     ("gamma.cdf", (0.0, 0.5, 0.0, 2.0), 0, INF), ("gamma.cdf", (0.0, 1.0, 0.0, 2.0), 0, 0.5),
     ("pareto.cdf", (1.0, INF, 0.0, 1.0), 1, 0.0), ("pareto.ppf", (1.0, INF, 0.0, 1.0), 3, 1.0),
-    ("poisson.cdf", (INF, INF), 1, 0.0)]
+    ("poisson.cdf", (INF, INF), 1, 0.0), ("poisson.logpmf", (0.0, INF), 1, -1.0),
+    # below and above loc, of which the quotient by an infinite scale is -0 and 0
+    *(("expon.logcdf", (-1.0, 0.0, INF), place, 0.0) for place in range(3)),
+    *((f"gamma.{name}", (-1.0, 2.0, 0.0, INF), place, 0.0) for name, place in (("logpdf", 0), ("logpdf", 3), ("pdf", 1))),
+    ("gamma.logcdf", (1.0, 2.0, 0.0, INF), 0, 0.0), ("beta.logpdf", (-1.0, 2.0, 2.0, 0.0, INF), 4, 0.0),
+    ("uniform.logcdf", (-1.0, 0.0, INF), 2, 0.0), ("expon.logpdf", (0.0, INF, 1.0), 1, 0.0)]
+# Function, arguments, second derivative to the first one, at ends.
+CURVATURES: list[tuple[str, tuple[float, ...], float]] = [
+    ("cauchy.ppf", (0.0,), -INF), ("cauchy.ppf", (1.0,), INF), ("cauchy.isf", (0.0,), INF),
+    ("cauchy.ppf", (0.25, 0.0, INF), -INF), ("expon.logcdf", (0.0,), -INF), ("expon.logcdf", (-0.0,), -INF),
+    ("expon.logcdf", (1e3,), 0.0), ("pareto.logcdf", (1.0, 2.0), -INF)]
 # Degenerate distributions whose parameter is infinite.
 LIMITS: list[tuple[str, tuple[float, ...], float]] = [
     *((f"{family}.{name}", (INF, INF), value) for family in ("gamma", "chi2")
@@ -80,6 +90,11 @@ def _fractional(*args: np.ndarray) -> np.ndarray:
 
 def _is_probability(p: np.ndarray) -> np.ndarray:
     return (p >= 0) & (p <= 1)
+
+
+def _endless_below(x: np.ndarray, *parameters: np.ndarray) -> np.ndarray:
+    loc, scale = parameters[-2:]
+    return (x < loc) & (scale == INF)
 
 
 _NO_DISTRIBUTION = "NaN for parameters that no distribution has; SciPy: 0 from the end of the support on"
@@ -120,4 +135,6 @@ DECISIONS: dict[str, tuple[Callable[..., np.ndarray], str]] = {
     "poisson.logcdf": (lambda k, mu: ~(mu >= 0), _NO_DISTRIBUTION),
     "betabinom.logcdf": (lambda k, n, a, b: ~((n >= 0) & (a > 0) & (b > 0)), _NO_DISTRIBUTION),
     "betabinom.logpmf": (_fractional, "counts are rounded down"),
+    **{f"{family}.{name}": (_endless_below, "the value below the support, as in JAX; SciPy: that of the quotient, -0 or NaN")
+       for family in ("expon", "uniform", "gamma", "chi2", "pareto", "beta") for name in FUNCTIONS[:6]},
 }

@@ -12,6 +12,7 @@ from numjet.scipy import special, stats
 from tests.scipy.special_points import (
     BINARY,
     CONTINUOUS,
+    CURVATURES,
     DECISIONS,
     DISCRETE,
     FEW,
@@ -135,6 +136,12 @@ def test_slopes_at_ends_of_supports_and_parameters(x64):
     assert not wrong, wrong
 
 
+def test_second_derivatives_at_ends(x64):
+    found = [(name, args, float(mode(nj.grad(_named(name)))(*args)), want)
+             for name, args, want in CURVATURES for mode in (nj.grad, nj.jacfwd)]
+    assert not [row for row in found if row[2] != row[3]]
+
+
 def test_values_of_infinite_parameters():
     def values(tables):
         return [_named(name)(*args) for (name, _, _), args in zip(LIMITS, tables, strict=True)]
@@ -234,6 +241,13 @@ def test_derivatives_of_special_functions(name, x64):
     for order, want in zip((nj.grad(f), nj.grad(nj.grad(f))), wanted, strict=True):
         for got in (nj.vmap(order)(np.array(points)), nj.jit(nj.vmap(order))(np.array(points))):
             np.testing.assert_allclose(got, want, rtol=1e-7, atol=1e-12)
+
+
+def test_second_derivatives_of_divergences_of_unequal_numbers(x64):
+    """That by q is p / q^2, also where p is small beside q."""
+    for mode in (nj.grad, nj.jacfwd):
+        for p, q in ((1e-30, 1.0), (1.0, 1e30), (3.0, 2.0)):
+            np.testing.assert_allclose(mode(nj.grad(special.kl_div, 1), 1)(p, q), p / q / q, rtol=1e-12)
 
 
 def test_infinite_parameters_of_poch(x64):

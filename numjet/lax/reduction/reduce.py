@@ -14,7 +14,7 @@ import numpy as np
 
 from numjet.core.aval import ShapedArray
 from numjet.core.intervals import Facts, Interval, largest, times
-from numjet.core.ir import JaxprEqn, Literal
+from numjet.core.ir import JaxprEqn
 from numjet.core.op import LINEAR, ZERO, Missing, Op, Samples, Zero
 from numjet.core.trace import aval_of
 from numjet.core.traits import EXACT, LANES, NONE, READS_ONCE, SCANS_OPERAND
@@ -25,7 +25,7 @@ from numjet.lax.axes import Ints, shift, without
 from numjet.lax.elementwise.arithmetic import div_p, mul_p
 from numjet.lax.elementwise.compare import eq_p
 from numjet.lax.indexing.slicing import slice_along
-from numjet.lax.operands import where, with_reduction
+from numjet.lax.operands import scalar, where, with_reduction
 from numjet.lax.rewrites import no_axes
 from numjet.lax.shape.join import concatenate_p, pad_p
 from numjet.lax.shape.rearrange import broadcast_in_dim_p, divided, reshape_p, squeeze_p
@@ -210,15 +210,29 @@ def _prod_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, axes: Ints) ->
     be with division, in derivatives of any order."""
     out = reduce_prod_p.bind(primals[0], axes=axes)
     x, t = (move_front(v, axes) for v in (primals[0], tangents[0]))
-    terms = mul_p.bind(mul_p.bind(t, _product_of_others(x, False)), _product_of_others(x, True))
-    return out, reduce_sum_p.bind(terms, axes=(0,))
+    n = aval_of(x).shape[0]
+    others = mul_p.bind(t, _products_of_others(x)) if isinstance(n, Dimension) or n > 1 else t
+    return out, reduce_sum_p.bind(others, axes=(0,))
 
 
-def _product_of_others(x: Any, after: bool) -> Any:
-    """Along axis 0: the product of all elements before each one, or of all after it."""
-    one = Literal(np.ones((), aval_of(x).dtype)[()], ShapedArray((), aval_of(x).dtype))
-    config = ((-1, 1, 0) if after else (1, -1, 0), *((0, 0, 0),) * (aval_of(x).ndim - 1))
-    return call("cumprod", pad_p.bind(x, one, padding_config=config), axis=0, reverse=after)
+def _products_of_others(x: Any) -> Any:
+    """Along axis 0, which is not empty: the product of all elements before each one and of all after it.
+
+    Where one of them is empty it is no factor: it has the derivative 0, and the other may be infinite.
+    """
+    (before, first), (after, last) = _products_of(x, False), _products_of(x, True)
+    return where(first, after, where(last, before, mul_p.bind(before, after)))
+
+
+def _products_of(x: Any, after: bool) -> tuple[Any, Any]:
+    """Along axis 0: the product of all elements before each one, or of all after it, and where there are none."""
+    cut, shifted = ((-1, 0, 0), (0, 1, 0)) if after else ((0, -1, 0), (1, 0, 0))
+    rest = ((0, 0, 0),) * (aval_of(x).ndim - 1)
+    one = scalar(1, aval_of(x).dtype)
+    some = call("cumprod", pad_p.bind(x, one, padding_config=(cut, *rest)), axis=0, reverse=after)
+    none = broadcast_in_dim_p.bind(scalar(False, np.dtype(bool)), shape=aval_of(some).shape, broadcast_dimensions=())
+    empty = pad_p.bind(none, scalar(True, np.dtype(bool)), padding_config=(shifted, *rest))
+    return pad_p.bind(some, one, padding_config=(shifted, *rest)), empty
 
 
 def move_front(x: Any, axes: Ints) -> Any:

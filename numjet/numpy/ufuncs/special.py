@@ -146,21 +146,44 @@ def _length(x: Any, y: Any) -> Any:
 
 @_length.defjvp
 def _slope_of_length(primals: tuple[Any, Any], tangents: tuple[Any, Any]) -> tuple[Any, Any]:
-    """The derivatives x / hypot and y / hypot, of operands divided by the larger one, so that nothing overflows; 1/2 at (0, 0).
+    """The derivatives x / hypot and y / hypot."""
+    return _length(*primals), add_p.bind(*map(mul_p.bind, tangents, _direction(*primals)))
+
+
+@custom_jvp
+def _direction(x: Any, y: Any) -> tuple[Any, Any]:
+    """x / hypot and y / hypot, of operands divided by the larger one, so that nothing overflows; 1/2 at (0, 0).
 
     Of an infinite operand the sign counts, and finite ones beside it are zeros: these are the limits.
     """
-    dtype = primals[0].aval.dtype
-    one = literal(1.0, dtype)
-    sizes = [abs_p.bind(v) for v in primals]
-    largest = bits.stop_gradient(max_p.bind(max_p.bind(*sizes), literal(float(dtypes.finfo(dtype).tiny), dtype)))
+    dtype = x.aval.dtype
+    sizes = [abs_p.bind(v) for v in (x, y)]
+    largest = _at_least_tiny(max_p.bind(*sizes))
     parts = [select_n_p.bind(eq_p.bind(size, literal(math.inf, dtype)), div_p.bind(v, largest), arithmetic.sign_p.bind(v))
-             for v, size in zip(primals, sizes, strict=True)]
+             for v, size in zip((x, y), sizes, strict=True)]
     total = add_p.bind(*(arithmetic.square_p.bind(part) for part in parts))
     zero = eq_p.bind(total, literal(0.0, dtype))
-    root = arithmetic.sqrt_p.bind(select_n_p.bind(zero, total, one))
-    shares = [select_n_p.bind(zero, div_p.bind(part, root), literal(0.5, dtype)) for part in parts]
-    return _length(*primals), add_p.bind(*[mul_p.bind(t, share) for t, share in zip(tangents, shares, strict=True)])
+    root = arithmetic.sqrt_p.bind(select_n_p.bind(zero, total, literal(1.0, dtype)))
+    u, v = (select_n_p.bind(zero, div_p.bind(part, root), literal(0.5, dtype)) for part in parts)
+    return u, v
+
+
+@_direction.defjvp
+def _turn(primals: tuple[Any, Any], tangents: tuple[Any, Any]) -> tuple[Any, Any]:
+    """A unit vector turns by the part of the tangent across it: differences of the quotients' derivatives would cancel.
+    At (0, 0) it stays."""
+    (u, v), (s, t) = _direction(*primals), tangents
+    length = _at_least_tiny(_length(*primals))
+    zero = eq_p.bind(max_p.bind(*map(abs_p.bind, primals)), literal(0.0, length.aval.dtype))
+    length = select_n_p.bind(zero, length, literal(math.inf, length.aval.dtype))
+    across = sub_p.bind(mul_p.bind(u, t), mul_p.bind(v, s))
+    du, dv = (div_p.bind(mul_p.bind(w, across), length) for w in (neg_p.bind(v), u))
+    return (u, v), (du, dv)
+
+
+def _at_least_tiny(x: Any) -> Any:
+    """x, and the smallest normal number for subnormal ones, whose inverse overflows."""
+    return max_p.bind(x, literal(float(dtypes.finfo(x.aval.dtype).tiny), x.aval.dtype))
 
 
 def copysign(x1: Any, x2: Any, /) -> Any:

@@ -101,12 +101,21 @@ def _kl_div(p: Any, q: Any) -> Any:
     return _numbers(p, q, jnp.where(both, found, jnp.where(none, q - p, np.inf)))
 
 
+@custom_jvp
+def _relative_gap(p: Any, q: Any) -> Any:
+    """(q - p) / q. The derivatives are those of p / q: the quotient's own cancel where p is small beside q."""
+    return (q - p) / q
+
+
+_relative_gap.defjvps(lambda t, out, p, q: -t / q, lambda t, out, p, q: p / q * t / q)
+
+
 def _kl_div_slopes(p: Any, q: Any) -> tuple[Any, Any]:
     both, none, safe_p, safe_q = _cases(p, q)
     end = (safe_q == np.inf) & (safe_p < np.inf)
     finite_p, finite_q = jnp.where(end, 0, safe_p), jnp.where(end, 1, safe_q)
     by_p = jnp.where(both, _log_of_quotient(safe_p, safe_q), jnp.where(none, -1, 0))
-    return by_p, jnp.where(both, (finite_q - finite_p) / finite_q, jnp.where(none, 1, 0))
+    return by_p, jnp.where(both, _relative_gap(finite_p, finite_q), jnp.where(none, 1, 0))
 
 
 _kl_div.defjvps(lambda t, out, p, q: _kl_div_slopes(p, q)[0] * t, lambda t, out, p, q: _kl_div_slopes(p, q)[1] * t)

@@ -1,4 +1,4 @@
-"""Common parts of the distributions: arguments of one dtype, masks of the support, logarithms of complements."""
+"""Common parts of the distributions: arguments of one dtype, masks of the support."""
 from __future__ import annotations
 
 import math
@@ -64,6 +64,20 @@ def standard(name: str, x: Any, *rest: Any) -> list[Any]:
     return [(x - loc) / scale, *params, loc, scale]
 
 
+def standard_from_loc(name: str, x: Any, *rest: Any) -> list[Any]:
+    """As `standard`, of distributions on x >= loc: -1 for every x below loc, with derivatives of 0.
+
+    The quotient would be -0 for an infinite scale, and infinite for an infinite loc: products of 0 and infinity in derivatives.
+
+    >>> [float(v) for v in standard_from_loc("expon.pdf", 0.5, 1, jnp.inf)]
+    [-1.0, 1.0, inf]
+    """
+    x, *params, loc, scale = float_args(name, x, *rest)
+    scale = valid_scale(scale)
+    below = (x < loc) & (scale > 0)
+    return [jnp.where(below, -1.0, x - loc) / jnp.where(below, 1.0, scale), *params, loc, scale]
+
+
 def valid_scale(scale: Any) -> Any:
     """A scale, NaN where it is not positive; complex ones, which have no order, as they are.
 
@@ -97,18 +111,6 @@ def where_counted(x: Any, below: float, above: float) -> tuple[Any, Callable[[An
     x, set_below = where_inside(x < 0, 0.0, x, below)
     x, set_above = where_inside(x == math.inf, 0.0, x, above)
     return x, lambda out: set_below(set_above(out))
-
-
-def log1mexp(x: Any) -> Any:
-    """log(1 - exp(-x)) for x >= 0; -inf at 0. The switch at log 2 keeps both formulas accurate (Maechler 2012).
-
-    >>> round(float(log1mexp(40.0)), 20)
-    -4.25e-18
-    """
-    x, = promote_args_inexact("log1mexp", x)
-    near = x < LOG_2
-    small, large = jnp.where(near, x, 0.5), jnp.where(near, 1.0, x)
-    return jnp.where(near, jnp.log(-jnp.expm1(-small)), jnp.log1p(-jnp.exp(-large)))
 
 
 @custom_jvp

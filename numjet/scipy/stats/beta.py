@@ -12,7 +12,7 @@ from numjet.scipy.special.gamma_family import betainc
 from numjet.scipy.special.probability import xlog1py, xlogy
 from numjet.scipy.special.quantiles import betainccinv, betaincinv
 from numjet.scipy.special.wide_evaluation import smooth_by_precision
-from numjet.scipy.stats.arguments import float_args, power_of_zero, standard, valid_scale, where_inside, where_valid
+from numjet.scipy.stats.arguments import float_args, power_of_zero, standard_from_loc, valid_scale, where_inside, where_valid
 from numjet.scipy.stats.entropies import beta_entropy
 from numjet.scipy.stats.tails import log_betainc, log_betaincc
 from numjet.scipy.stats.variables import Variable, positive
@@ -20,7 +20,7 @@ from numjet.scipy.stats.variables import Variable, positive
 
 def _inside(name: str, x: Any, a: Any, b: Any, loc: Any, scale: Any, below: float, above: float) -> tuple[Any, ...]:
     """(a, b, the standardized argument, 0.5 outside [0, 1], a function that puts `below` below, `above` above)."""
-    z, a, b, _, _ = standard(name, x, a, b, loc, scale)
+    z, a, b, _, _ = standard_from_loc(name, x, a, b, loc, scale)
     z = where_valid((a > 0) & (b > 0), z)
     z, set_below = where_inside(z < 0, 0.5, z, below)
     z, set_above = where_inside(z > 1, 0.5, z, above)
@@ -33,7 +33,7 @@ def logpdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     >>> round(float(logpdf(1.0, 2.0, 3.0, 0.5, 2.0)), 3)
     -0.17
     """
-    z, a, b, _, scale = standard("beta.logpdf", x, a, b, loc, scale)
+    z, a, b, _, scale = standard_from_loc("beta.logpdf", x, a, b, loc, scale)
     z = where_valid((a > 0) & (b > 0), z)
     z, set_outside = where_inside((z < 0) | (z > 1), 0.5, z, -math.inf)
     return set_outside(xlogy(a - 1, z) + xlog1py(b - 1, -z) - _log_beta(a, b) - jnp.log(scale))
@@ -48,7 +48,7 @@ def pdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     >>> round(float(pdf(1.0, 2.0, 3.0, 0.5, 2.0)), 3)
     0.844
     """
-    z, a, b, loc, scale = standard("beta.pdf", x, a, b, loc, scale)
+    z, a, b, loc, scale = standard_from_loc("beta.pdf", x, a, b, loc, scale)
     # at an end the derivatives of the exponential are products of 0 and infinity
     at_0 = (z == 0) & (a != 1)
     at_end = (a > 0) & (b > 0) & (at_0 | (z == 1) & (b != 1))

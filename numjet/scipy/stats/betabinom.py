@@ -8,9 +8,10 @@ from typing import Any
 import numjet.numpy as jnp
 from numjet import random
 from numjet.control.loops.while_loop import while_loop
+from numjet.nn.activations import log1mexp
 from numjet.scipy.special.factorial_terms import log_beta, log_choices
 from numjet.scipy.special.wide_evaluation import smooth_by_precision
-from numjet.scipy.stats.arguments import float_args, log1mexp, where_inside, where_valid
+from numjet.scipy.stats.arguments import float_args, where_inside, where_valid
 from numjet.scipy.stats.publish import exp_of, publish
 from numjet.scipy.stats.variables import Variable
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numjet.numpy as jnp
 from numjet import random
+from numjet.control.custom.custom_jvp import custom_jvp
 from numjet.scipy.stats.arguments import log1p_square
 from numjet.scipy.stats.publish import LocationScale, exp_of, on_probabilities
 from numjet.scipy.stats.variables import Variable
@@ -25,11 +26,20 @@ def _log_upper(z: Any) -> Any:
     return jnp.where(negative, jnp.log1p(-tail), jnp.log(jnp.where(negative, 1.0, tail)))    # a tail of 0 has no slope
 
 
+@custom_jvp
+def _cotangent(x: Any) -> Any:
+    """cot(pi x), with infinite derivatives at 0."""
+    return 1 / jnp.tan(math.pi * x)
+
+
+_cotangent.defjvps(lambda t, out, x: -math.pi * t * (1 + out * out))
+
+
 def _quantile(q: Any) -> Any:
     """-cot(pi q), as tan(pi (q - 1/2)) in the middle; both are accurate where they are used."""
     middle = jnp.abs(q - 0.5) < 0.25
     rest = jnp.where(middle, 0.25, jnp.where(q > 0.5, 1 - q, q + 0.0))     # 0 for -0
-    tail = 1 / jnp.tan(math.pi * rest)
+    tail = _cotangent(rest)
     near = jnp.tan(math.pi * (jnp.where(middle, q, 0.5) - 0.5))
     return jnp.where(middle, near, jnp.where(q > 0.5, tail, -tail))
 

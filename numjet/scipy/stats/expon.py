@@ -6,7 +6,8 @@ from typing import Any
 
 import numjet.numpy as jnp
 from numjet import random
-from numjet.scipy.stats.arguments import log1mexp, where_inside
+from numjet.nn.activations import log1mexp
+from numjet.scipy.stats.arguments import where_inside
 from numjet.scipy.stats.publish import Formula, LocationScale, exp_of, on_probabilities
 from numjet.scipy.stats.variables import Variable
 
@@ -19,7 +20,7 @@ def _from_0(formula: Formula, below: float) -> Formula:
     return function
 
 
-_exponential = LocationScale(__name__)
+_exponential = LocationScale(__name__, from_loc=True)
 logpdf = _exponential.density(lambda z, scale: jnp.where(z < 0, -jnp.inf, -z - jnp.log(scale)), -0.943)
 pdf = exp_of(logpdf, 0.389)
 cdf = _exponential.probability("cdf", _from_0(lambda z: -jnp.expm1(-z), 0.0), 0.221)

@@ -9,7 +9,14 @@ from numjet import random
 from numjet.scipy.special.gamma_family import gammainc, gammaincc, gammaln
 from numjet.scipy.special.probability import xlogy
 from numjet.scipy.special.quantiles import gammainccinv, gammaincinv
-from numjet.scipy.stats.arguments import float_args, power_of_zero, standard, valid_scale, where_inside, where_valid
+from numjet.scipy.stats.arguments import (
+    float_args,
+    power_of_zero,
+    standard_from_loc,
+    valid_scale,
+    where_inside,
+    where_valid,
+)
 from numjet.scipy.stats.entropies import gamma_entropy
 from numjet.scipy.stats.tails import log_gammainc, log_gammaincc
 from numjet.scipy.stats.variables import Variable, positive
@@ -18,13 +25,16 @@ from numjet.scipy.stats.variables import Variable, positive
 def _above(name: str, x: Any, a: Any, loc: Any, scale: Any, below: float, rise: float) -> tuple[Any, Any, Any]:
     """(a, standardized argument with 1 below the support, a function that puts `below` there).
 
-    The function also puts in `below` at loc itself where the slope to x is infinite, with the sign of `rise`: for a < 1, and
-    for logarithms of 0. There the value is that of any scale, whose derivative must not become 0 times infinity.
+    The function also puts in `below` where the standardized argument is 0 and the slope to x infinite, with the sign of `rise`:
+    for a < 1, and for logarithms of 0. At loc itself the value is that of any scale, whose derivative must not become 0 times
+    infinity; above loc the scale is infinite, and all slopes are 0.
     """
-    x, a, loc, scale = float_args(name, x, a, loc, scale)
-    z = where_valid(a > 0, (x - loc) / valid_scale(scale))
-    steep = (z == 0) & (x == loc) & ((a < 1) | (below == -math.inf))
-    end = below + rise * power_of_zero(jnp.where(steep, x - loc, 0.0), jnp.asarray(0.5, x.dtype))
+    z, a, loc, scale = standard_from_loc(name, x, a, loc, scale)
+    z = where_valid(a > 0, z)
+    steep = (z == 0) & ((a < 1) | (below == -math.inf))
+    gap = jnp.where(steep, x - loc, 0.0)
+    rising = rise * power_of_zero(jnp.where(gap == 0, gap, 0.0), jnp.asarray(0.5, z.dtype))
+    end = below + jnp.where(gap == 0, rising, 0.0)
     a = jnp.where((z < 0) | (z == math.inf) & (a == math.inf), 1.0, a)
     z, set_below = where_inside((z < 0) | steep, 1.0, z, below)
     return a, z, lambda out: jnp.where(steep, end, set_below(out))
@@ -36,7 +46,7 @@ def logpdf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Any:
     >>> round(float(logpdf(3.0, 2.0, 0.5, 2.0)), 3)
     -1.72
     """
-    z, a, _, scale = standard("gamma.logpdf", x, a, loc, scale)
+    z, a, _, scale = standard_from_loc("gamma.logpdf", x, a, loc, scale)
     z = where_valid(a > 0, z)
     z, set_outside = where_inside(z < 0, 1.0, z, -math.inf)
     return set_outside(xlogy(a - 1, z) - z - gammaln(a) - jnp.log(scale))
@@ -48,7 +58,7 @@ def pdf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Any:
     >>> round(float(pdf(3.0, 2.0, 0.5, 2.0)), 3)
     0.179
     """
-    z, a, loc, scale = standard("gamma.pdf", x, a, loc, scale)
+    z, a, loc, scale = standard_from_loc("gamma.pdf", x, a, loc, scale)
     at_end = (z == 0) & (a > 0) & (a != 1)    # where the derivatives of the exponential are products of 0 and infinity
     z, exponent = jnp.where(at_end, z, 0.0), jnp.where(at_end, a - 1, 1.0)
     inside = logpdf(jnp.where(at_end, loc + scale, x), a, loc, scale)

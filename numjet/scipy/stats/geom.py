@@ -6,8 +6,9 @@ from typing import Any
 
 import numjet.numpy as jnp
 from numjet import random
+from numjet.nn.activations import log1mexp
 from numjet.scipy.special.probability import xlog1py, xlogy
-from numjet.scipy.stats.arguments import float_args, log1mexp, where_inside, where_valid
+from numjet.scipy.stats.arguments import float_args, where_inside, where_valid
 from numjet.scipy.stats.count_quantiles import CountQuantiles
 from numjet.scipy.stats.publish import exp_of
 from numjet.scipy.stats.variables import Variable, counts

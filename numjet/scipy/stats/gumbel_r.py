@@ -7,8 +7,9 @@ from typing import Any
 import numjet.numpy as jnp
 from numjet import random
 from numjet.control.custom.custom_jvp import custom_jvp
+from numjet.nn.activations import log1mexp
 from numjet.scipy.special.probability import entr, xlog1py
-from numjet.scipy.stats.arguments import float_args, log1mexp, valid_scale, where_inside
+from numjet.scipy.stats.arguments import float_args, valid_scale, where_inside
 from numjet.scipy.stats.publish import LocationScale, exp_of, on_probabilities
 from numjet.scipy.stats.variables import EULER, Variable
 

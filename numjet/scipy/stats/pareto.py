@@ -6,14 +6,15 @@ from typing import Any
 
 import numjet.numpy as jnp
 from numjet import random
-from numjet.scipy.stats.arguments import float_args, log1mexp, standard, where_inside, where_valid
+from numjet.nn.activations import log1mexp
+from numjet.scipy.stats.arguments import float_args, standard_from_loc, where_inside, where_valid
 from numjet.scipy.stats.publish import exp_of, on_probabilities
 from numjet.scipy.stats.variables import INFINITE, Variable, positive
 
 
 def _hazard(name: str, x: Any, b: Any, loc: Any, scale: Any, below: float) -> tuple[Any, Any]:
     """(-log of the survival function, a function that puts `below` below the support)."""
-    z, b, _, _ = standard(name, x, b, loc, scale)
+    z, b, _, _ = standard_from_loc(name, x, b, loc, scale)
     z = where_valid(b > 0, z)
     z, set_below = where_inside(z < 1, 2.0, z, below)
     return jnp.where((z == 1) & (b == math.inf), 1.0, b) * jnp.log(z), set_below
@@ -25,7 +26,7 @@ def logpdf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     >>> round(float(logpdf(4.0, 2.0, 0.5, 2.0)), 3)
     -1.679
     """
-    z, b, _, scale = standard("pareto.logpdf", x, b, loc, scale)
+    z, b, _, scale = standard_from_loc("pareto.logpdf", x, b, loc, scale)
     z = where_valid(b > 0, z)
     z, set_outside = where_inside(z < 1, 2.0, z, -math.inf)
     return set_outside(jnp.log(b) - jnp.log(scale) - (b + 1) * jnp.log(z))

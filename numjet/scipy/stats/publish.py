@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any, ParamSpec, Protocol
 
 import numjet.numpy as jnp
-from numjet.scipy.stats.arguments import float_args, standard, valid_scale
+from numjet.scipy.stats.arguments import float_args, standard, standard_from_loc, valid_scale
 
 P = ParamSpec("P")
 Formula = Callable[[Any], Any]
@@ -103,30 +103,30 @@ class LocationScale:
     """A family of distributions with the parameters loc and scale alone: formulas in z = (x - loc) / scale.
 
     `module` is that of the distribution; every method makes one of its functions. `value` is the function's result at
-    x = 1 (for quantiles: q = 0.75), loc = 0.5, scale = 2.
+    x = 1 (for quantiles: q = 0.75), loc = 0.5, scale = 2. `from_loc`: the distribution has no values below loc, where z is -1.
     """
 
-    def __init__(self, module: str) -> None:
-        self._module = module
+    def __init__(self, module: str, from_loc: bool = False) -> None:
+        self._module, self._standard = module, standard_from_loc if from_loc else standard
 
     def _title(self, name: str) -> str:
         return f"{self._module.rpartition('.')[2]}.{name}"
 
     def density(self, formula: Callable[[Any, Any], Any], value: float) -> OfValue:
         """logpdf by a formula of z and scale."""
-        title = self._title("logpdf")
+        title, standardize = self._title("logpdf"), self._standard
 
         def function(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
-            z, _, scale = standard(title, x, loc, scale)
+            z, _, scale = standardize(title, x, loc, scale)
             return formula(z, scale)
         return publish(function, self._module, "logpdf", "(1.0, 0.5, 2.0)", value)
 
     def probability(self, name: str, formula: Formula, value: float) -> OfValue:
         """cdf, logcdf, sf or logsf by a formula of z."""
-        title = self._title(name)
+        title, standardize = self._title(name), self._standard
 
         def function(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
-            return formula(standard(title, x, loc, scale)[0])
+            return formula(standardize(title, x, loc, scale)[0])
         return publish(function, self._module, name, "(1.0, 0.5, 2.0)", value)
 
     def quantile(self, name: str, formula: Formula, value: float) -> OfProbability:

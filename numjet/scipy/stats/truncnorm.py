@@ -8,9 +8,10 @@ import numjet.numpy as jnp
 from numjet import random
 from numjet.control.custom.custom_jvp import custom_jvp
 from numjet.lax.elementwise import special
+from numjet.nn.activations import log1mexp
 from numjet.scipy.special.distribution_functions import ndtri_exp
 from numjet.scipy.special.probability import log_ndtr
-from numjet.scipy.stats.arguments import LOG_2PI, float_args, log1mexp, standard, valid_scale
+from numjet.scipy.stats.arguments import LOG_2PI, float_args, standard, valid_scale
 from numjet.scipy.stats.publish import exp_of
 from numjet.scipy.stats.variables import Variable
 

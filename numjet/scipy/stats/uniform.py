@@ -24,7 +24,7 @@ def _at_ends(formula: Formula, below: float, above: float) -> Formula:
     return function
 
 
-_uniform = LocationScale(__name__)
+_uniform = LocationScale(__name__, from_loc=True)
 logpdf = _uniform.density(_log_density, -0.693)
 pdf = exp_of(logpdf, 0.5)
 cdf = _uniform.probability("cdf", lambda z: jnp.where(z < 0, 0.0, jnp.where(z > 1, 1.0, z)), 0.25)

@@ -272,3 +272,17 @@ def test_spreads_have_the_dtype_asked_for(name):
     assert found.dtype.kind == "c"
     with pytest.raises(ValueError, match="real dtypes for complex arrays"):
         spread(x + 1j, dtype=np.float32)
+
+
+@pytest.mark.parametrize("x, want", [
+    ([np.inf, 1], [1.75, 1]), ([1, np.inf], [1.75, 1]), ([0, np.inf], [1.75, 1]), ([5], [0]),
+    ([np.inf, 1, 2, 3], [15.5, np.inf, np.inf, np.inf]), ([2, -np.inf, 3], [-np.inf, 6.5, -np.inf]),
+    ([2, 0, 0, 3], [0, 9, 7.5, 0])])
+def test_second_derivatives_of_products_with_zeros_and_infinities(x, want):
+    x, direction = np.array(x, np.float32), np.linspace(1, 1.75, len(x), dtype=np.float32)
+    slope = nj.grad(jnp.prod)
+    forward = lambda x: nj.jvp(slope, (x,), (direction,))[1]
+    reverse = nj.grad(lambda x: jnp.vdot(slope(x), direction))
+    for call in (forward, reverse, nj.jit(lambda x: (forward(x), reverse(x)))):
+        for found in np.reshape(call(x), (-1, len(x))):
+            np.testing.assert_allclose(found, want, rtol=1e-6)

@@ -184,7 +184,7 @@ def test_slopes_of_lengths_that_end_overflow_or_underflow(mode):
     half = np.sqrt(0.5)
     rows = {(0, 0): (0.5, 0.5), (0, 1e-45): (0, 1), (1e-45, 1e-45): (half, half), (0, 1e-30): (0, 1), (-3, 4): (-0.6, 0.8),
             (np.inf, 1): (1, 0), (0, -np.inf): (0, -1), (-np.inf, np.inf): (-half, half), (3e38, 3e38): (half, half),
-            (1, np.nan): (np.nan, np.nan)}
+            (1, np.nan): (np.nan, np.nan), (1e10, 1): (1, 1e-10)}
     points = np.array(list(rows), np.float32)
     slopes = nj.vmap(lambda v: (mode(lambda v: jnp.hypot(*v))(v), mode(nj.grad(lambda v: jnp.hypot(*v)))(v)))
     for call in (slopes, nj.jit(slopes)):
@@ -192,6 +192,8 @@ def test_slopes_of_lengths_that_end_overflow_or_underflow(mode):
         np.testing.assert_allclose(first, list(rows.values()), rtol=1e-6)
         assert not second[[0, 5, 6, 7]].any()
         np.testing.assert_allclose(second[3], [[1e30, 0], [0, 0]], rtol=1e-5)
+        np.testing.assert_allclose(second[10, 0, 0], 1e-30, rtol=1e-5)     # y^2 / hypot^3, whose terms do not cancel
+        assert not np.isnan(second[:9]).any()
 
 
 def test_vmap_of_scalars_and_arrays():
