@@ -21,6 +21,7 @@ from numjet.core.trace import aval_of
 from numjet.core.traits import EXACT, LANES, NONE, SCANS_OPERAND, Traits
 from numjet.foundation import dtypes
 from numjet.lax.elementwise.arithmetic import abs_p, add_p, div_p, mul_p, neg_p, round as round_arrays, sub_p
+from numjet.lax.elementwise.bitwise import or_p
 from numjet.lax.elementwise.compare import eq_p, ge_p, max_p
 from numjet.lax.elementwise.convert import complex_p, imag_p, real_p
 from numjet.lax.elementwise.transcendental import exp_p, log1p_p
@@ -277,17 +278,31 @@ def _cumlogsumexp_jvp(primals: Values, tangents: Values, *, axis: int, reverse: 
     """
     x, t = primals[0], tangents[0]
     out = cumlogsumexp_p.bind(x, axis=axis, reverse=reverse)
-    decay = _weight(before(out, axis, reverse, -np.inf), out)
-    return out, linear_recurrence_p.bind(decay, mul_p.bind(_weight(x, out), t), axis=axis, reverse=reverse)
+    previous = before(out, axis, reverse, -np.inf)
+    decay, share = _weight(previous, x, out), _weight(x, previous, out)
+    return out, linear_recurrence_p.bind(decay, mul_p.bind(share, t), axis=axis, reverse=reverse)
 
 
-def _weight(a: Any, total: Any) -> Any:
-    """exp(a - total), which is 0 where a is -inf, total then being -inf, too, perhaps."""
+def _weight(a: Any, other: Any, total: Any) -> Any:
+    """exp(a - total), the share of a in what it and `other` add up to.
+
+    It is 0 where a is -inf, total then being -inf, too, perhaps. In a real total of inf infinite operands have equal shares.
+    """
     dtype = aval_of(a).dtype
     part = real_p.bind(a) if dtype.kind == "c" else a
-    nothing = eq_p.bind(part, _full(scalar(-np.inf, aval_of(part).dtype), part))
-    delta = where(nothing, 0, sub_p.bind(a, total))
-    return where(nothing, 0, exp_p.bind(delta))
+    nothing = _is(part, -np.inf)
+    if dtype.kind == "c":
+        return where(nothing, 0, exp_p.bind(where(nothing, 0, sub_p.bind(a, total))))
+    endless = _is(total, np.inf)
+    limited = or_p.bind(nothing, endless)
+    all_of_it = where(_is(a, np.inf), 1, _full(scalar(0, dtype), a))
+    limit = where(_is(other, np.inf), mul_p(all_of_it, 0.5), all_of_it)
+    inside = exp_p.bind(sub_p.bind(where(limited, 0, a), where(limited, 0, total)))
+    return where(endless, limit, where(nothing, 0, inside))
+
+
+def _is(x: Any, value: float) -> Any:
+    return eq_p.bind(x, _full(scalar(value, aval_of(x).dtype), x))
 
 
 cumlogsumexp_p = _record("cumlogsumexp", "fc", _cumlogsumexp, _cumlogsumexp_jvp,

@@ -5,6 +5,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import numjet as nj
 from numjet import lax
 from tests.lax.lax_gradients import by_loop, grad, jvp, vjp, vmap
 
@@ -54,6 +55,20 @@ def test_the_gradient_of_a_running_product_is_right_at_zeros(x):
     x = np.float32(x)
     expected = [sum(np.prod(np.delete(x[:k + 1], i)) for k in range(i, 5)) for i in range(5)]
     np.testing.assert_allclose(grad(lax.cumprod, x), expected)
+
+
+@pytest.mark.parametrize("x, slopes", [
+    ([INF, 1, -INF], [4.0, 0, 0]), ([1, INF, 2], [1, 3, 0]), ([INF, INF, 1], [2.5, 1.5, 0])])
+def test_the_derivatives_of_cumlogsumexp_beside_infinity(x, slopes):
+    """Finite elements have no share of an infinite sum, and equal infinities equal ones."""
+    x, weights = np.float32(x), np.float32([1, 1, 2])
+    slope = nj.grad(lambda x: nj.numpy.vdot(lax.cumlogsumexp(x), weights))
+    for call in (slope, nj.jit(slope), nj.grad(lambda x: nj.numpy.vdot(nj.numpy.logaddexp.accumulate(x), weights))):
+        assert call(x).tolist() == slopes
+    tangent = nj.jvp(lax.cumlogsumexp, (x,), (np.eye(3, dtype=np.float32)[0],))[1]
+    assert (tangent @ weights).tolist() == slopes[0]
+    for mode in (nj.jacfwd, nj.grad):
+        assert not np.any(mode(lambda x: nj.numpy.vdot(slope(x), weights))(x))
 
 
 def test_the_tangent_of_cumlogsumexp_where_nothing_has_been_added():
