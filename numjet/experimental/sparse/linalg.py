@@ -54,7 +54,7 @@ def spsolve(data: Any, indices: Any, indptr: Any, b: Any, tol: float = 1e-6, reo
       The solution; NaNs and a warning of SciPy for a singular matrix. Under vmap systems are solved one by one.
 
     Raises:
-      ValueError: shapes do not fit. TypeError: data and b have different dtypes, or no inexact one.
+      ValueError: shapes or dtypes of data and b do not fit. TypeError: their dtype is not inexact.
 
     >>> import numjet.numpy as jnp
     >>> from numjet.experimental import sparse
@@ -66,8 +66,10 @@ def spsolve(data: Any, indices: Any, indptr: Any, b: Any, tol: float = 1e-6, reo
     if b.ndim != 1 or data.ndim != 1 or data.shape != indices.shape or indptr.shape != (b.size + 1,):
         raise ValueError("spsolve: expected data and indices of one shape [nse], indptr [n + 1] and b [n], got "
                          f"{data.shape}, {indices.shape}, {indptr.shape}, {b.shape}")
-    if data.dtype != b.dtype or not jnp.issubdtype(data.dtype, jnp.inexact):
-        raise TypeError(f"spsolve: data types do not match, or are not inexact: {data.dtype=}, {b.dtype=}")
+    if data.dtype != b.dtype:
+        raise ValueError(f"spsolve: data types do not match: {data.dtype=}, {b.dtype=}")
+    if not jnp.issubdtype(data.dtype, jnp.inexact):
+        raise TypeError(f"spsolve: expected an inexact dtype, got {data.dtype}")
     return spsolve_p.bind(data, indices, indptr, b, tol=float(tol), reorder=int(reorder))
 
 
