@@ -279,15 +279,19 @@ def check_compiled(case: Case, kinds: Sequence[str]) -> None:
                 assert_same(got, want, f"{kind} {answered}", times=case.tolerance)
 
 
-def check_batched(case: Case, kinds: Sequence[str]) -> None:
-    """Compiled over the leading axis of arrays of rank 2 and more, all options in one program, against theirs row by row."""
+def check_batched(case: Case, kinds: Sequence[str], compiled: bool = True) -> None:
+    """Compiled over the leading axis of arrays of rank 2 and more, all options in one program, against theirs row by row.
+
+    Not compiled again: functions that are programs themselves, which rows may share.
+    """
     for kind in kinds if not case.not_batched and not case.not_compiled else ():
         x = case.compared().get(kind)
         if x is not None and x.ndim > 1 and len(x):
             with quietly(), wide(x):
                 answered = case.answered(kind, *x)
                 rows = [[v for options in answered for v in case.reference(row, options) or ()] for row in x]
-                got = leaves(nj.jit(nj.vmap(lambda v, answered=answered: [case.call(v, options) for options in answered]))(x))
+                batched = nj.vmap(lambda v, answered=answered: [case.call(v, options) for options in answered])
+                got = leaves((nj.jit(batched) if compiled else batched)(x))
                 settled = [case.wanted(row, rows[k], [g[k] for g in got]) for k, row in enumerate(x)]
                 want = [np.stack(out) for out in zip(*settled, strict=True)]
                 assert_same(got, want, f"{kind} {answered}", not case.dtypes, case.tolerance)
@@ -321,6 +325,23 @@ def _check_derivatives_at(floats: Callable[[Any], list[Any]], x: np.ndarray, eag
         gradient = nj.grad(total) if eager else nj.jit(nj.grad(total))
         np.testing.assert_allclose((gradient(x) * direction).sum(), sum((k + 1) * np.sum(v) for k, v in enumerate(changes)),
                                    rtol=1e-9, atol=1e-9)
+
+
+def check_holomorphic(case: Case, kind: str = "complex128 transposed") -> None:
+    """Derivatives at complex numbers: forward mode against differences in a complex direction, reverse against forward mode."""
+    x = case.compared()[kind]
+    rng, step = np.random.default_rng(1), 1e-6
+    direction = rng.normal(0, 1, x.shape) + 1j * rng.normal(0, 1, x.shape)
+    with quietly(), nj.enable_x64(True):
+        answered = case.answered(kind, x)
+        assert answered, "SciPy takes no complex numbers"
+        function = nj.jit(lambda v: [nj.numpy.asarray(out) for out in nj.tree.leaves([case.call(v, o) for o in answered])])
+        changes = [np.asarray(v) for v in nj.jit(lambda v: nj.jvp(function, (v,), (direction,))[1])(x)]
+        ahead, behind = (function(x + sign * step * direction) for sign in (1, -1))
+        for change, a, b in zip(changes, ahead, behind, strict=True):
+            np.testing.assert_allclose(change, (np.asarray(a) - np.asarray(b)) / (2 * step), rtol=1e-5, atol=1e-5)
+        gradient, = nj.jit(lambda v: nj.vjp(function, v)[1]([np.ones_like(change) for change in changes]))(x)
+        np.testing.assert_allclose((gradient * direction).sum(), sum(np.sum(v) for v in changes), rtol=1e-9, atol=1e-9)
 
 
 def check_complete(module: Any, cases: Mapping[str, Case], elsewhere: Mapping[str, Elsewhere]) -> None:

@@ -105,7 +105,8 @@ _add("expn", [_WHOLE_ORDERS, itself], of_one_shape(POSITIVE, "rank 0", "empty of
 _add("jv", [_ORDERS, itself], ONE_AND_ENDS)
 _add("hankel1 kv", [_ORDERS, itself], ONE_COMPLEX)
 _add("hankel1e hankel2 hankel2e iv ive jve kve yv yve", [_ORDERS, itself], ONE)
-_add("h1vp h2vp ivp jvp kvp yvp", [_ORDERS, itself], ONE, ({}, {"n": 2}))
+_add("ivp jvp yvp", [_ORDERS, itself], ONE)
+_add("h1vp h2vp kvp", [_ORDERS, itself], ONE, ({"n": 2},))
 _add("jn kn yn", [_WHOLE_ORDERS, itself], ONE)
 _add("spherical_in spherical_jn spherical_kn spherical_yn", [_OF_DEGREES, itself], ONE, ({}, {"derivative": True}))
 _add("bessel_jn", kinds=ONE_OR_REFUSED, options=({"v": 2}, {"v": 3, "n_iter": 40}),
@@ -144,10 +145,8 @@ ELSEWHERE: dict[str, Elsewhere] = {
 _OF_REAL = (COMPLEX, "of real numbers only")
 # Kinds that are errors here, but not in SciPy.
 REFUSED: dict[str, tuple[Sequence[str], str]] = dict.fromkeys(
-    ("airy airye dawsn digamma erf erfc erfi exp1 expi fresnel log_ndtr ndtr psi rgamma shichi sici spence "
-     "wrightomega elliprc elliprd elliprf elliprg elliprj eval_chebyc eval_chebys eval_chebyt eval_chebyu eval_sh_chebyt "
-     "eval_sh_chebyu eval_legendre eval_sh_legendre eval_laguerre eval_gegenbauer eval_genlaguerre eval_jacobi "
-     "eval_sh_jacobi bessel_jn hyp0f1 hyp1f1 hyp2f1").split(), _OF_REAL)
+    "airy airye exp1 expi shichi sici spence wrightomega elliprc elliprd elliprf elliprg elliprj bessel_jn hyp0f1 hyp1f1 "
+    "hyp2f1".split(), _OF_REAL)
 REFUSED["lpmn_values"] = ((*HALVES, *INTEGERS, "int32", *COMPLEX), "of float32 and float64 only, as in JAX")
 
 
@@ -209,6 +208,7 @@ UNANSWERED: dict[str, dict[str, str]] = {
                    if x.dtype.kind not in "iuc"},
     **{name: {"bool": "0 and 1"} for name in "factorial perm diric spherical_in spherical_jn spherical_yn".split()},
     **{name: {"empty of rank 3": "what JAX has of no numbers"} for name in ("logsumexp", "softmax", "log_softmax")},
+    **{name: {"complex64": "the same recurrence"} for name in ("eval_hermite", "eval_hermitenorm")},
     "stirling2": dict.fromkeys(("bool", *EMPTY), "0 and 1, or no numbers")}
 
 for _name, (_kinds, _reason) in REFUSED.items():
@@ -218,11 +218,12 @@ for _name, _reasons in UNANSWERED.items():
 for _name, (_test, _reason) in AT.items():
     CASES[_name] = dataclasses.replace(CASES[_name], decided_at=_test, why=_reason)
 
-# Rows that are not compared over batches again: functions that are sums, multiples or inverses of those of other rows, and
-# some that compile slowly, and that their own files batch.
-BATCHED_ELSEWHERE = (
-    "betainccinv fdtri gdtrix h1vp h2vp hankel1e hankel2 hankel2e hyp0f1 hyp1f1 hyp2f1 iv ive ivp jn jve jvp kn kve kvp "
-    "modstruve nbdtri pbdv pbvv spherical_in spherical_jn spherical_kn spherical_yn yn yv yve yvp").split()
+# Rows of functions that are programs, which those of a family share.
+PROGRAMS = (
+    "h1vp h2vp hankel1 hankel1e hankel2 hankel2e iv ive ivp jn jv jve jvp kn kv kve kvp spherical_in spherical_jn spherical_kn "
+    "spherical_yn yn yv yve yvp").split()
+# Rows whose derivatives are compared at complex numbers.
+HOLOMORPHIC = "dawsn digamma erf erfc fresnel log_ndtr rgamma eval_legendre".split()
 # Rows whose derivatives are compared: those of the others are tested in files of their own.
 DIFFERENTIATED = (
     "airy airye bei beip ber berp cbrt cosdg cosm1 cotdg dawsn digamma ellipe ellipk ellipkm1 entr erf erfc erfcx erfi "

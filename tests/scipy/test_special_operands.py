@@ -4,8 +4,15 @@ from __future__ import annotations
 import pytest
 
 from numjet.scipy import special
-from tests.operands import check_batched, check_complete, check_derivatives, check_refused, check_values
-from tests.scipy.special_operands import BATCHED_ELSEWHERE, CASES, DIFFERENTIATED, ELSEWHERE
+from tests.operands import (
+    check_batched,
+    check_complete,
+    check_derivatives,
+    check_holomorphic,
+    check_refused,
+    check_values,
+)
+from tests.scipy.special_operands import CASES, DIFFERENTIATED, ELSEWHERE, HOLOMORPHIC, PROGRAMS
 
 EVERY_FUNCTION = pytest.mark.parametrize("name", CASES)
 
@@ -24,11 +31,16 @@ def test_what_is_refused(name):
     check_refused(CASES[name])
 
 
-@pytest.mark.parametrize("name", [name for name in CASES if name not in BATCHED_ELSEWHERE])
+@EVERY_FUNCTION
 def test_over_a_batch_and_compiled(name):
-    check_batched(CASES[name], ["special values reversed"])
+    check_batched(CASES[name], ["special values reversed"], compiled=name not in PROGRAMS)
 
 
 @pytest.mark.parametrize("name", DIFFERENTIATED)
 def test_derivatives(name):
     check_derivatives(CASES[name])
+
+
+@pytest.mark.parametrize("name", HOLOMORPHIC)
+def test_derivatives_at_complex_numbers(name):
+    check_holomorphic(CASES[name])

@@ -285,3 +285,24 @@ def test_products_with_logarithms(name, shift, x64):
         assert jit(nj.grad(f, 0))(0.0, 1.0) == np.log(1.0 + shift)
         assert jit(nj.grad(nj.grad(f, 0), 1))(0.0, 1.0) == 1 / (1 + shift)
         assert np.isnan(jit(nj.grad(f, 1))(0.0, np.nan))
+
+
+# Arguments at which intermediate results overflow, lose their digits or do not end, and the values.
+EXTREME = [("gammaln", (1e-310,), 713.8013788281542), ("betaln", (1.0, 1e-310), 713.8013788281542),
+           ("zeta", (1e30, 2.0), 0.0), ("zeta", (np.inf, 1.5), 0.0), ("expn", (-1e30, 1.0), np.nan),
+           ("poch", (1e-310, 0.0), 1.0), ("poch", (1e-310, 2.0), 1e-310), ("poch", (1e-310, 1e-310), 0.5),
+           ("boxcox", (0.5, 5e-324), np.log(0.5)), ("boxcox1p", (2.0, -1e-310), np.log(3.0))]
+
+
+@pytest.mark.parametrize("name, args, want", EXTREME)
+def test_extreme_arguments(name, args, want, x64):
+    function = getattr(special, name)
+    np.testing.assert_allclose([function(*args), nj.jit(function)(*args)], [want, want], rtol=1e-12)
+
+
+def test_slopes_beside_zeros_of_poch_and_at_0_of_boxcox(x64):
+    """poch(z, m) = Gamma(m) (z + (gamma + psi(m)) z^2 + ...)."""
+    slope, second = nj.grad(special.poch), nj.grad(nj.grad(special.poch))
+    np.testing.assert_allclose(slope(1e-30, 0.5), special.gamma(0.5), rtol=1e-12)
+    np.testing.assert_allclose(second(1e-30, 0.5), 2 * special.gamma(0.5) * (np.euler_gamma + special.digamma(0.5)), rtol=1e-12)
+    assert float(nj.grad(special.boxcox, 1)(0.0, 0.0)) == INF

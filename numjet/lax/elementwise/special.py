@@ -45,8 +45,12 @@ def _psi(x: np.ndarray) -> np.ndarray:
 
 
 def _gammaln(x: np.ndarray) -> np.ndarray:
-    """SciPy's, and inf at -inf."""
-    return np.where(np.isinf(x), np.inf, scipy_special.gammaln(x))
+    """SciPy's, inf at -inf, and -log|x| beside the pole at 0, where 1 / x may overflow."""
+    size = np.abs(x)
+    near = (size < 1e-20) & (size > 0)
+    with np.errstate(all="ignore"):
+        value = np.where(near, -np.log(np.where(near, size, 1)), scipy_special.gammaln(x))
+    return np.where(np.isinf(x), np.inf, value)
 
 
 def _erfc(x: np.ndarray) -> np.ndarray:
@@ -64,8 +68,10 @@ def _odd(name: str) -> Any:
 
 
 def _zeta(s: np.ndarray, q: np.ndarray) -> np.ndarray:
-    """SciPy's, NaN where an operand is, and the limit 0 at s = inf, q > 1."""
-    value = np.where((s == np.inf) & (q > 1), 0.0, scipy_special.zeta(s, q))
+    """SciPy's, NaN where an operand is; of large s, where SciPy has NaN, the first term."""
+    far = (s >= 1e17) & (q > 1)
+    with np.errstate(under="ignore"):
+        value = np.where(far, np.where(far, q, 1) ** -np.where(far, s, 1), scipy_special.zeta(s, q))
     return np.where(np.isnan(s) | np.isnan(q), np.nan, value)
 
 

@@ -19,6 +19,8 @@ from numjet import lax
 from numjet.control.loops.while_loop import fori_loop, while_loop
 from numjet.scipy.special.airy import airy_parts
 from numjet.scipy.special.bessel_tables import OLVER_A, OLVER_B, RECIPROCAL_GAMMA
+from numjet.scipy.special.fixed_orders import cos_sin_pi
+from numjet.scipy.special.gamma_family import gammasgn
 from numjet.scipy.special.horner import horner
 
 LARGE_ORDER = 40.0     # beyond, the uniform expansions are right to eps
@@ -29,6 +31,25 @@ _FRACTION_TERMS = 100  # of Steed's continued fraction at x = 2
 _RATIO_TERMS = 40      # of that of J[nu + 1] / J[nu] for x <= nu <= 40
 _DEBYE_TERMS = 12
 Pair = tuple[Any, Any]
+
+
+def j_at_zero(v: Any) -> Any:
+    """The limit of J[v] and I[v] at +0, that of x^v / Gamma(v + 1): infinite of either sign for negative orders.
+
+    >>> [float(j_at_zero(v)) for v in (0.0, 0.5, -1.0, -1.5)]
+    [1.0, 0.0, 0.0, -inf]
+    """
+    return jnp.where(v == 0, 1, jnp.where((v > 0) | (v == jnp.round(v)), 0, gammasgn(v + 1) * jnp.inf))
+
+
+def y_at_zero(v: Any) -> Any:
+    """The limit of Y[v] at +0: -inf, for negative orders times cos(pi v), and 0 where that is 0.
+
+    >>> [float(y_at_zero(v)) for v in (0.5, -0.5, -1.0)]
+    [-inf, 0.0, inf]
+    """
+    factor = jnp.where(v < 0, cos_sin_pi(v)[0], 1)
+    return jnp.where(factor == 0, 0, -factor * jnp.inf)
 
 
 def _over_sine(mu: Any) -> Any:

@@ -21,7 +21,7 @@ from numjet.control.loops.while_loop import fori_loop, while_loop
 from numjet.foundation import dtypes
 from numjet.foundation.config import numpy_dtype_promotion
 from numjet.numpy.core.promotion import array_arg, promote_args_inexact, promote_shapes
-from numjet.scipy.special.bessel_core import Pair, steed_k, temme_k
+from numjet.scipy.special.bessel_core import Pair, j_at_zero, steed_k, temme_k, y_at_zero
 from numjet.scipy.special.fixed_orders import cos_sin_pi, fixed_orders
 from numjet.scipy.special.gamma_family import floats, gammaln
 
@@ -223,15 +223,10 @@ def _value(kind: str, v: Any, z: Any) -> Any:
 
 
 def _at_zero(kind: str, v: Any) -> Any:
+    """Limits along the positive axis, as of real numbers; NaN for Hankel's functions, whose parts have different ones."""
     if kind in ("j", "ju", "i", "iu"):
-        return jnp.where(v == 0, 1, jnp.where((v > 0) | (v == jnp.round(v)), 0, jnp.nan))
-    return _y_at_zero(v) if kind in ("y", "yu") else jnp.inf if kind in ("k", "ke") else jnp.nan
-
-
-def _y_at_zero(v: Any) -> Any:
-    """The limit of Y[v] at +0: -inf, for negative orders times cos(pi v), and 0 where that is 0."""
-    factor = jnp.where(v < 0, cos_sin_pi(v)[0], 1)
-    return jnp.where(factor == 0, 0, -factor * jnp.inf)
+        return j_at_zero(v)
+    return y_at_zero(v) if kind in ("y", "yu") else jnp.inf if kind in ("k", "ke") else jnp.nan
 
 
 # How derivatives follow from the neighbouring orders, and the exponent's share: f' = a (f[v - 1] + b f[v + 1]) + c f.

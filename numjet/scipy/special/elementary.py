@@ -9,13 +9,16 @@ import numpy as np
 import numjet.numpy as jnp
 from numjet.api.jit_when_eager import jit_when_eager
 from numjet.control.custom.custom_jvp import custom_jvp
+from numjet.foundation import dtypes
 from numjet.lax.elementwise import special
+from numjet.scipy.special import complex_error_functions
+from numjet.scipy.special.complex_gamma import reciprocal_gamma
 from numjet.scipy.special.elliptic import ellipkm1
 from numjet.scipy.special.error_functions import dawsn, square_in_parts
 from numjet.scipy.special.exponential_integrals import exp1, expi
 from numjet.scipy.special.factorial_terms import log_beta, log_choices
 from numjet.scipy.special.fixed_orders import cos_sin_pi, wide
-from numjet.scipy.special.gamma_family import comb, floats, gammasgn
+from numjet.scipy.special.gamma_family import comb, digamma, floats, gammasgn, numbers
 from numjet.scipy.special.gamma_values import reciprocal_of_double, sine_of_pi_times
 from numjet.scipy.special.wide_evaluation import smooth_in_64_bits
 
@@ -274,12 +277,14 @@ _rgamma_of_narrow = smooth_in_64_bits(_rgamma)
 
 
 def rgamma(x: Any) -> Any:
-    """1 / Gamma(x), 0 at 0, -1, -2, ...
+    """1 / Gamma(x) of real or complex numbers, 0 at 0, -1, -2, ...
 
     >>> float(rgamma(-1.0))
     0.0
     """
-    (x,) = floats("rgamma", x)
+    (x,) = numbers("rgamma", x)
+    if x.dtype in dtypes.COMPLEX:
+        return reciprocal_gamma(x)
     return _rgamma(x) if x.dtype == np.float64 else _rgamma_of_narrow(x)
 
 
@@ -289,7 +294,7 @@ def psi(x: Any) -> Any:
     >>> round(float(psi(1.0)), 4)
     -0.5772
     """
-    return special.digamma(floats("psi", x)[0])
+    return digamma(*numbers("psi", x))
 
 
 def perm(N: Any, k: Any, exact: bool = False) -> Any:
@@ -384,12 +389,14 @@ _erfi.defjvps(lambda t, out, x: t * (2 / math.sqrt(math.pi)) * jnp.exp(x * x))
 
 
 def erfi(z: Any) -> Any:
-    """The imaginary error function -i erf(i z), of real z.
+    """The imaginary error function -i erf(i z), of real or complex z.
 
     >>> round(float(erfi(1.0)), 4)
     1.6504
     """
-    (x,) = floats("erfi", z)
+    (x,) = numbers("erfi", z)
+    if x.dtype in dtypes.COMPLEX:
+        return complex_error_functions.erfi(x)
     return jnp.where(jnp.isinf(x), x, _erfi(*wide(jnp.where(jnp.isinf(x), 0, x))).astype(x.dtype))
 
 

@@ -1,8 +1,4 @@
-"""Faddeeva's function and what it gives: scaled complementary error function, Dawson's integral, Fresnel integrals.
-
-M. Al Azah and S. N. Chandler-Wilde, "Computation of the complex error function using modified trapezoidal rules" (SIAM J.
-Numer. Anal. 59, 2021): the trapezoidal rule with 12 nodes and a correction for the pole, right to some units in the last place.
-"""
+"""Faddeeva's function and what it gives: scaled complementary error function, Dawson's integral, Fresnel integrals."""
 from __future__ import annotations
 
 import math
@@ -16,62 +12,27 @@ from numjet.api.jit_when_eager import jit_when_eager
 from numjet.control.custom.custom_jvp import custom_jvp
 from numjet.foundation import dtypes
 from numjet.numpy.core.promotion import promote_args_inexact
-from numjet.scipy.special.gamma_family import floats
+from numjet.scipy.special import complex_error_functions
+from numjet.scipy.special.faddeeva import (
+    DAWSN_NEAR,
+    FRESNEL_NEAR,
+    LIMIT,
+    MIDDLES,
+    MULTIPLES,
+    STEP,
+    TWO_BY_ROOT_PI,
+    dawsn_series,
+    faddeeva,
+    fresnel_series,
+)
+from numjet.scipy.special.gamma_family import floats, numbers
 from numjet.scipy.special.horner import horner
 
-_NODES = 12
-_STEP = math.sqrt(math.pi / _NODES)
-_MIDDLES = [(k + 0.5) * _STEP for k in range(_NODES)]
-_MULTIPLES = [k * _STEP for k in range(1, _NODES)]
-_LIMIT = math.pi / _STEP          # from here on the pole needs no correction
-_TWO_BY_ROOT_PI = 2 / math.sqrt(math.pi)
 _FAR, _FAR_TERMS = {4: 5.0, 8: 10.0}, 16       # from where on slopes are asymptotic series, by bytes of the dtype
 
 
 def _widened(x: Any) -> Any:
     return x.astype(np.float32) if x.dtype.itemsize == 2 else x
-
-
-def _quarter(z: Any) -> Any:
-    """w(z) for Re z >= 0, Im z >= 0, and |z| small enough to be squared."""
-    x, y = z.real, z.imag
-    square, near = z * z, y < _LIMIT
-    place = x / _STEP
-    share = place - jnp.floor(place)
-    by_multiples = near & (y < x) & (share >= 0.25) & (share <= 0.75)
-    sum_of = lambda nodes: sum(math.exp(-t * t) / (square - t * t) for t in nodes)
-    safe = lax.complex(x, jnp.where(near, y, 0))
-    turn = jnp.exp(lax.complex(2 * math.pi / _STEP * safe.imag, -2 * math.pi * share))
-    pole = 2 * jnp.exp(-safe * safe) / jnp.where(by_multiples, 1 - turn, jnp.where(near & ~by_multiples, 1 + turn, 1))
-    factor = (2 * _STEP / math.pi) * lax.complex(-y, x)
-    middles = jnp.where(by_multiples, 0, factor * sum_of(_MIDDLES))
-    divisor = jnp.where(by_multiples, z, 1)
-    multiples = factor * sum_of(_MULTIPLES) + lax.complex(jnp.zeros_like(x), jnp.full_like(x, _STEP / math.pi)) / divisor
-    return jnp.where(by_multiples, multiples, middles) + jnp.where(near, pole, 0)
-
-
-@custom_jvp
-def _wofz(z: Any) -> Any:
-    x, y = jnp.abs(z.real), jnp.abs(z.imag)
-    size = jnp.maximum(x, y)
-    far = size > (1e8 if z.dtype == np.complex128 else 1e4)
-    inside = lax.complex(jnp.where(far, 1, x), jnp.where(far, 1, y))
-    outside = lax.complex(jnp.where(far & jnp.isfinite(x), x, 1), jnp.where(far & jnp.isfinite(y), y, 1))
-    large = lax.complex(jnp.zeros_like(x), jnp.full_like(x, 1 / math.sqrt(math.pi))) / outside
-    out = jnp.where(far, jnp.where(jnp.isinf(size), 0, large), _quarter(inside))
-    out = lax.complex(out.real, jnp.where(z.real * z.imag < 0, -out.imag, out.imag))
-    below = lax.complex(jnp.where(z.imag < 0, z.real, 0), jnp.where(z.imag < 0, z.imag, 0))
-    upper = lax.complex(out.real, jnp.where((z.imag == 0) & (z.real < 0), -out.imag, out.imag))
-    out = jnp.where(z.imag < 0, 2 * jnp.exp(-below * below) - out, upper)
-    nan = jnp.full_like(x, jnp.nan)
-    return jnp.where(jnp.isnan(z), lax.complex(nan, nan), out)
-
-
-@_wofz.defjvp
-def _wofz_jvp(primals: Any, tangents: Any) -> Any:
-    (z,), (t,) = primals, tangents
-    out = _wofz(z)
-    return out, t * (-2 * z * out + lax.complex(jnp.zeros_like(z.real), jnp.full_like(z.real, _TWO_BY_ROOT_PI)))
 
 
 @jit_when_eager()
@@ -83,7 +44,7 @@ def wofz(z: Any) -> Any:
     """
     (z,) = promote_args_inexact("wofz", z)
     z = _widened(z)
-    return _wofz(z.astype(np.result_type(z.dtype, np.complex64)))
+    return faddeeva(z.astype(np.result_type(z.dtype, np.complex64)))
 
 
 # -------------------------------------------------------------------------------------------- on the axes
@@ -104,10 +65,10 @@ def _erfcx(x: Any) -> Any:
     size = jnp.abs(x)
     far = size > 1e4
     y = jnp.where(far, 1, size)
-    total = sum(math.exp(-t * t) / (y * y + t * t) for t in _MIDDLES)
-    close = jnp.where(y < _LIMIT, y, 0)
-    pole = 2 * jnp.exp(close * close - 2 * math.pi / _STEP * close) / (1 + jnp.exp(-2 * math.pi / _STEP * close))
-    middle = (2 * _STEP / math.pi) * y * total + jnp.where(y < _LIMIT, pole, 0)
+    total = sum(math.exp(-t * t) / (y * y + t * t) for t in MIDDLES)
+    close = jnp.where(y < LIMIT, y, 0)
+    pole = 2 * jnp.exp(close * close - 2 * math.pi / STEP * close) / (1 + jnp.exp(-2 * math.pi / STEP * close))
+    middle = (2 * STEP / math.pi) * y * total + jnp.where(y < LIMIT, pole, 0)
     divisor = jnp.where(far, size, 1)
     out = jnp.where(far, (1 - 0.5 / divisor / divisor) / (math.sqrt(math.pi) * divisor), middle)
     out = jnp.where(x < 0, 2 * _exp_square(jnp.where(x < 0, jnp.maximum(x, -30), 0)) - out, out)
@@ -125,8 +86,8 @@ def _far_slope(near: Any, far: Any, x: Any, sign: int, factor: float) -> Any:
 
 def _erfcx_slope(x: Any, out: Any) -> Any:
     far = x > _FAR[x.dtype.itemsize]
-    near = 2 * jnp.where(far, 0, x) * out - _TWO_BY_ROOT_PI
-    return _far_slope(near, far, x, -1, -0.5 * _TWO_BY_ROOT_PI)
+    near = 2 * jnp.where(far, 0, x) * out - TWO_BY_ROOT_PI
+    return _far_slope(near, far, x, -1, -0.5 * TWO_BY_ROOT_PI)
 
 
 def _dawsn_slope(x: Any, out: Any) -> Any:
@@ -145,19 +106,8 @@ def erfcx(x: Any) -> Any:
     """
     (x,) = promote_args_inexact("erfcx", x)
     if x.dtype in dtypes.COMPLEX:
-        return _wofz(lax.complex(-x.imag, x.real))
+        return faddeeva(lax.complex(-x.imag, x.real))
     return _erfcx(_widened(x)).astype(x.dtype)
-
-
-_NEAR, _NEAR_TERMS = 0.7, 16
-
-
-def _dawsn_series(x: Any) -> Any:
-    """The sum of x (-2 x^2)^k / (2k + 1)!!."""
-    total = jnp.ones_like(x)
-    for k in range(_NEAR_TERMS, 0, -1):
-        total = 1 - total * (2 * x * x / (2 * k + 1))
-    return x * total
 
 
 # float32: Chebyshev interpolants of D(x) / x in x^2 up to 1, of x D(x) in x - 5/2 up to 4, of 2 x D(x) in 1 / x^2 beyond; the
@@ -185,19 +135,19 @@ def _dawsn(x: Any) -> Any:
     size = jnp.abs(x)
     far = size > 1e8
     y = jnp.where(far | jnp.isnan(x), 1, size)
-    place = y / _STEP
+    place = y / STEP
     share = place - jnp.floor(place)
     by_multiples = (share >= 0.25) & (share <= 0.75)
-    sum_of = lambda nodes: (2 * _STEP / math.pi) * y * sum(math.exp(-t * t) / (y * y - t * t) for t in nodes)
+    sum_of = lambda nodes: (2 * STEP / math.pi) * y * sum(math.exp(-t * t) / (y * y - t * t) for t in nodes)
     angle = math.pi * jnp.where(share > 0.5, share - 1, share)
     decay = jnp.exp(-y * y)
-    first = decay * jnp.tan(jnp.where(by_multiples, 0.1, angle)) + jnp.where(by_multiples, 0, sum_of(_MIDDLES))
+    first = decay * jnp.tan(jnp.where(by_multiples, 0.1, angle)) + jnp.where(by_multiples, 0, sum_of(MIDDLES))
     safe = jnp.where(by_multiples, y, 1)
-    second = -decay / jnp.tan(jnp.where(by_multiples, angle, 1)) + _STEP / (math.pi * safe) + sum_of(_MULTIPLES)
+    second = -decay / jnp.tan(jnp.where(by_multiples, angle, 1)) + STEP / (math.pi * safe) + sum_of(MULTIPLES)
     out = 0.5 * math.sqrt(math.pi) * jnp.where(by_multiples, second, first)
     out = jnp.where(far, 0.5 / jnp.where(far, size, 1), out)
-    near = size < _NEAR
-    out = jnp.where(near, _dawsn_series(jnp.where(near, x, 0)), jnp.where(x < 0, -out, out))
+    near = size < DAWSN_NEAR
+    out = jnp.where(near, dawsn_series(jnp.where(near, x, 0)), jnp.where(x < 0, -out, out))
     return jnp.where(jnp.isnan(x), jnp.nan, out)
 
 
@@ -205,19 +155,18 @@ _dawsn.defjvps(lambda t, out, x: t * _dawsn_slope(x, out))
 
 
 def dawsn(x: Any) -> Any:
-    """Dawson's integral: exp(-x^2) times the integral of exp(t^2) from 0 to x.
+    """Dawson's integral: exp(-x^2) times the integral of exp(t^2) from 0 to x, for real or complex x.
 
     >>> round(float(dawsn(1.0)), 4)
     0.5381
     """
-    x, = floats("dawsn", x)
+    x, = numbers("dawsn", x)
+    if x.dtype in dtypes.COMPLEX:
+        return complex_error_functions.dawsn(x)
     return _dawsn(_widened(x)).astype(x.dtype)
 
 
 # -------------------------------------------------------------------------------------------- Fresnel integrals
-
-_SERIES_END, _SERIES_TERMS = 1.6, 16
-
 
 def _phase(x: Any) -> tuple[Any, Any]:
     """cos and sin of pi x^2 / 2: x^2 modulo 4 is that of its whole part, known exactly, and a rest of size |x|."""
@@ -244,8 +193,8 @@ _AUXILIARY_G = (0.10132123, -1.93626786e-05, -0.152577022, -0.0415882428, 1.6179
 
 def _fresnel_single(x: Any) -> tuple[Any, Any]:
     size = jnp.abs(x)
-    near = size < _SERIES_END
-    small, large = jnp.minimum(size, _SERIES_END), jnp.maximum(size, _SERIES_END)
+    near = size < FRESNEL_NEAR
+    small, large = jnp.minimum(size, FRESNEL_NEAR), jnp.maximum(size, FRESNEL_NEAR)
     square, inverse = small * small, 1 / large
     fourth, place = square * square, inverse * inverse
     f, g = horner(_AUXILIARY_F, place) * inverse, horner(_AUXILIARY_G, place) * (place * inverse)
@@ -260,22 +209,15 @@ def _fresnel(x: Any) -> tuple[Any, Any]:
     if x.dtype == np.float32:
         return _fresnel_single(x)
     size = jnp.abs(x)
-    near = size < _SERIES_END
-    small = jnp.where(near, size, 0)
-    t = 0.5 * math.pi * small * small
-    square = t * t
-    cosine, sine = jnp.zeros_like(t), jnp.zeros_like(t)
-    for k in range(_SERIES_TERMS - 1, -1, -1):
-        sign = -1.0 if k % 2 else 1.0
-        cosine = cosine * square + sign / (math.factorial(2 * k) * (4 * k + 1))
-        sine = sine * square + sign / (math.factorial(2 * k + 1) * (4 * k + 3))
+    near = size < FRESNEL_NEAR
+    sine, cosine = fresnel_series(jnp.where(near, size, 0))
     large = jnp.where(near | ~jnp.isfinite(x), 2, size)
     diagonal = 0.5 * math.sqrt(math.pi) * large
-    w = _wofz(lax.complex(diagonal, diagonal))
+    w = faddeeva(lax.complex(diagonal, diagonal))
     turn = lax.complex(*_phase(large))
     rest = turn * w * lax.complex(jnp.full_like(large, 0.5), jnp.full_like(large, 0.5))
-    s = jnp.where(near, small * t * sine, jnp.where(jnp.isinf(x), 0.5, 0.5 - rest.imag))
-    c = jnp.where(near, small * cosine, jnp.where(jnp.isinf(x), 0.5, 0.5 - rest.real))
+    s = jnp.where(near, sine, jnp.where(jnp.isinf(x), 0.5, 0.5 - rest.imag))
+    c = jnp.where(near, cosine, jnp.where(jnp.isinf(x), 0.5, 0.5 - rest.real))
     signed = lambda v: jnp.where(jnp.isnan(x), jnp.nan, jnp.where(x < 0, -v, jnp.where(x == 0, x, v)))
     return signed(s), signed(c)
 
@@ -301,12 +243,14 @@ _sin_phase.defjvps(lambda t, out, x: t * math.pi * x * _cos_phase(x))
 
 
 def fresnel(x: Any) -> tuple[Any, Any]:
-    """The Fresnel integrals S and C: of sin(pi t^2 / 2) and cos(pi t^2 / 2) from 0 to x.
+    """The Fresnel integrals S and C: of sin(pi t^2 / 2) and cos(pi t^2 / 2) from 0 to x, real or complex.
 
     >>> [round(float(v), 4) for v in fresnel(1.0)]
     [0.4383, 0.7799]
     """
-    x, = floats("fresnel", x)
+    x, = numbers("fresnel", x)
+    if x.dtype in dtypes.COMPLEX:
+        return complex_error_functions.fresnel(x)
     s, c = _fresnel(_widened(x))
     return s.astype(x.dtype), c.astype(x.dtype)
 
@@ -327,7 +271,7 @@ def voigt_profile(x: Any, sigma: Any, gamma: Any) -> Any:
     x, sigma, gamma = map(_widened, (x, sigma, gamma))
     wide, sharp = jnp.where(sigma == 0, 1, sigma), sigma == 0
     z = lax.complex(x, gamma) / (wide * math.sqrt(2))
-    mixed = _wofz(z).real / (wide * math.sqrt(2 * math.pi))
+    mixed = faddeeva(z).real / (wide * math.sqrt(2 * math.pi))
     square = x * x + gamma * gamma
     cauchy = jnp.where(square == 0, jnp.inf, gamma / (math.pi * jnp.where(square == 0, 1, square)))
     beyond = (jnp.isinf(x) | jnp.isinf(gamma)) & ~jnp.isnan(x + sigma + gamma)

@@ -161,4 +161,4 @@ def expn(n: Any, x: Any) -> Any:
     0.1485
     """
     n, x = floats("expn", n, x)
-    return jnp.where(n < 0, jnp.nan, _expn(n, x))
+    return jnp.where(n < 0, jnp.nan, _expn(jnp.maximum(n, 0), x))  # derivatives lead below 0, by one step each

@@ -16,7 +16,7 @@ from numjet.control.custom.custom_jvp import custom_jvp
 from numjet.foundation import dtypes
 from numjet.lax.elementwise import special
 from numjet.numpy.core.promotion import promote_args_inexact, promote_shapes, strong_array
-from numjet.scipy.special.complex_gamma import gamma_of_complex
+from numjet.scipy.special.complex_gamma import digamma_of_complex, gamma_of_complex
 from numjet.scipy.special.factorial_terms import log_beta, log_choices, log_factorial
 from numjet.scipy.special.gamma_values import gamma_of_double, stirling_series
 from numjet.scipy.special.wide_evaluation import smooth_by_precision, smooth_in_64_bits
@@ -29,17 +29,21 @@ _ZETA_CORRECTIONS = 8
 
 _TAKES_LISTS = frozenset(("expn", "hyp1f1", "hyp2f1", "log_ndtr", "ndtr", "spence"))
 _TYPE_ERRORS = frozenset("""
-    erf erfc erfinv gammaln digamma i0 i0e i1 i1e ndtr ndtri log_ndtr spence factorial comb betaln gammainc gammaincc zeta
+    erfinv gammaln i0 i0e i1 i1e ndtri spence factorial comb betaln gammainc gammaincc zeta
     multigammaln hyp2f1 bessel_jn
 """.split())
 
 
-def floats(name: str, *args: Any) -> list[Any]:
-    """Arguments as real floats of one dtype and shape; lists where JAX's function takes them. For complex ones the class of
-    errors that JAX's function has."""
+def numbers(name: str, *args: Any) -> list[Any]:
+    """Arguments as floats or complex numbers of one dtype; lists where JAX's function takes them."""
     if name in _TAKES_LISTS:
         args = tuple(jnp.asarray(x) if isinstance(x, (list, tuple)) else x for x in args)
-    found = promote_args_inexact(name, *args)
+    return promote_args_inexact(name, *args)
+
+
+def floats(name: str, *args: Any) -> list[Any]:
+    """Arguments as real floats of one dtype and shape. For complex ones the class of errors that JAX's function has."""
+    found = numbers(name, *args)
     if found[0].dtype in dtypes.COMPLEX:
         raise (TypeError if name in _TYPE_ERRORS else ValueError)(f"{name} does not support complex-valued inputs")
     return promote_shapes(name, *found) if len(found) > 1 else found
@@ -119,12 +123,13 @@ def gammaincc(a: Any, x: Any) -> Any:
 
 
 def digamma(x: Any) -> Any:
-    """The derivative of gammaln.
+    """The derivative of gammaln, and of loggamma for complex numbers; NaN at the poles.
 
     >>> round(float(digamma(1.0)), 4)
     -0.5772
     """
-    return special.digamma(floats("digamma", x)[0])
+    (x,) = numbers("digamma", x)
+    return digamma_of_complex(x) if x.dtype in dtypes.COMPLEX else special.digamma(x)
 
 
 def polygamma(n: Any, x: Any) -> Any:
@@ -217,6 +222,13 @@ def _poch_at_zeros(z: Any, end: Any) -> Any:
 
 
 def _poch_off_poles(z: Any, m: Any, precise: bool) -> Any:
+    """Near 0 by z / (z + m) Gamma(z + 1 + m) / Gamma(z + 1): Gamma overflows at subnormal z, and its derivatives cancel."""
+    near = (jnp.abs(z) < 0.5) & ~_is_pole(z + m)
+    factor = jnp.where(near & (m != 0), z / jnp.where(near, z + m, 1), 1)
+    return factor * _quotient_of_gammas(jnp.where(near, z + 1, z), m, precise)
+
+
+def _quotient_of_gammas(z: Any, m: Any, precise: bool) -> Any:
     sign = gammasgn(z + m) * gammasgn(z)
     out = sign * jnp.exp(special.lgamma(z + m) - special.lgamma(z))
     if precise:

@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 
 import numjet.numpy as jnp
+from numjet.core.trace import Tracer
 from numjet.numpy.core.promotion import promote_args_inexact
 from numjet.scipy.special import bessel_core, ordinary_bessel
 from numjet.scipy.special.fixed_orders import cos_sin_pi, fixed_orders
-from numjet.scipy.special.ordinary_bessel import _at_zero, _evaluated, _signed, _without, integers
+from numjet.scipy.special.gamma_family import floats
+from numjet.scipy.special.ordinary_bessel import _evaluated, _signed, _without, integers
 
 
 def _i_value(v: Any, x: Any, large: bool, scaled: bool) -> Any:
@@ -26,7 +28,7 @@ def _i_value(v: Any, x: Any, large: bool, scaled: bool) -> Any:
     half = jnp.exp(-safe) if scaled else jnp.exp(-0.5 * safe)
     i, k = (i, k * half * half) if scaled else (i / half / half, k * half * half)
     out = jnp.where(v < 0, i + _without(2 / math.pi * sine, k), i)
-    out = jnp.where(x == 0, _at_zero(v), jnp.where(jnp.isinf(size), 0 if scaled else jnp.inf, out))
+    out = jnp.where(x == 0, bessel_core.j_at_zero(v), jnp.where(jnp.isinf(size), 0 if scaled else jnp.inf, out))
     return jnp.where(jnp.isnan(v + x) | jnp.isinf(v), jnp.nan, _signed(v, x, out))
 
 
@@ -122,15 +124,21 @@ def _derivative(name: str, function: Callable[..., Any], v: Any, z: Any, n: int,
     if count < 0:
         raise ValueError(f"{name}: expected an order of the derivative n >= 0, got {count}")
     dtype = promote_args_inexact(name, v, z)[0].dtype
-    v, z = (_single(x) for x in (v, z)) if dtype.itemsize == 2 else (jnp.asarray(v), z)
-    terms = [math.comb(count, k) * sign ** k * function(v - count + 2 * k, z) for k in range(count + 1)]
-    out = functools.reduce(operator.add, terms) * ((0.5 * scale) ** count)
+    wide = np.dtype(np.float32) if dtype.itemsize == 2 else dtype
+    order, z = _real_order(name, v, np.finfo(wide).dtype), jnp.astype(jnp.asarray(z), wide)
+    rank = max(order.ndim, z.ndim)
+    order, z = (x.reshape((1,) * (1 + rank - x.ndim) + x.shape) for x in (order, z))
+    beside = (count + 1,) + (1,) * rank
+    shifts = np.array(range(-count, count + 1, 2), order.dtype).reshape(beside)
+    factors = np.array([math.comb(count, k) * sign ** k for k in range(count + 1)], wide).reshape(beside)
+    out = (factors * function(order + shifts, z)).sum(0) * ((0.5 * scale) ** count)  # one program for all orders
     return out.astype(dtype) if dtype.itemsize == 2 and not jnp.iscomplexobj(out) else out
 
 
-def _single(x: Any) -> Any:
-    x = jnp.asarray(x)
-    return x.astype(np.float32) if jnp.issubdtype(x.dtype, np.floating) else x
+def _real_order(name: str, v: Any, dtype: np.dtype) -> Any:
+    """The order as floats, constant where it is known: programs for small orders are smaller."""
+    real, = floats(name, v)
+    return real.astype(dtype) if isinstance(v, Tracer) else np.asarray(v, dtype)
 
 
 def jvp(v: Any, z: Any, n: int = 1) -> Any:

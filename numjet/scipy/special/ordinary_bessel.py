@@ -14,7 +14,7 @@ from numjet.foundation import dtypes
 from numjet.numpy.core.promotion import array_arg
 from numjet.scipy.special import bessel_core, complex_bessel
 from numjet.scipy.special.fixed_orders import cos_sin_pi, fixed_orders, largest, wide
-from numjet.scipy.special.gamma_family import floats, gammasgn
+from numjet.scipy.special.gamma_family import floats
 
 
 def _signed(v: Any, x: Any, even: Any) -> Any:
@@ -29,37 +29,42 @@ def _without(factor: Any, value: Any) -> Any:
     return jnp.where(factor == 0, 0, factor * value)
 
 
-def _at_zero(v: Any) -> Any:
-    """The limit of J[v] and I[v] at 0, that of x^v / Gamma(v + 1): infinite of either sign for negative orders."""
-    return jnp.where(v == 0, 1, jnp.where((v > 0) | (v == jnp.round(v)), 0, gammasgn(v + 1) * jnp.inf))
-
-
 # ------------------------------------------------------------------------------------------- J and Y
 
-def _j_value(v: Any, x: Any, large: bool) -> Any:
-    size = jnp.abs(x)
+def _at_size(v: Any, size: Any, large: bool) -> bessel_core.Pair:
+    """J[v] and Y[v] at size >= 0."""
     usable = (size > 0) & jnp.isfinite(size) & jnp.isfinite(v)
     nu = jnp.where(usable, jnp.abs(v), 0)
     j, y = bessel_core.jy(nu, jnp.where(usable, size, 1), large)
-    cosine, sine = cos_sin_pi(nu)
-    out = jnp.where(v < 0, _without(cosine, j) - _without(sine, y), j)
-    out = jnp.where(x == 0, _at_zero(v), jnp.where(jnp.isinf(size), 0, out))
-    return jnp.where(jnp.isnan(v + x) | jnp.isinf(v), jnp.nan, _signed(v, x, out))
+    c, s = cos_sin_pi(nu)
+    reflected = _without(c, j) - _without(s, y), _without(s, j) + _without(c, y)
+    j, y = (jnp.where(v < 0, turned, straight) for turned, straight in zip(reflected, (j, y), strict=True))
+    j = jnp.where(size == 0, bessel_core.j_at_zero(v), jnp.where(jnp.isinf(size), 0, j))
+    y = jnp.where(size == 0, bessel_core.y_at_zero(v), jnp.where(jnp.isinf(size), 0, y))
+    unknown = jnp.isnan(v + size) | jnp.isinf(v)
+    return jnp.where(unknown, jnp.nan, j), jnp.where(unknown, jnp.nan, y)
+
+
+def _j_value(v: Any, x: Any, large: bool) -> Any:
+    return _signed(v, x, _at_size(v, jnp.abs(x), large)[0])
 
 
 def _y_value(v: Any, x: Any, large: bool) -> Any:
-    usable = (x > 0) & jnp.isfinite(x) & jnp.isfinite(v)
-    nu = jnp.where(usable, jnp.abs(v), 0)
-    j, y = bessel_core.jy(nu, jnp.where(usable, x, 1), large)
-    cosine, sine = cos_sin_pi(nu)
-    out = jnp.where(v < 0, _without(sine, j) + _without(cosine, y), y)
-    out = jnp.where(x == 0, complex_bessel._y_at_zero(v), jnp.where(x == jnp.inf, 0, out))
-    return jnp.where((x < 0) | jnp.isnan(v + x) | jnp.isinf(v), jnp.nan, out)
+    return jnp.where(x < 0, jnp.nan, _at_size(v, x, large)[1])
 
 
 def _central(function: Callable[..., Any]) -> Callable[..., Any]:
     """DLMF 10.6.1: the derivative of J and Y."""
     return lambda out, v, x: 0.5 * (function(v - 1, x) - function(v + 1, x))
+
+
+@functools.cache
+def _both(large: bool) -> Callable[..., Any]:
+    """J and Y at x >= 0, by one evaluation."""
+    def slope(out: Any, v: Any, x: Any) -> Any:
+        below, above = _both(large)(v - 1, x), _both(large)(v + 1, x)
+        return tuple(0.5 * (b - a) for b, a in zip(below, above, strict=True))
+    return fixed_orders("hankel", lambda v, x: _at_size(v, x, large), slope)
 
 
 @functools.cache
@@ -235,9 +240,8 @@ def _hankel(name: str, v: Any, z: Any, sign: int, turned: bool = False) -> Any:
     bound = largest(v)
     v, x = wide(*floats(name, v, z))
     large, size = bound > bessel_core.LARGE_ORDER, jnp.abs(x)
-    j, y = _j(large)(v, size), sign * _y(large)(v, size)
-    j = jnp.where(x == 0, jnp.nan, j)
-    y = jnp.where(x == 0, jnp.nan, y)
+    j, y = (jnp.where(x == 0, jnp.nan, part) for part in _both(large)(v, size))
+    y = sign * y
     # below the cut: H1(-z) = -exp(-i pi v) H2(z), H2(-z) = exp(i pi v) J(z) + 2 cos(pi v) J(z) - i exp(-i pi v) Y(z)
     c, s = cos_sin_pi(jnp.where(jnp.isfinite(v), v, 0))
     if sign > 0:

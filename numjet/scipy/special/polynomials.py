@@ -1,4 +1,4 @@
-"""Orthogonal polynomials of integer degree, by their recurrences: DLMF, section 18.9.
+"""Orthogonal polynomials of integer degree, of real and complex numbers, by their recurrences: DLMF, section 18.9.
 
 Each is P[k+1] = (a[k] x + b[k]) P[k] - c[k] P[k-1]; derivatives of any order are those of the recurrence.
 """
@@ -15,7 +15,8 @@ from numjet.control.loops.while_loop import fori_loop
 from numjet.core.trace import Tracer
 from numjet.numpy.core.promotion import array_arg
 from numjet.scipy.special.elementary import binom
-from numjet.scipy.special.gamma_family import floats
+from numjet.scipy.special.fixed_orders import wide
+from numjet.scipy.special.gamma_family import floats, numbers
 
 Step = Callable[[Any], tuple[Any, Any, Any]]  # k -> (a, b, c)
 Reflected = tuple[Any, Any]                    # the degree of the same polynomial up to a sign, and the sign
@@ -36,7 +37,7 @@ def _evaluated(n: Any, one: Any, first: Any, x: Any, step: Step) -> Any:
     """
     def body(k: Any, state: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
         before, now, out = state
-        a, b, c = step(jnp.astype(k, x.dtype))
+        a, b, c = step(jnp.astype(k, np.finfo(x.dtype).dtype))
         grown = (a * x + b) * now
         new = jnp.where(jnp.isinf(grown), grown, grown - c * before)
         return now, new, jnp.where(n == k + 1, new, out)
@@ -69,13 +70,12 @@ def _polynomial(name: str, n: Any, args: tuple[Any, ...], recurrence: Callable[.
                 reflected: Callable[[Any], Reflected] = _unchanged) -> Any:
     """The polynomial with these parameters and argument; recurrence(x, *parameters) -> (that of degree 1, the step)."""
     degree, sign = reflected(_degree(name, n))
-    found = floats(name, *args)
-    dtype = found[0].dtype
-    wide = [v.astype(np.float32) if dtype.itemsize == 2 else v for v in found]
-    degree, *wide = jnp.broadcast_arrays(degree, *wide)
-    *parameters, x = wide
+    *given, x = numbers(name, *args)
+    dtype, real = x.dtype, np.finfo(x.dtype).dtype
+    parameters = [jnp.astype(v, real) for v in floats(name, *args[:-1])] if given else []
+    degree, *parameters, x = jnp.broadcast_arrays(degree, *wide(*parameters, x))
     first, step = recurrence(x, *parameters)
-    return (jnp.astype(sign, x.dtype) * _evaluated(degree, jnp.ones_like(x), first, x, step)).astype(dtype)
+    return (jnp.astype(sign, real) * _evaluated(degree, jnp.ones_like(x), first, x, step)).astype(dtype)
 
 
 @jit_when_eager()
@@ -186,7 +186,7 @@ def eval_chebyc(n: Any, x: Any) -> Any:
     >>> float(eval_chebyc(2, 1.0))
     -1.0
     """
-    (x,) = floats("eval_chebyc", x)
+    (x,) = numbers("eval_chebyc", x)
     return 2 * eval_chebyt(n, 0.5 * x)
 
 
@@ -197,7 +197,7 @@ def eval_chebys(n: Any, x: Any) -> Any:
     >>> float(eval_chebys(2, 1.0))
     0.0
     """
-    (x,) = floats("eval_chebys", x)
+    (x,) = numbers("eval_chebys", x)
     return eval_chebyu(n, 0.5 * x)
 
 
@@ -208,7 +208,7 @@ def eval_sh_legendre(n: Any, x: Any) -> Any:
     >>> float(eval_sh_legendre(2, 0.75))
     -0.125
     """
-    (x,) = floats("eval_sh_legendre", x)
+    (x,) = numbers("eval_sh_legendre", x)
     return eval_legendre(n, 2 * x - 1)
 
 
@@ -219,7 +219,7 @@ def eval_sh_chebyt(n: Any, x: Any) -> Any:
     >>> float(eval_sh_chebyt(2, 0.75))
     -0.5
     """
-    (x,) = floats("eval_sh_chebyt", x)
+    (x,) = numbers("eval_sh_chebyt", x)
     return eval_chebyt(n, 2 * x - 1)
 
 
@@ -230,7 +230,7 @@ def eval_sh_chebyu(n: Any, x: Any) -> Any:
     >>> float(eval_sh_chebyu(2, 0.75))
     0.0
     """
-    (x,) = floats("eval_sh_chebyu", x)
+    (x,) = numbers("eval_sh_chebyu", x)
     return eval_chebyu(n, 2 * x - 1)
 
 
@@ -241,6 +241,7 @@ def eval_sh_jacobi(n: Any, p: Any, q: Any, x: Any) -> Any:
     >>> round(float(eval_sh_jacobi(1, 2.0, 1.0, 0.75)), 4)
     0.4167
     """
-    p, q, x = floats("eval_sh_jacobi", p, q, x)
-    count = jnp.astype(_degree("eval_sh_jacobi", n), x.dtype)
+    x = numbers("eval_sh_jacobi", p, q, x)[-1]
+    p, q = (jnp.astype(v, np.finfo(x.dtype).dtype) for v in floats("eval_sh_jacobi", p, q))
+    count = jnp.astype(_degree("eval_sh_jacobi", n), p.dtype)
     return eval_jacobi(n, p - q, q - 1, 2 * x - 1) / binom(2 * count + p - 1, count)

@@ -15,7 +15,8 @@ from numjet.foundation import dtypes
 from numjet.lax.elementwise import normal_distribution, special, transcendental
 from numjet.nn import normalization
 from numjet.numpy.core.promotion import promote_args_inexact, promote_shapes
-from numjet.scipy.special.gamma_family import floats
+from numjet.scipy.special import complex_error_functions
+from numjet.scipy.special.gamma_family import floats, numbers
 from numjet.scipy.special.horner import ATANH_REST, horner
 
 _HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
@@ -24,12 +25,13 @@ _HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
 # -------------------------------------------------------------------------------------------- error functions
 
 def erf(x: Any) -> Any:
-    """The error function.
+    """The error function, of real or complex numbers.
 
     >>> float(erf(0.0))
     0.0
     """
-    return special.erf(floats("erf", x)[0])
+    (x,) = numbers("erf", x)
+    return complex_error_functions.erf(x) if x.dtype in dtypes.COMPLEX else special.erf(x)
 
 
 def erfc(x: Any) -> Any:
@@ -38,7 +40,8 @@ def erfc(x: Any) -> Any:
     >>> float(erfc(0.0))
     1.0
     """
-    return special.erfc(floats("erfc", x)[0])
+    (x,) = numbers("erfc", x)
+    return complex_error_functions.erfc(x) if x.dtype in dtypes.COMPLEX else special.erfc(x)
 
 
 def erfinv(x: Any) -> Any:
@@ -116,7 +119,7 @@ def _power_transform(log: Callable[[Any], Any], shift: int) -> Any:
     """(y**lmbda - 1) / lmbda of y = x + shift, whose logarithm is `log` of x."""
     @custom_jvp
     def transform(x: Any, lmbda: Any) -> Any:
-        zero = lmbda == 0
+        zero = jnp.abs(lmbda) < jnp.finfo(lmbda.dtype).tiny  # products with subnormal numbers have few digits
         return jnp.where(zero, log(x), jnp.expm1(lmbda * log(x)) / jnp.where(zero, 1, lmbda))
 
     transform.defjvps(lambda t, out, x, lmbda: t * _power_in_domain(x + shift, lmbda - 1),
@@ -132,7 +135,7 @@ def _power_in_domain(x: Any, y: Any) -> Any:
 
 def _power_transform_slope(log: Any, lmbda: Any) -> Any:
     """The derivative by lmbda, log² (1 + (s - 1) e^s) / s² for s = lmbda log; near s = 0 by its Taylor series."""
-    s = lmbda * log
+    s = jnp.where(lmbda == 0, 0, lmbda) * jnp.where(lmbda == 0, 0, log)
     near = jnp.abs(s) < 1
     close, far, divisor = jnp.where(near, s, 0), jnp.where(near, 1, s), jnp.where(near, 1, lmbda)
     series = horner(_POWER_SLOPE, close)
@@ -213,8 +216,9 @@ def entr(x: Any) -> Any:
 # -------------------------------------------------------------------------------------------- normal distribution
 
 def _strong(name: str, x: Any) -> Any:
-    """An argument as floats whose type is not weak, as JAX has it in the functions of the normal distribution."""
-    (x,) = floats(name, x)
+    """An argument as floats or complex numbers whose type is not weak, as JAX has it in the functions of the normal
+    distribution."""
+    (x,) = numbers(name, x)
     return x.astype(x.dtype)
 
 
@@ -224,7 +228,8 @@ def ndtr(x: Any) -> Any:
     >>> float(ndtr(0.0))
     0.5
     """
-    return normal_distribution.ndtr(_strong("ndtr", x))
+    x = _strong("ndtr", x)
+    return complex_error_functions.ndtr(x) if x.dtype in dtypes.COMPLEX else normal_distribution.ndtr(x)
 
 
 def log_ndtr(x: Any, series_order: int = 3) -> Any:
@@ -236,7 +241,8 @@ def log_ndtr(x: Any, series_order: int = 3) -> Any:
     """
     if not isinstance(series_order, int) or not 0 <= series_order <= 30:
         raise ValueError(f"log_ndtr: expected an int series_order from 0 to 30, got {series_order!r}")
-    return normal_distribution.log_ndtr(_strong("log_ndtr", x))
+    x = _strong("log_ndtr", x)
+    return complex_error_functions.log_ndtr(x) if x.dtype in dtypes.COMPLEX else normal_distribution.log_ndtr(x)
 
 
 # M. J. Wichura: Algorithm AS 241: The percentage points of the normal distribution (Applied Statistics 37, 1988): quotients
@@ -286,6 +292,7 @@ def ndtri(p: Any) -> Any:
     >>> float(ndtri(0.5))
     0.0
     """
+    (p,) = floats("ndtri", p)
     return _ndtri(_strong("ndtri", p))
 
 
