@@ -103,8 +103,8 @@ def apply_eager(case: Case) -> list[np.ndarray]:
     return [np.asarray(x._value) for x in outputs(case.op, eager.interpret(case.op, case.operands, case.params))]
 
 
-def check_compiled(checked: Sequence[Case]) -> None:
-    """The CPU backend agrees with the eager slot."""
+def check_compiled(*checked: Case) -> None:
+    """The CPU backend agrees with the eager slot, for cases of one record."""
     for case, g, w in _compiled(checked, CPU):
         assert_close(g, w, ulps=case.samples.ulps, rtol=case.samples.rtol, sums=case.samples.rtol is not None,
                      note=f"cpu {case}")

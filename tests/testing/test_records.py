@@ -21,7 +21,7 @@ def test_abstract_agrees_with_eager(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_cpu_agrees_with_eager(name):
-    records.check_compiled(all_cases(name, 10))
+    records.check_compiled(*all_cases(name, 10))
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -225,8 +225,14 @@ def _products_of_others(x: Any) -> Any:
 
 
 def _products_of(x: Any, after: bool) -> tuple[Any, Any]:
-    """Along axis 0: the product of all elements before each one, or of all after it, and where there are none."""
+    """Along axis 0: the product of all elements before each one, or of all after it, and where there are none.
+
+    An element is cut off first, as it would be multiplied by the tangent 0 of an empty product; not where the number of
+    elements may turn out to be 0.
+    """
     cut, shifted = ((-1, 0, 0), (0, 1, 0)) if after else ((0, -1, 0), (1, 0, 0))
+    if isinstance(aval_of(x).shape[0], Dimension):
+        cut, shifted = (0, 0, 0), ((-1, 1, 0) if after else (1, -1, 0))
     rest = ((0, 0, 0),) * (aval_of(x).ndim - 1)
     one = scalar(1, aval_of(x).dtype)
     some = call("cumprod", pad_p.bind(x, one, padding_config=(cut, *rest)), axis=0, reverse=after)

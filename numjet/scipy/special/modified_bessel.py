@@ -130,8 +130,9 @@ def _derivative(name: str, function: Callable[..., Any], v: Any, z: Any, n: int,
     order, z = (x.reshape((1,) * (1 + rank - x.ndim) + x.shape) for x in (order, z))
     beside = (count + 1,) + (1,) * rank
     shifts = np.array(range(-count, count + 1, 2), order.dtype).reshape(beside)
-    factors = np.array([math.comb(count, k) * sign ** k for k in range(count + 1)], wide).reshape(beside)
-    out = (factors * function(order + shifts, z)).sum(0) * ((0.5 * scale) ** count)  # one program for all orders
+    values = function(order + shifts, z)  # one program for all orders
+    factors = np.array([math.comb(count, k) * sign ** k for k in range(count + 1)], values.dtype).reshape(beside)
+    out = (factors * values).sum(0) * ((0.5 * scale) ** count)
     return out.astype(dtype) if dtype.itemsize == 2 and not jnp.iscomplexobj(out) else out
 
 

@@ -135,7 +135,7 @@ def _power_in_domain(x: Any, y: Any) -> Any:
 
 def _power_transform_slope(log: Any, lmbda: Any) -> Any:
     """The derivative by lmbda, log² (1 + (s - 1) e^s) / s² for s = lmbda log; near s = 0 by its Taylor series."""
-    s = jnp.where(lmbda == 0, 0, lmbda) * jnp.where(lmbda == 0, 0, log)
+    s = lmbda * jnp.where((lmbda == 0) & ~jnp.isfinite(log), 0, log)
     near = jnp.abs(s) < 1
     close, far, divisor = jnp.where(near, s, 0), jnp.where(near, 1, s), jnp.where(near, 1, lmbda)
     series = horner(_POWER_SLOPE, close)

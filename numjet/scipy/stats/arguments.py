@@ -22,8 +22,8 @@ _NEVER_WEAK = frozenset((
     "norm.cdf", "norm.isf", "norm.logcdf", "norm.logsf", "norm.ppf", "norm.sf", "truncnorm", "uniform.cdf"))
 LOG_2PI = math.log(2.0 * math.pi)
 _REAL = frozenset((
-    "bernoulli", "beta", "binom", "expon", "geom", "gumbel_l", "gumbel_r", "laplace", "nbinom", "pareto", "t", "uniform",
-    "wrapcauchy"))
+    "bernoulli", "beta", "binom", "expon", "geom", "gumbel_l", "gumbel_r", "laplace", "nbinom", "norm.cdf", "norm.logcdf",
+    "norm.logsf", "norm.sf", "pareto", "t", "uniform", "wrapcauchy"))
 
 
 def float_args(name: str, *args: Any) -> list[Any]:
@@ -36,7 +36,7 @@ def float_args(name: str, *args: Any) -> list[Any]:
     """
     found = promote_args_inexact(name, *args)
     family = name.partition(".")[0]
-    if family in _REAL and found[0].dtype in dtypes.COMPLEX:
+    if (family in _REAL or name in _REAL) and found[0].dtype in dtypes.COMPLEX:
         raise TypeError(f"{name} does not accept dtype {found[0].dtype}: complex numbers have no order")
     if _own_type(name, family, *(x.ndim for x in found)):
         return [lax.convert_element_type(x, x.dtype) for x in found]

@@ -20,7 +20,7 @@ NAMES = ("cholesky", "triangular_solve", "tridiagonal_solve", "lu", "lu_pivots_t
 def test_record(name):
     found = list(records.cases(lookup(name)))
     assert found
-    records.check_compiled(found)
+    records.check_compiled(*found)
     for case in found:
         records.check_batch(case)
         records.check_derivatives(case)
