@@ -23,7 +23,7 @@ constexpr double kNsPerCopiedByte = 0.1;
 // Up to this, whoever waits may run it: being interrupted can wait that long, ten times over.
 constexpr double kBriefNs = 20e6;
 
-double inline_limit_ns = 200e3;  // 0: all is queued; negative: nothing
+double inline_limit_ns = 100e3;  // 0: all is queued; negative: nothing
 uint64_t executions = 0;
 
 // One call: owns the outputs' buffers until they belong to arrays.

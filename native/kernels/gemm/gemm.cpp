@@ -29,6 +29,7 @@ constexpr int64_t kTiles = 12;               // of C at least, for threads that 
 constexpr int64_t kRun = 8;                  // rows that are packed of one panel after the other: each is on other pages
 constexpr int64_t kGroup = 8;                // panels of B that are packed side by side
 constexpr int64_t kShared = 1 << 18;         // multiply-adds of 4 bytes of a part that is worth a thread
+constexpr int64_t kLarge = 1 << 25;          // multiply-adds of a product of a batch that all threads share
 constexpr int64_t kEach = 1 << 15;           // multiply-adds in the time that a product of a batch takes beside them
 constexpr int64_t kMostParts = 64;
 constexpr int64_t kFinished = 1 << 14;       // elements of C for which an epilogue is worth a thread
@@ -707,8 +708,8 @@ int64_t bytes(const Product& x, int64_t threads) {
 // How many parts of a batch of products threads work on side by side; 1: one product after the other, each shared.
 int64_t batch_parts(int64_t batch, int64_t m, int64_t n, int64_t k) {
   const int64_t each = std::max<int64_t>(1, m * n * std::max<int64_t>(k, 1));
-  if (batch <= 1 || each >= 64 * kShared) return 1;
-  return std::clamp<int64_t>(batch * (each + kEach) / kShared, 1, std::min(batch, kMostParts));
+  if (batch <= 1 || each >= kLarge) return 1;
+  return std::clamp<int64_t>(batch * (each + kEach) / (2 * kShared), 1, std::min(batch, kMostParts));
 }
 
 }  // namespace nj::gemm

@@ -44,7 +44,7 @@ _LIBRARY = 60.0                 # a function of the C library
 _KERNEL, _TOUCHED = 400.0, 20.0   # a call of another kernel, and each element that it touches
 _VECTOR = ("vector", "parallel")
 CALLBACK_NS = 1e8               # a callback may take long
-SHORT_NS = 200e3                # as execute.cpp's inline_limit_ns
+SHORT_NS = 100e3                # as execute.cpp's inline_limit_ns
 
 
 def estimate_ns(function: Function, target: Target, aliases: Sequence[tuple[int, int]] = ()) -> float:
