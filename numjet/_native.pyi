@@ -496,6 +496,7 @@ class KernelTypes(TypedDict):
     nj_sytrd: Literal["l(llllppppp)"]
     nj_top_k: Literal["l(lllllppp)"]
     nj_trsm: Literal["l(llllllllpp)"]
+    nj_trsm_bytes: Literal["l(lllllllllpp)"]
     nj_truncdfbf2: Literal["f(d)"]
     nj_truncdfhf2: Literal["f(d)"]
     nj_truncsfbf2: Literal["f(f)"]

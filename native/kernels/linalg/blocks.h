@@ -146,22 +146,48 @@ void solve_by_halves(bool left, const Triangle<T>& t, int64_t m, int64_t n, View
   }
 }
 
-// The same over all threads: strips of b, which do not depend on each other, where there are enough of them.
-template <class T> void solve_shared(bool left, const Triangle<T>& t, int64_t m, int64_t n, View<T> b) {
-  const int64_t order = left ? m : n, across = left ? n : m;
-  if (order == 0 || across == 0) return;
-  constexpr int64_t strip = 64, least = 32;
-  const auto serial = [](auto... args) { multiply(args...); };
-  const auto shared = [](auto... args) { multiply_shared(args...); };
-  const int64_t worth = across < 2 * strip ? 1 << 20 : 1 << 18;
-  if (across < 2 * least || order * order * across < worth) return solve_by_halves(left, t, m, n, b, shared);
-  const int64_t strips = std::max<int64_t>(2, across / strip);
-  const auto edge = [=](int64_t k) { return k == strips ? across : across * k / strips / 16 * 16; };
-  parallel_for(strips, [&](int64_t k) {
+// Strips of b, which do not depend on each other, where there are enough of them for all threads; 1: b as a whole.
+template <class T> struct SharedSystem {
+  bool left;
+  int64_t m, n, order = left ? m : n, across = left ? n : m;
+
+  int64_t strips() const {
+    constexpr int64_t width = 64, least = 32;
+    const int64_t worth = across < 2 * width ? 1 << 20 : 1 << 18;
+    if (across < 2 * least || order * order * across < worth) return 1;
+    return std::max<int64_t>(2, across / width);
+  }
+  int64_t edge(int64_t k) const { return k == strips() ? across : across * k / strips() / 16 * 16; }
+  // Of a copy of a strip of columns.
+  int64_t copied(int64_t k) const { return order * ((edge(k + 1) - edge(k) + 15) / 16 * 16); }
+
+  // Columns are copied: strips side by side would share lines of the caches.
+  void solve(const Triangle<T>& t, View<T> b, int64_t k) const {
+    const auto serial = [](auto... args) { multiply(args...); };
     const int64_t first = edge(k), size = edge(k + 1) - first;
-    if (left) solve_by_halves(left, t, m, size, b.at(0, first), serial);
-    else solve_by_halves(left, t, size, n, b.at(first, 0), serial);
-  });
+    if (!left) return solve_by_halves(left, t, size, n, b.at(first, 0), serial);
+    const Workspace<T> memory(copied(k));
+    const View<T> x{memory.data(), copied(k) / order};
+    for (int64_t i = 0; i < order; ++i) std::copy_n(b.row(i) + first, size, x.row(i));
+    solve_by_halves(left, t, m, size, x, serial);
+    for (int64_t i = 0; i < order; ++i) std::copy_n(x.row(i), size, b.row(i) + first);
+  }
+
+  int64_t bytes(int64_t threads) const {
+    if (!left || m == 0 || n == 0 || strips() == 1) return 0;
+    int64_t most = 0;
+    for (int64_t k = 0; k < strips(); ++k) most = std::max(most, copied(k));
+    return std::min(threads, strips()) * Workspace<T>::taken(most);
+  }
+};
+
+// The same over all threads.
+template <class T> void solve_shared(bool left, const Triangle<T>& t, int64_t m, int64_t n, View<T> b) {
+  if (m == 0 || n == 0) return;
+  const SharedSystem<T> system{left, m, n};
+  const auto shared = [](auto... args) { multiply_shared(args...); };
+  if (system.strips() == 1) return solve_by_halves(left, t, m, n, b, shared);
+  parallel_for(system.strips(), [&](int64_t k) { system.solve(t, b, k); });
 }
 
 // How many matrices of a batch one thread takes: small ones are shared among threads, large ones share their own work.

@@ -16,11 +16,11 @@ from numjet.cpu.kernels import lapack
 from numjet.cpu.kernels.products import GEMM, THEN
 
 # Kernels with a function that reports it: nj_X_bytes(threads, arguments of nj_X), see native/runtime/threads/parallel.h.
-_REPORTING = frozenset({GEMM, THEN, "nj_potrf", "nj_getrf", "nj_getri", "nj_geqrf", "nj_orgqr", "nj_syevd", "nj_gesdd",
+_REPORTING = frozenset({GEMM, THEN, "nj_potrf", "nj_trsm", "nj_getrf", "nj_getri", "nj_geqrf", "nj_orgqr", "nj_syevd",
+                        "nj_gesdd",
                         "nj_fft_complex", "nj_fft_real", "nj_fft_hermitian", "nj_convolution", "nj_convolution_long"})
-_NONE = frozenset({"nj_trsm"})
 # For other kernels, the argument with the number of repetitions (the batch).
-_REPEATS = {**dict.fromkeys(lapack.KERNELS - _REPORTING - _NONE, 1), **{f"nj_sort{n}": 1 for n in (1, 2, 3)}, "nj_top_k": 2,
+_REPEATS = {**dict.fromkeys(lapack.KERNELS - _REPORTING, 1), **{f"nj_sort{n}": 1 for n in (1, 2, 3)}, "nj_top_k": 2,
             "nj_gtsv": 2}
 _ROWS = {**{f"nj_sort{n}": slice(1, 4) for n in (1, 2, 3)}, "nj_top_k": slice(2, 5)}  # outer, axis, inner of what rows share
 _ROWS_PER_CHUNK = 32768  # kChunkElements of native/kernels/sort/rows.h
