@@ -43,7 +43,7 @@ constexpr int64_t kMediumRows = 512;         // otherwise with so few rows,
 constexpr int64_t kMediumColumns = 128;      // or so few columns,
 constexpr int64_t kSameSets = 4096;          // and rows that are not a multiple of so many bytes apart
 constexpr int64_t kFewBlocks = 8;            // and of equal rows, where there are so few, though tiles are lower then
-constexpr int64_t kPanelsOfThread = 2;       // of B at least, that each thread packs for itself
+constexpr int64_t kPanelsOfThread = 2;       // of B at least, that a thread packs for itself
 constexpr int64_t kPanelsOfGroup = 16;       // of B, for which rows of A are packed, unless all threads share them
 constexpr int64_t kSmall = kPartBytes;       // bytes of C at most, if parts of its sums are added up side by side;
 constexpr int64_t kLongSum = 2048;           // sums are so long at least,
@@ -240,8 +240,10 @@ class Strided {
   void block(int64_t begin, int64_t end, int64_t first, int64_t last) const {
     for (int64_t p = 0; p < x_.k; p += plan_.depth)
       for (int64_t i = begin; i < end; i += kSlivers * height_)
-        for (int64_t q = first; q < last; ++q)
-          panel(q, p, i, std::min(end, i + kSlivers * height_), packed_ ? packed_ + q * panel_bytes_ + p * packed_step(q) : nullptr);
+        for (int64_t q = first; q < last; ++q) {
+          const char* const packed = packed_ ? packed_ + q * panel_bytes_ + p * packed_step(q) : nullptr;
+          panel(q, p, i, std::min(end, i + kSlivers * height_), packed);
+        }
   }
 
   int64_t packed_step(int64_t q) const { return plan_.panel_step(q * kernel_.columns()); }
@@ -309,8 +311,9 @@ bool unpacked(const Plan& plan) {
 
 void multiply_unpacked(const Plan& plan, bool alone = false) { Strided(plan, nullptr, 0).run(alone); }
 
-// A matrix A that most of the second cache holds is read where it lies, and each thread packs the panels of B that it needs: nothing
-// that one core has written is read by another one. Of the panels that are too few for all threads each is cut into rows.
+// A matrix A that most of the second cache holds is read where it lies, and each thread packs the panels of B that it needs:
+// nothing that one core has written is read by another one. Of the panels that are too few for all threads each is cut into
+// rows.
 class Columns {
  public:
   explicit Columns(const Plan& of) : plan_(of), panels_(ceil_div(of.x.n, of.kernel.columns())) {}
@@ -375,7 +378,8 @@ class Square {
       const int64_t down = ceil_div(x_.m, plan_.block_rows), row_bytes = kernel_.columns() * plan_.block_rows * kernel_.result;
       const int64_t threads = thread_count(), own = std::clamp<int64_t>(panels_ / kPanelsOfGroup, 1, threads);
       const int64_t fit = ceil_div(panels_, std::max<int64_t>(1, tile_bytes() / row_bytes));
-      groups_ = finishes_ && x_.epilogue->whole ? 1 : std::min({std::max(fit, own), panels_, kMostParts});
+      const int64_t enough = std::min(ceil_div(threads, down), ceil_div(panels_, kPanelsOfThread));
+      groups_ = finishes_ && x_.epilogue->whole ? 1 : std::min({std::max({fit, own, enough}), panels_, kMostParts});
       const int64_t seats = ceil_div(threads, groups_);  // of a group
       in_parts(groups_ * seats, [&](int64_t part) { pack(part / seats, part % seats, seats); });
       std::atomic<int64_t> next[kMostParts] = {};

@@ -47,8 +47,8 @@ constexpr int64_t kStridedRows = 8;  // of a tile at most, if A is read where it
 // Copies `count` x k elements, strides `si` and `sp`, to out[p][0 ... height), the rest of each row zeros.
 using Pack = void (*)(const char* from, int64_t si, int64_t sp, int64_t count, int64_t height, int64_t k, char* out);
 
-// One tile of C, from `steps` columns of a sliver of A, which are a_step elements apart (packed: the tile's rows), and rows of B,
-// which are `b_step` bytes apart; `columns` of the tile are there. Strided ones take rows of A, a_step elements apart, that are
+// One tile of C, from `steps` columns of a sliver of A, which are a_step elements apart (packed: the tile's rows), and rows of
+// B, which are `b_step` bytes apart; `columns` of the tile are there. Strided ones take rows of A, a_step elements apart, that are
 // contiguous. Tiles of AMX and complex ones are packed.
 using Micro = void (*)(int64_t steps, const char* a, int64_t a_step, const char* b, int64_t b_step, char* c, int64_t c_row,
                        int64_t columns, Into into);

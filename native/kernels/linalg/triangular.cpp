@@ -166,8 +166,8 @@ extern "C" int64_t nj_trsm(int64_t code, int64_t batch, int64_t m, int64_t n, in
 }
 NJ_KERNEL(nj_trsm);
 
-extern "C" int64_t nj_trsm_bytes(int64_t threads, int64_t code, int64_t batch, int64_t m, int64_t n, int64_t left, int64_t, int64_t,
-                                 int64_t, const char*, char*) {
+extern "C" int64_t nj_trsm_bytes(int64_t threads, int64_t code, int64_t batch, int64_t m, int64_t n, int64_t left, int64_t,
+                                 int64_t, int64_t, const char*, char*) {
   return bytes_for_batch(trsm, code, threads, batch, (left ? m : n) * std::max(m, n), [=](auto t, int64_t sharing) {
     return SharedSystem<decltype(t)>{left != 0, m, n}.bytes(sharing);
   });
