@@ -133,8 +133,8 @@ void micro_strided(int64_t steps, const char* a, int64_t a_row, const char* b, i
 
 // Complex numbers: A as pairs, a row of B as the vector of its real and that of its imaginary parts.
 template <class T, int R>
-void micro_complex(int64_t steps, const char* a_bytes, int64_t /* a_step */, const char* b_bytes, int64_t b_step, char* c_bytes, int64_t c_row,
-                   int64_t columns, Into into) {
+void micro_complex(int64_t steps, const char* a_bytes, int64_t /* a_step */, const char* b_bytes, int64_t b_step,
+                   char* c_bytes, int64_t c_row, int64_t columns, Into into) {
   auto* a = reinterpret_cast<const T*>(a_bytes);
   Vector<T> re[R], im[R];
 #pragma GCC unroll 16

@@ -14,11 +14,9 @@ template <class T> constexpr int parts = kWidth / lanes_of<T>;
 
 template <class T> struct Limits;
 template <> struct Limits<float> {
-  static constexpr float smallest = 1.17549435e-38f;
   static constexpr float low = 1e-25f, high = 1e30f;  // squares whose sums are accurate
 };
 template <> struct Limits<double> {
-  static constexpr double smallest = 2.2250738585072014e-308;
   static constexpr double low = 1e-280, high = 1e280;
 };
 
@@ -107,7 +105,7 @@ template <class T> void lu(T* panel, int64_t m, int64_t n, int64_t* pivots) {
     put(panel + p * kWidth, get(top));
     put(top, pivot_row);
     const T pivot = top[j];
-    const bool divide = !(size_of(pivot) >= Limits<T>::smallest), zero = pivot == T(0);
+    const bool divide = !(size_of(pivot) >= kSmallestNormal<T>), zero = pivot == T(0);
     const T inverse = divide ? T(1) : T(1) / pivot, divisor = divide && !zero ? pivot : T(1);
     T right[kWidth];  // the row of U, from the next column on
     for (int64_t c = 0; c < kWidth; ++c) right[c] = c > j ? top[c] : T(0);

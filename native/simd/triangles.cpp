@@ -11,10 +11,6 @@ namespace {
 // Of registers: rows and vectors of numbers, beside which there is one vector each of a row above.
 constexpr int kRows = NJ_VECTOR_BYTES == 64 ? 8 : 4, kVectors = 2;
 
-template <class T> struct Limits;
-template <> struct Limits<float> { static constexpr float smallest = 1.17549435e-38f; };
-template <> struct Limits<double> { static constexpr double smallest = 2.2250738585072014e-308; };
-
 // A triangle, and what its pivots do. Inverses that are subnormal or infinite would lose digits: there numbers are divided.
 template <class T> struct Triangle {
   const T* a;
@@ -27,7 +23,7 @@ template <class T> struct Triangle {
   void invert(int64_t n) {
     for (int64_t i = 0; i < n; ++i) {
       const T pivot = *at(i, i), size = pivot < 0 ? -pivot : pivot;
-      divides[i] = !(size >= Limits<T>::smallest && size <= T(0.25) / Limits<T>::smallest);
+      divides[i] = !(size >= kSmallestNormal<T> && size <= T(0.25) / kSmallestNormal<T>);
       inverse[i] = divides[i] ? T(0) : T(1) / pivot;
     }
   }

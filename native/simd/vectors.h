@@ -26,6 +26,10 @@ template <> struct VectorOf<double> { typedef double type __attribute__((vector_
 template <> struct VectorOf<uint16_t> { typedef uint16_t type __attribute__((vector_size(NJ_VECTOR_BYTES < 32 ? 16 : 32))); };
 template <> struct VectorOf<uint8_t> { typedef uint8_t type __attribute__((vector_size(16))); };
 template <class T> using Vector = typename VectorOf<T>::type;
+
+// Of float or double.
+template <class T> constexpr T kSmallestNormal = static_cast<T>(sizeof(T) == 4 ? __FLT_MIN__ : __DBL_MIN__);
+
 template <class T> constexpr int lanes_of = static_cast<int>(sizeof(Vector<T>) / sizeof(T));
 
 template <class T> NJ_INLINE Vector<T> load(const T* from) {

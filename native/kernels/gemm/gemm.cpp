@@ -88,9 +88,9 @@ struct Plan {
     const int64_t fit = block_bytes() / (kernel.rows * kernel.steps(depth) * kernel.unit), needed = ceil_div(x.m, kernel.rows);
     const int64_t most_slivers = std::clamp<int64_t>(fit, 1, x.m <= kDirectRows ? needed : kSlivers);
     const int64_t blocks = ceil_div(needed, most_slivers);
-    const int64_t even = blocks > kEven ? ceil_div(blocks, kEven) * kEven : blocks;
-    const int64_t slivers = even > kEven ? ceil_div(needed, even) : most_slivers;
-    height = ceil_div(x.m, even > kEven && even <= kFewBlocks ? even * slivers : needed);
+    const int64_t even = ceil_div(blocks, kEven) * kEven;
+    const int64_t slivers = blocks > kEven ? ceil_div(needed, even) : most_slivers;
+    height = ceil_div(x.m, blocks > kEven && even <= kFewBlocks ? even * slivers : needed);
     if (kernel.tiled()) height = ceil_div(height, kTileRows) * kTileRows;
     block_rows = slivers * height;
     direct = kernel.direct && x.b_col == 1 && x.m <= kDirectRows;
@@ -235,20 +235,6 @@ class Strided {
     if (together) plan_.finish_all();
   }
 
- private:
-  // Rows i ... end of panels q ... last.
-  void block(int64_t begin, int64_t end, int64_t first, int64_t last) const {
-    for (int64_t p = 0; p < x_.k; p += plan_.depth)
-      for (int64_t i = begin; i < end; i += kSlivers * height_)
-        for (int64_t q = first; q < last; ++q) {
-          const char* const packed = packed_ ? packed_ + q * panel_bytes_ + p * packed_step(q) : nullptr;
-          panel(q, p, i, std::min(end, i + kSlivers * height_), packed);
-        }
-  }
-
-  int64_t packed_step(int64_t q) const { return plan_.panel_step(q * kernel_.columns()); }
-
- public:
   // Rows i ... end of panel q at depth p; packed: where B's part of that is, if not where it lies.
   void panel(int64_t q, int64_t p, int64_t i, int64_t end, const char* packed) const {
     const int64_t j = q * kernel_.columns(), columns = std::min(kernel_.columns(), x_.n - j);
@@ -264,6 +250,18 @@ class Strided {
   }
 
  private:
+  // Rows i ... end of panels q ... last.
+  void block(int64_t begin, int64_t end, int64_t first, int64_t last) const {
+    for (int64_t p = 0; p < x_.k; p += plan_.depth)
+      for (int64_t i = begin; i < end; i += kSlivers * height_)
+        for (int64_t q = first; q < last; ++q) {
+          const char* const packed = packed_ ? packed_ + q * panel_bytes_ + p * packed_step(q) : nullptr;
+          panel(q, p, i, std::min(end, i + kSlivers * height_), packed);
+        }
+  }
+
+  int64_t packed_step(int64_t q) const { return plan_.panel_step(q * kernel_.columns()); }
+
   const Plan& plan_;
   const Product& x_;
   const Kernel& kernel_;

@@ -106,22 +106,25 @@ template <class T> void substitute(bool transposed, const Triangle<T>& t, int64_
   else solve_triangle<T>()(n, &t.a(end, end), -row, -column, t.unit, b + end * b_row, -b_row, columns);
 }
 
+// x op(a) = b for `rows` rows of n numbers, by way of a copy of the transpose, whose n lines are `width` apart; it becomes x^T.
+template <class T> void solve_turned(const Triangle<T>& t, int64_t n, View<T> b, int64_t rows, T* copy, int64_t width) {
+  constexpr int64_t item = sizeof(T);
+  const squares::Turn turn = squares::turn_of(item);
+  char *const from = reinterpret_cast<char*>(b.data), *const to = reinterpret_cast<char*>(copy);
+  turn(from, b.ld * item, to, width * item, n, rows);
+  substitute(true, t, n, copy, width, rows);
+  turn(to, width * item, from, b.ld * item, rows, n);
+}
+
 template <class T> void solve_leaf(bool left, const Triangle<T>& t, int64_t m, int64_t n, View<T> b) {
   if constexpr (is_complex<T>) {
     solve_by_library(left, t, m, n, b);
   } else if (left) {
     substitute(false, t, m, b.data, b.ld, n);
-  } else {  // of the transposes, some rows at a time
-    constexpr int64_t item = sizeof(T), width = 128 / item;
-    const squares::Turn turn = squares::turn_of(item);
-    alignas(64) T turned[kTriangleRows * width];
-    for (int64_t i = 0; i < m; i += width) {
-      const int64_t rows = std::min(width, m - i);
-      char *const from = reinterpret_cast<char*>(b.row(i)), *const to = reinterpret_cast<char*>(turned);
-      turn(from, b.ld * item, to, width * item, n, rows);
-      substitute(true, t, n, turned, width, rows);
-      turn(to, width * item, from, b.ld * item, rows, n);
-    }
+  } else {
+    constexpr int64_t width = 128 / sizeof(T);
+    alignas(64) T copy[kTriangleRows * width];
+    for (int64_t i = 0; i < m; i += width) solve_turned(t, n, b.at(i, 0), std::min(width, m - i), copy, width);
   }
 }
 

@@ -28,9 +28,10 @@ template <class T> bool factor_leaf(View<T> a, int64_t n) {  // column-major, it
 
 // A matrix that becomes L, by tiles; (r, s) is that of rows r and columns s.
 template <class T> struct Tiles {
-  static constexpr int64_t side = 64;
+  static constexpr int64_t side = kTriangleRows;
   const View<T> a;
-  const int64_t n, count = (n + side - 1) / side;
+  const int64_t n, count = count_of(n);
+  static int64_t count_of(int64_t n) { return (n + side - 1) / side; }
   int64_t size(int64_t r) const { return std::min(side, n - r * side); }
   View<T> at(int64_t r, int64_t s) const { return a.at(r * side, s * side); }
 };
@@ -57,30 +58,26 @@ template <class T> class TilesInPlace : public Tiles<T> {
 template <class T> class TurnedTiles : public Tiles<T> {
  public:
   TurnedTiles(View<T> a, int64_t n) : Tiles<T>{a, n}, memory_(start(this->count)) {}
-  static int64_t bytes(int64_t n) { return Workspace<T>::taken(start((n + Tiles<T>::side - 1) / Tiles<T>::side)); }
+  static int64_t bytes(int64_t n) { return Workspace<T>::taken(start(Tiles<T>::count_of(n))); }
 
   void subtract_products(int64_t r, int64_t s) const {
     const auto bytes = [](T* x) { return reinterpret_cast<char*>(x); };
     const View<T> rows = this->at(r, 0), to = this->at(r, s);
     gemm::multiply_by_panels({product_code<T>, this->size(r), this->size(s), s * this->side, bytes(rows.data), rows.ld, 1,
                               nullptr, 0, 1, bytes(to.data), to.ld, Into::subtract},
-                             bytes(turned(s)), panel_size(s) * item);
+                             bytes(turned(s)), panel_size(s) * static_cast<int64_t>(sizeof(T)));
   }
   void solve(int64_t r, int64_t s) const {
-    const squares::Turn turn = squares::turn_of(item);
-    const View<T> l = this->at(s, s), tile = this->at(r, s);
+    const Triangle<T> l{this->at(s, s), true, false, Op::adjoint};
+    const View<T> tile = this->at(r, s);
     for (int64_t first = 0; first < this->size(r); first += columns_) {
       const int64_t rows = std::min(columns_, this->size(r) - first), width = (rows + lanes_ - 1) / lanes_ * lanes_;
       T* const copy = turned(r) + first / columns_ * panel_size(r) + s * this->side * width;
-      char *const from = reinterpret_cast<char*>(tile.row(first)), *const to = reinterpret_cast<char*>(copy);
-      turn(from, tile.ld * item, to, width * item, this->side, rows);
-      solve_triangle<T>()(this->side, l.data, l.ld, 1, false, copy, width, rows);
-      turn(to, width * item, from, tile.ld * item, rows, this->side);
+      solve_turned(l, this->side, tile.at(first, 0), rows, copy, width);
     }
   }
 
  private:
-  static constexpr int64_t item = sizeof(T);
   static int64_t start(int64_t r) { return Tiles<T>::side * Tiles<T>::side * (r * (r - 1) / 2); }
   T* turned(int64_t r) const { return memory_.data() + start(r); }
   int64_t panel_size(int64_t r) const { return r * this->side * columns_; }
