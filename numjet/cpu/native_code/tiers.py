@@ -26,7 +26,7 @@ from numjet.foundation import events, locks
 from numjet.foundation.config import config
 from numjet.foundation.record import Record
 
-LEAST_LINES = 16          # of text: of x + 1 the first tier takes 0.6 ms, the second 2.3 ms
+UNNOTICED_NS = 2.0        # of estimated run time: below, a call takes as long with the first code, which stays
 NS_PER_LINE = 5000.0      # of estimated run time: beyond, slower code would cost more than the 50 us per line that it saves
 QUICK, GOOD = 0, 2        # effort of LLVM's code generator
 _LEAST_REVIEWED = 64      # jobs
@@ -39,13 +39,14 @@ def compile_tiers(text: str, symbols: dict[str, int], function: Function, nanose
     the second tier compiled, put in place, and added to `keepalive`. portable: to be given the code."""
     name = function.name
     quick = quick_first(text, function, nanoseconds)
+    improved = nanoseconds > UNNOTICED_NS and config.tiers != "quick"
     code = jit.compile(text, symbols, name, QUICK if quick else GOOD, stored_as=(GOOD, QUICK) if quick else (GOOD,))
     if portable is not None:
-        portable.code, portable.text = code.object_bytes, text if code.opt == QUICK else ""
+        portable.code, portable.text = code.object_bytes, text if code.opt == QUICK and improved else ""
     if code.opt == GOOD:
         return code, None
     events.count("compile.first_tier")
-    if config.tiers == "quick":
+    if not improved:
         return code, None
     return code, lambda executable: second_tier(executable, text, symbols, name, keepalive, portable)
 
@@ -85,7 +86,7 @@ def quick_first(text: str, function: Function, nanoseconds: float) -> bool:
     """Whether a first tier pays. It does not for loops that may run long, since a call ends with the code it began with, nor
     where code is dumped, which should be the final one. With the flag "quick" loops are short unless known better."""
     lines = text.count("\n")
-    if config.tiers == "one" or config.dump or config.verify or lines < LEAST_LINES or nanoseconds > NS_PER_LINE * lines:
+    if config.tiers == "one" or config.dump or config.verify or nanoseconds > NS_PER_LINE * lines:
         return False
     return config.tiers == "quick" or _bounded(function)
 

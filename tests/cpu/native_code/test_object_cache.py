@@ -134,7 +134,6 @@ def test_key_holds_all_that_shapes_code():
 
 
 def test_both_tiers_are_kept(cache, monkeypatch):
-    monkeypatch.setattr(tiers, "LEAST_LINES", 0)
     monkeypatch.setattr(tiers, "NS_PER_LINE", 1e12)
     def calls(times: int) -> dict[str, int]:
         f = nj.jit(lambda x: jnp.cos(x) - x)

@@ -30,7 +30,6 @@ from numjet.transforms.simplify import simplify
 @pytest.fixture
 def two_tiers(monkeypatch):
     """Every program begins with the first tier."""
-    monkeypatch.setattr(tiers, "LEAST_LINES", 0)
     monkeypatch.setattr(tiers, "NS_PER_LINE", 1e12)
     yield
     tiers.finish()
@@ -49,8 +48,7 @@ def values(size: int, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).standard_normal(size).astype(np.float32)
 
 
-def test_large_programs_begin_with_the_first_tier(monkeypatch):
-    monkeypatch.setattr(tiers, "LEAST_LINES", 400)
+def test_programs_begin_with_the_first_tier():
     x, f = values(33), chain(100)
     with events.counting() as grown:
         first = np.asarray(f(x))
@@ -67,13 +65,12 @@ def test_large_programs_begin_with_the_first_tier(monkeypatch):
     np.testing.assert_array_equal(first.view(np.uint32), third.view(np.uint32))
 
 
-def test_small_programs_have_one_tier(monkeypatch):
-    monkeypatch.setattr(tiers, "LEAST_LINES", 400)
-    f = chain(2)
+def test_programs_of_some_instructions_keep_the_first_code():
+    f = nj.jit(lambda x: x + 1.5)
     with events.counting() as grown:
-        f(values(33)), f(values(33))
+        f(values(8)), f(values(8))
         tiers.finish()
-    assert grown["codegen"] == 1 and "compile.first_tier" not in grown
+    assert grown["codegen"] == grown["compile.first_tier"] == 1 and "compile.second_tier" not in grown
 
 
 def test_flag_for_one_tier(two_tiers):
@@ -106,15 +103,14 @@ def function_of(fun, *args) -> Function:
 
 def test_programs_that_may_run_for_long_have_one_tier():
     """Code cannot be replaced during a call."""
-    text = "\n" * tiers.LEAST_LINES
+    text = "\n" * 16
     x = values(40)
     body = lambda i, c: jnp.sin(c)
     assert tiers.quick_first(text, function_of(lambda x: lax.fori_loop(0, 10, body, x), x), 0.0)
     assert not tiers.quick_first(text, function_of(lambda x, n: lax.fori_loop(0, n, body, x), x, 10), 0.0)
     assert not tiers.quick_first(text, function_of(lambda x: lax.while_loop(lambda c: c[0] > 0, jnp.sin, x), x), 0.0)
-    assert tiers.quick_first(text, function_of(jnp.sin, x), 0.9 * tiers.NS_PER_LINE * tiers.LEAST_LINES)
-    assert not tiers.quick_first(text, function_of(jnp.sin, x), 1.1 * tiers.NS_PER_LINE * tiers.LEAST_LINES)
-    assert not tiers.quick_first(text[1:], function_of(jnp.sin, x), 0.0)
+    assert tiers.quick_first(text, function_of(jnp.sin, x), 0.9 * tiers.NS_PER_LINE * 16)
+    assert not tiers.quick_first(text, function_of(jnp.sin, x), 1.1 * tiers.NS_PER_LINE * 16)
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -256,7 +252,7 @@ def test_wrong_arguments_of_replace_and_set_on_second_call():
 SCRIPT = """
     import os, numpy as np, numjet as nj, numjet.numpy as jnp
     from numjet.cpu.native_code import tiers
-    tiers.LEAST_LINES, tiers.NS_PER_LINE, tiers.QUIET_SECONDS = 0, 1e12, 0.0
+    tiers.NS_PER_LINE, tiers.QUIET_SECONDS = 1e12, 0.0
     def chain(n):
         def f(x):
             for k in range(n):
