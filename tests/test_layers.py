@@ -122,6 +122,12 @@ LAZY = {
     "numjet/control/host/debug_print.py": ["logging", "numjet.control.host.format_check"],
     "numjet/control/loops/scan_op.py": ["numjet.control.simplify.loops"],
     "numjet/cpu/kernels/lapack.py": ["numjet.cpu.kernels.blas"],
+    "numjet/cpu/compiler.py": ["numjet.cpu.generic.independence", "numjet.cpu.generic.unification",
+                               "numjet.cpu.verification.verifier"],
+    "numjet/cpu/ir/semantics.py": ["fractions", "statistics"],
+    "numjet/cpu/native_code/jit.py": ["numjet.cpu.native_code.binding_generator", "numjet.cpu.native_code.linker",
+                                      "numjet.cpu.native_code.perf_map"],
+    "numjet/cpu/native_code/machines.py": ["numjet.cpu.native_code.binding_generator"],  # for versions that are not known
     "numjet/cpu/native_code/stored.py": ["numjet.cpu.compiler", "numjet.cpu.native_code.jit", "numjet.cpu.native_code.tiers"],
     "numjet/foundation/absl_flags.py": ["absl.app", "absl.flags"],
     "numjet/control/loops/while_op.py": ["numjet.control.simplify.loops", "numjet.control.loops.while_reverse"],

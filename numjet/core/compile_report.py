@@ -2,8 +2,8 @@
 from __future__ import annotations
 
 import linecache
+import os
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 from numjet.foundation import lazy_import
 from numjet.foundation.record import Record
@@ -24,7 +24,7 @@ class Location(Record):
         return "" if self.file is None else linecache.getline(self.file, self.line).strip()
 
     def __str__(self) -> str:
-        return "?" if self.file is None else f"{Path(self.file).name}:{self.line}"
+        return "?" if self.file is None else f"{os.path.basename(self.file)}:{self.line}"
 
 
 class Operation(Record):

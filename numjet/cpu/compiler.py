@@ -2,9 +2,9 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numjet import _native
 from numjet.core.compile_report import CompileReport
@@ -13,8 +13,6 @@ from numjet.core.ir import ClosedJaxpr
 from numjet.cpu import compile_report, threads
 from numjet.cpu.analysis import cost
 from numjet.cpu.codegen import llvm
-from numjet.cpu.generic import independence
-from numjet.cpu.generic.unification import Different, Domain, unify
 from numjet.cpu.ir import printer
 from numjet.cpu.ir.nodes import CALLBACK, KERNEL_STATUS, Call, Function
 from numjet.cpu.ir.traversal import walk
@@ -46,18 +44,24 @@ from numjet.cpu.passes.manager import Context, Pass, Stages, run_passes
 from numjet.cpu.probes import Probes
 from numjet.cpu.remarks import Recorder
 from numjet.cpu.target import Target
-from numjet.cpu.verification.verifier import Verified
-from numjet.foundation import events
+from numjet.foundation import events, lazy_import
 from numjet.foundation.config import config
 from numjet.foundation.decisions import Decisions, fixed_dividends, recorded
 from numjet.foundation.record import Fields, default_factory
+
+if TYPE_CHECKING:
+    from numjet.cpu.generic import independence, unification
+    from numjet.cpu.verification import verifier
+else:
+    independence = lazy_import.Module("numjet.cpu.generic.independence")
+    unification = lazy_import.Module("numjet.cpu.generic.unification")
+    verifier = lazy_import.Module("numjet.cpu.verification.verifier")
 
 PASSES = (limits.FIND, dead_calls.PASS, in_place.PASS, fusion.PASS, single_elements.PASS, array_contraction.ELEMENTS,
           legalize_math.PASS, estimate.PASS, parallel_batches.PASS, chained_products.PASS, row_strips.PASS,
           gemm_epilogues.PASS, parallelize.PASS, blocked_sums.PASS, array_contraction.ROWS, borders.PASS, memory_plan.PASS,
           cancellation.PASS, limited_loops.PASS)
-_KNOWN = PASSES.index(gemm_epilogues.PASS) + 1
-PASSES_OF_SAMPLES, PASSES_OF_GENERIC = (*PASSES[:_KNOWN], independence.PASS), PASSES[_KNOWN:]   # see compile_generic
+_KNOWN = PASSES.index(gemm_epilogues.PASS) + 1   # so many passes run with known sizes, see compile_generic
 _DUMPED = {dead_calls.PASS.name: "loops", memory_plan.PASS.name: "planned"}   # after which passes a stage is dumped
 
 _numbers = itertools.count()
@@ -140,14 +144,14 @@ def compile_generic(samples: Sequence[ClosedJaxpr], name: str, points: Sequence[
     """Compiles one program for all sizes from `least` to `most`, out of programs for some, `points`; and says for which least
     sizes it is in fact. The first inputs of each sample are the sizes, as int32, of which the first `names` are independent.
     Raises NotImplementedError where no such program is found."""
-    dump, domain = _Dump(name), Domain(list(least), list(most), names)
+    dump, domain = _Dump(name), unification.Domain(list(least), list(most), names)
     with events.logged(lambda: f"jaxpr to loop IR conversion jit({name})"):
         first = [_sample(closed, name) for closed in samples[:2]]
         fixed = fixed_dividends(*(decisions for _, decisions, _ in first))
         made = [*([] if fixed else first), *(_sample(c, name, fixed) for c in samples[0 if fixed else 2:])]
         (lowered, _, context), *_ = made
-        unify([one.function for one, _, _ in made], [one for _, one, _ in made], points, domain)
-    context = _run_passes(lowered, passes=PASSES_OF_GENERIC, context=context)
+        unification.unify([one.function for one, _, _ in made], [one for _, one, _ in made], points, domain)
+    context = _run_passes(lowered, passes=PASSES[_KNOWN:], context=context)
     dump("planned", lambda: printer.show(lowered.function))
     return _generated(lowered, context, dump), domain.low[:names]
 
@@ -157,8 +161,8 @@ def _sample(closed: ClosedJaxpr, name: str, fixed: frozenset[int] = frozenset())
     with recorded(fixed) as decisions:
         lowered = lower(closed, _symbol(name), notes=False)
         if lowered.trampolines:
-            raise Different("calls of Python functions")
-        return lowered, decisions, _run_passes(lowered, passes=PASSES_OF_SAMPLES)
+            raise unification.Different("calls of Python functions")
+        return lowered, decisions, _run_passes(lowered, passes=(*PASSES[:_KNOWN], independence.PASS))
 
 
 def optimized(closed: ClosedJaxpr, name: str, target: Target) -> tuple[Function, Target]:
@@ -176,12 +180,12 @@ def _run_passes(lowered: Lowered, recorder: Recorder | None = None,
     With jax_enable_checks it is verified before the first pass and after each.
     """
     function = lowered.function
-    verified = Verified(function, config.enable_checks)
+    verify = verifier.Verified(function).after if config.enable_checks else lambda name: None
 
     def observe(one: Pass, context: Context) -> None:
-        verified.after(one.name)
+        verify(one.name)
         after(one, context)
-    verified.after("lower")
+    verify("lower")
     context = context or Context(target or jit.host(), lowered.aliases, recorder)
     run_passes(function, passes, context, observe)
     return context
@@ -253,10 +257,11 @@ class _Dump:
     """Writes the stages of one compilation to the folder that NUMJET_DUMP names."""
 
     def __init__(self, name: str):
-        self.folder = Path(config.dump) if config.dump else None
+        self.folder = config.dump
         self.stem = f"{next(_numbers):04d}_{_symbol(name)}"
 
     def __call__(self, stage: str, text: Callable[[], str]) -> None:
-        if self.folder is not None:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            (self.folder / f"{self.stem}.{stage}").write_text(text(), encoding="utf8")
+        if self.folder:
+            os.makedirs(self.folder, exist_ok=True)
+            with open(os.path.join(self.folder, f"{self.stem}.{stage}"), "w", encoding="utf8") as file:
+                file.write(text())

@@ -71,11 +71,11 @@ def optimized(text: str, passes: Sequence[Pass], cpu: target.Target, *, verify: 
     """
     function, context = parse(text), Context(cpu, facts=facts_of(text))
     check(function)
-    verified, stages = Verified(function, verify), Stages(function, "input", context.facts)
-    verified.after("input")
+    verified, stages = Verified(function).after if verify else lambda name: None, Stages(function, "input", context.facts)
+    verified("input")
 
     def after(one: Pass, context: Context) -> None:
-        verified.after(one.name)
+        verified(one.name)
         stages.add(one, context)
     run_passes(function, passes, context, after)
     return str(stages) if each else titled(function, passes[-1].name, context.facts)

@@ -153,7 +153,8 @@ def generations(monkeypatch) -> list[Any]:
             made.append(self)
 
     monkeypatch.setattr(linker, "_Generation", Watched)
-    monkeypatch.setattr(jit, "_LINKER", linker.Linker(jit._LINKER._machine))
+    fresh = linker.Linker(jit._linker()._machine)
+    monkeypatch.setattr(jit, "_linker", lambda: fresh)
     return made
 
 

@@ -6,11 +6,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from fractions import Fraction
-from statistics import NormalDist
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from numjet.foundation import lazy_import
+
+if TYPE_CHECKING:
+    import fractions
+    import statistics
+else:
+    fractions = lazy_import.Module("fractions")
+    statistics = lazy_import.Module("statistics")
 
 Array = Any
 
@@ -132,20 +139,20 @@ def _fma(x: float, y: float, z: float, kind: type) -> np.floating:
         return kind(x * y + z)
     if not math.isfinite(z):
         return kind(z)
-    exact = Fraction(x) * Fraction(y) + Fraction(z)
+    exact = fractions.Fraction(x) * fractions.Fraction(y) + fractions.Fraction(z)
     if exact == 0:
         return kind(x * y + z if x == 0 or y == 0 else 0.0)
     return _nearest(exact, kind)
 
 
-def _nearest(exact: Fraction, kind: type) -> np.floating:
+def _nearest(exact: fractions.Fraction, kind: type) -> np.floating:
     """The float nearest to a fraction, half to even."""
     info = np.finfo(kind)
     digits, lowest = info.nmant, int(info.minexp)
     size = abs(exact)
     exponent = size.numerator.bit_length() - size.denominator.bit_length()
-    exponent -= size < Fraction(2) ** exponent
-    unit = Fraction(2) ** (max(exponent, lowest) - digits)
+    exponent -= size < fractions.Fraction(2) ** exponent
+    unit = fractions.Fraction(2) ** (max(exponent, lowest) - digits)
     count = round(size / unit)
     with np.errstate(over="ignore"):
         value = kind(math.ldexp(count, max(exponent, lowest) - digits)) if exponent <= 1023 else kind(np.inf)
@@ -218,7 +225,8 @@ def erf_inv(x: float) -> float:
         return math.copysign(math.inf, x) if abs(x) == 1 else math.nan
     if abs(x) < 1e-8:
         return x * math.sqrt(math.pi) / 2
-    y = NormalDist().inv_cdf((1 + x) / 2) / math.sqrt(2) if x < 0 else -NormalDist().inv_cdf((1 - x) / 2) / math.sqrt(2)
+    quantile = statistics.NormalDist().inv_cdf
+    y = quantile((1 + x) / 2) / math.sqrt(2) if x < 0 else -quantile((1 - x) / 2) / math.sqrt(2)
     return y - (math.erf(y) - x) * math.sqrt(math.pi) / 2 * math.exp(y * y)
 
 

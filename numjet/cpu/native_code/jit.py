@@ -1,5 +1,4 @@
-"""Just-in-time compilation: LLVM IR text to machine code in memory. Only this module, `linker` and `perf_map` touch llvmlite;
-import it when first compiling.
+"""Just-in-time compilation: LLVM IR text to machine code in memory.
 
 LLVM emits relocatable object code, without IR passes (see `llvm.emit`). The disk cache stores that (`disk_cache`). The native
 core links it (`native/runtime/code/`), which takes a twentieth of ORC's time; ORC links what the core does not know, such as
@@ -7,50 +6,42 @@ objects of other systems. Addresses of external functions and constants are pass
 """
 from __future__ import annotations
 
-import atexit
 import contextlib
 import functools
 import platform
 import re
 import sys
-import threading
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import llvmlite
-import llvmlite.binding as binding
 
 from numjet import _native
 from numjet.cpu.codegen.statements.cancellation import POLL
 from numjet.cpu.codegen.statements.parallel import PARALLEL_FOR
 from numjet.cpu.ir.nodes import MATH
 from numjet.cpu.kernels import symbols as known
-from numjet.cpu.native_code import perf_map
-from numjet.cpu.native_code.linker import Library, Linker
+from numjet.cpu.native_code import machines
 from numjet.cpu.target import LIMITED, Caches, Target, from_features
-from numjet.foundation import disk_cache, events, locks
+from numjet.foundation import disk_cache, events, lazy_import, locks
 from numjet.foundation.config import config
 from numjet.foundation.record import Fields, default_factory
+
+if TYPE_CHECKING:
+    from numjet.cpu.native_code import binding_generator, linker, perf_map
+else:
+    binding_generator = lazy_import.Module("numjet.cpu.native_code.binding_generator")
+    linker = lazy_import.Module("numjet.cpu.native_code.linker")
+    perf_map = lazy_import.Module("numjet.cpu.native_code.perf_map")
 
 # Address space that LLVM may need; it aborts the process if an allocation fails. At most 630 bytes per character of text
 # were measured.
 _LEAST_BYTES, _BYTES_PER_CHARACTER = 1 << 25, 1000
 _LOCK = locks.lock()
-_LLVM_LOCK = locks.held_at_fork(binding.ffi.lib._lock._lock)  # llvmlite's own: finalizers call LLVM without ours
 _last_use = 0.0
 _COMMENT = re.compile(r"^  ;.*\n", re.MULTILINE)
 _DECLARED = re.compile(r'^declare .*?@"?([\w.$-]+)"?\(|^@"?([\w.$-]+)"? = external', re.MULTILINE)
-
-
-@atexit.register
-def _keep_threads_out() -> None:
-    """Takes LLVM's lock for good at exit, so that no daemon thread is in LLVM while that is torn down.
-
-    Exit handlers that a program runs by hand, while its main thread goes on, take nothing.
-    """
-    if not threading.main_thread().is_alive():
-        _LLVM_LOCK.acquire()
 
 
 class Compiled(Fields):
@@ -71,9 +62,9 @@ class Compiled(Fields):
 @functools.cache
 def host() -> Target:
     """The CPU of this machine, limited by the flag `numjet_instruction_set`."""
-    cpu, features = binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten()
+    cpu, features, triple = machines.host()
     cpu, features = LIMITED.get(config.numjet_instruction_set, (cpu, features))
-    return from_features(cpu, features, platform.machine(), binding.get_process_triple(), Caches(*_native.caches("")))
+    return from_features(cpu, features, platform.machine(), triple, Caches(*_native.caches("")))
 
 
 def limited_host(instruction_set: str) -> Target:
@@ -81,23 +72,7 @@ def limited_host(instruction_set: str) -> Target:
     if instruction_set == "native":
         return host()
     cpu, features = LIMITED[instruction_set]
-    return from_features(cpu, features, platform.machine(), binding.get_process_triple(), host().caches)
-
-
-@functools.cache
-def _initialize() -> None:
-    # No options are set: LLVM has one set for the process, which belongs to all users of llvmlite.
-    binding.initialize_native_target()
-    binding.initialize_native_asmprinter()
-
-
-def _machine(target: Target, opt: int) -> binding.TargetMachine:
-    _initialize()
-    return binding.Target.from_triple(target.triple).create_target_machine(
-        cpu=target.cpu, features=target.features, opt=opt, reloc="pic", codemodel="small", jit=True)
-
-
-_LINKER = Linker(lambda: _machine(host(), 2))
+    return from_features(cpu, features, platform.machine(), host().triple, host().caches)
 
 
 def compile(text: str, symbols: dict[str, int], name: str, opt: int = 2, keepalive: tuple = (),
@@ -146,9 +121,8 @@ def without_comments(text: str) -> str:
 def _key(text: str, opt: int, target: Target | None) -> str:
     """The key in the disk cache."""
     target = target or host()
-    llvm_version = ".".join(map(str, binding.llvm_version_info))
     version = sys.modules["numjet"].__version__
-    return disk_cache.key(without_comments(text), version, llvmlite.__version__, llvm_version, target.triple, target.cpu,
+    return disk_cache.key(without_comments(text), version, llvmlite.__version__, machines.version(), target.triple, target.cpu,
                             target.features, str(opt))
 
 
@@ -163,8 +137,8 @@ def compile_object(text: str, opt: int = 2, target: Target | None = None) -> byt
 
 
 def _emitted(text: str, opt: int, target: Target) -> bytes:
-    with _LOCK:
-        return _emitter(target, opt).emit_object(_module(text))
+    with machines.borrowed(target, opt) as machine:
+        return machine.emit(text, verify=config.checks)
 
 
 def last_use() -> float:
@@ -172,22 +146,10 @@ def last_use() -> float:
     return _last_use
 
 
-def _module(text: str) -> binding.ModuleRef:
-    module = binding.parse_assembly(text)
-    if config.checks:
-        module.verify()
-    return module
-
-
-@functools.cache
-def _emitter(target: Target, opt: int) -> binding.TargetMachine:
-    return _machine(target, opt)
-
-
 def load_object(code: bytes, symbols: dict[str, int], name: str, keepalive: tuple = ()) -> Compiled:
     """Links object code, fresh or from the disk cache. Raises RuntimeError when a symbol has no address."""
     addresses = {**runtime_symbols(), **symbols}
-    library: _native.LoadedCode | Library
+    library: _native.LoadedCode | linker.Library
     try:
         library = _native.load_code(code, name, addresses)
     except ValueError:
@@ -198,11 +160,16 @@ def load_object(code: bytes, symbols: dict[str, int], name: str, keepalive: tupl
     return Compiled(name, library.address, code, [library, *keepalive])
 
 
-def link_by_llvm(code: bytes, name: str, addresses: dict[str, int]) -> Library:
+def link_by_llvm(code: bytes, name: str, addresses: dict[str, int]) -> linker.Library:
     """Links object code of any kind that LLVM emits. Raises RuntimeError when a symbol has no address."""
     _native.require_memory(_LEAST_BYTES + 4 * len(code))
     with _LOCK:
-        return _LINKER.link(code, name, addresses)
+        return _linker().link(code, name, addresses)
+
+
+@functools.cache
+def _linker() -> linker.Linker:
+    return linker.Linker(lambda: binding_generator.Machine(host(), 2).machine)
 
 
 @functools.cache
@@ -218,6 +185,6 @@ def disassembly(compiled: Compiled) -> str:
     """The assembly of compiled code. Raises ValueError for code from the disk cache, whose text is not kept."""
     if not compiled.text:
         raise ValueError(f"'{compiled.name}' was loaded as object code; compile it without the disk cache to see it")
-    with _LOCK:
-        assembly = _emitter(host(), compiled.opt).emit_assembly(_module(compiled.text))
+    with machines.borrowed(host(), compiled.opt) as machine:
+        assembly = machine.emit(compiled.text, assembly=True).decode()
     return "\n".join(line for line in assembly.splitlines() if not line.lstrip().startswith((".cfi", ".p2align")))

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from copy import copy
-from dataclasses import dataclass
 from typing import TypeGuard
 
 from numjet.cpu.analysis.affine import AffineForms
@@ -56,6 +55,7 @@ from numjet.cpu.ir.traversal import (
 from numjet.cpu.passes.manager import Pass
 from numjet.cpu.remarks import Recorder
 from numjet.cpu.target import TYPICAL, Target
+from numjet.foundation.record import Fields
 
 CACHED = TYPICAL.l2 // 4   # bytes that the iterations of joined loops may touch, each, to find them in the cache again
 WINDOW = 48           # statements that are looked through for a loop to join
@@ -75,10 +75,10 @@ def fuse(function: Function, target: Target, recorder: Recorder | None = None) -
         _Fusion(function, target, recorder).block(function.body)
 
 
-@dataclass
-class _Touched:
+class _Touched(Fields):
     """What a statement reads, writes, needs and defines; barrier: it keeps its place; leaves: it may leave the function, which
     only what ends may be moved over; open_ended: it may never end."""
+
     reads: set[Buffer]
     writes: set[Buffer]
     uses: set[int]
@@ -134,9 +134,9 @@ def _some_fit(loops: Sequence[For]) -> bool:
         for loop in loops if _nested(loop) for inner in loop.body if isinstance(inner, For))
 
 
-@dataclass
-class _Block:
+class _Block(Fields):
     """Statements, and what each touches."""
+
     stmts: list[Stmt]
     touched: list[_Touched]
 

@@ -72,15 +72,13 @@ def verify(function: Function) -> Function:
 
 
 class Verified:
-    """Verifies a function after each pass over it, if `wanted`."""
+    """Verifies a function after each pass over it."""
 
-    def __init__(self, function: Function, wanted: bool):
-        self.function, self.wanted = function, wanted
+    def __init__(self, function: Function):
+        self.function = function
 
     def after(self, name: str) -> None:
         """Raises LoopIRError, with the name of the pass, if the function breaks a rule."""
-        if not self.wanted:
-            return
         try:
             verify(self.function)
         except LoopIRError as error:

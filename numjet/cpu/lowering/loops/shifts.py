@@ -1,18 +1,17 @@
 """Shifts: equations whose result is an operand moved along an axis, with a few new elements at one end."""
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from numjet.core.ir import Jaxpr, JaxprEqn, Var
+from numjet.foundation.record import Record
 
 LEAST = 128   # elements from which moving them costs more than a ring buffer
 SHARE = 4     # times the new elements, at least: a ring buffer is copied back once in as many steps
 
 
-@dataclass(frozen=True)
-class Shift:
+class Shift(Record):
     """An equation whose result is a variable shifted along an axis: to the front if `by` is positive, else to the back.
     operand: the number of the operand that is the part of the variable that stays."""
+
     var: Var
     axis: int
     by: int
