@@ -59,6 +59,20 @@ def test_slopes_across_the_axes(x64):
         np.testing.assert_allclose(slopes, slope(points), rtol=1e-13)
 
 
+def test_slopes_of_faddeevas_function_do_not_cancel(x64):
+    w = lambda z: mpmath.exp(-z * z) * mpmath.erfc(-1j * z)
+    points = np.array([0.5 + 0.5j, 3 + 1e-3j, 9 + 0.1j, 12 + 1e-8j, 12 - 1e-9j, 12 + 12j, 1e5j, 1e3 + 1j, -20 + 0.1j, -3 - 0.5j,
+                       20 - 2j])
+    slope = nj.grad(special.wofz, holomorphic=True)
+    with mpmath.workdps(60):
+        first = lambda z: 2j / mpmath.sqrt(mpmath.pi) - 2 * z * w(z)
+        second = lambda z: -2 * w(z) - 2 * z * first(z)
+        for derivative, exact in ((slope, first), (nj.grad(slope, holomorphic=True), second)):
+            want = np.array([complex(exact(mpmath.mpmathify(complex(z)))) for z in points])
+            np.testing.assert_allclose(nj.vmap(derivative)(points), want, rtol=1e-11)
+            np.testing.assert_allclose(nj.jit(nj.vmap(derivative))(points), want, rtol=1e-11)
+
+
 def test_limits_of_bessel_functions_at_0_are_those_of_real_numbers():
     orders = np.array([-2.5, -1.5, -1.0, -0.5, 0.0, 0.5], np.float32)
     for function in (special.jv, special.iv, special.yv, special.kv):

@@ -291,13 +291,62 @@ def test_products_with_logarithms(name, shift, x64):
 EXTREME = [("gammaln", (1e-310,), 713.8013788281542), ("betaln", (1.0, 1e-310), 713.8013788281542),
            ("zeta", (1e30, 2.0), 0.0), ("zeta", (np.inf, 1.5), 0.0), ("expn", (-1e30, 1.0), np.nan),
            ("poch", (1e-310, 0.0), 1.0), ("poch", (1e-310, 2.0), 1e-310), ("poch", (1e-310, 1e-310), 0.5),
-           ("boxcox", (0.5, 5e-324), np.log(0.5)), ("boxcox1p", (2.0, -1e-310), np.log(3.0))]
+           ("boxcox", (0.5, 5e-324), np.log(0.5)), ("boxcox1p", (2.0, -1e-310), np.log(3.0)),
+           ("betainc", (1.0, 1e300, 0.5), 1.0), ("betainc", (1e300, 1.0, 0.5), 0.0), ("betaincc", (1.0, 1e300, 0.5), 0.0),
+           ("betainc", (3.5, 1e300, 2e-300), float(reference.gammainc(3.5, 2.0))),   # SciPy: NaN
+           ("betainc", (1e300, 1e299, 0.91), 1.0), ("betainc", (1e300, 1e299, 0.909), 0.0),
+           ("betainc", (1e-310, 1e-310, 0.25), 0.5), ("betainc", (1e-30, 1e-310, 0.5), 1e-280),
+           ("gammainc", (1e-310, 1.0), 1.0), ("gammaincc", (1e-310, 1.0), 2.193839343955e-311),
+           ("zeta", (2.0, 1e300), 1e-300), ("polygamma", (1.0, 1e200), 1e-200), ("polygamma", (1e30, 0.5), -INF),
+           ("polygamma", (40.0, -1e-30), INF), ("polygamma", (INF, 1.0), np.nan)]
 
 
 @pytest.mark.parametrize("name, args, want", EXTREME)
 def test_extreme_arguments(name, args, want, x64):
     function = getattr(special, name)
     np.testing.assert_allclose([function(*args), nj.jit(function)(*args)], [want, want], rtol=1e-12)
+
+
+REPEATED = [(0.5, 0.0, 1.0), (0.0, 0.0, 1.0), (0.0, 1e30, 0.0), (0.0, 1.0, 0.0), (INF, 0.0, 1.0), (INF, 2.0, INF),
+            (1.0, 1e30, 1.0), (1.0, 1e-310, 1.0), (3.0, 2.0, 6.0), (0.5, 2.0, 0.0), (2.0, -0.5, 0.0)]
+
+
+def test_choices_with_repetition(x64):
+    N, k, want = np.array(REPEATED).T
+    function = lambda N, k: special.comb(N, k, repetition=True)
+    for found in (function(N, k), nj.jit(function)(N, k), function(N.astype(np.float32), k.astype(np.float32))):
+        np.testing.assert_array_equal(found, want)
+
+
+# Function, arguments, first and second derivative by the last of them or by that of the number.
+BENDS = [("boxcox", (2.0, -INF), 1, 0.0, 0.0), ("boxcox", (0.5, INF), 1, 0.0, 0.0), ("boxcox", (0.0, 0.0), 1, INF, -INF),
+         ("boxcox1p", (1.0, -INF), 1, 0.0, 0.0), ("boxcox", (2.0, 0.0), 1, np.log(2) ** 2 / 2, np.log(2) ** 3 / 3),
+         ("boxcox", (3.0, 2.0), 1, (1 + 9 * (np.log(9) - 1)) / 4, (9 * (np.log(9) ** 2 - 2 * np.log(9) + 2) - 2) / 8),
+         ("owens_t", (INF, INF), 0, 0.0, 0.0), ("owens_t", (3e38, 1.0), 0, 0.0, 0.0), ("owens_t", (1.0, INF), 1, 0.0, 0.0),
+         ("owens_t", (1.0, INF), 0, -np.exp(-0.5) / np.sqrt(8 * np.pi), np.exp(-0.5) / np.sqrt(8 * np.pi)),
+         ("owens_t", (0.0, 2.0), 0, 0.0, -1 / np.pi), ("polygamma", (0.0, 1e200), 1, 1e-200, 0.0)]
+
+
+@pytest.mark.parametrize("wide", [True, False])
+def test_derivatives_at_infinities(wide, request):
+    if wide:
+        request.getfixturevalue("x64")
+    for name, args, place, *wanted in BENDS:
+        if not wide and name == "polygamma":
+            continue                                # of 1e200
+        args = tuple(np.asarray(x, float if wide else np.float32) for x in args)
+        first = nj.grad(getattr(special, name), place)
+        for order, want in zip((first, nj.grad(first, place)), wanted, strict=True):
+            np.testing.assert_allclose([order(*args), nj.jit(order)(*args)], [want] * 2, rtol=1e-12 if wide else 1e-5,
+                                       err_msg=f"{name}{args}")
+
+
+def test_slopes_of_poch_that_overflow(x64):
+    for z, m in ((1.0, 1e5), (0.25, 300.0), (3.0, 1e300), (1e300, 2.0)):
+        for place in (0, 1):
+            assert nj.grad(special.poch, place)(z, m) == nj.jit(nj.grad(special.poch, place))(z, m) == INF
+    assert nj.grad(special.poch)(-0.5, 1e5) == -INF
+    np.testing.assert_allclose(nj.jit(nj.grad(special.poch))(1e300, 1.0), 1, rtol=1e-12)
 
 
 def test_slopes_beside_zeros_of_poch_and_at_0_of_boxcox(x64):

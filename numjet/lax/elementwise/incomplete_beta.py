@@ -21,6 +21,7 @@ _LEAST = 0.005                       # of 1 - x, for which the fraction converge
 _POWERS_TO = 60.0                    # from here on the density is an exponential, below a product of powers
 _MANY = {True: 1e5, False: 1e4}      # p q / (p + q) from which on the fraction does not converge next to the mean
 _NEAR = 8.0                          # half the square of the deviate up to which the expansion is used instead
+_TINY, _FROM_TINY = 1e-200, 2.0**300
 _HALF_LOG_2_PI = 0.5 * math.log(2 * math.pi)
 
 
@@ -41,6 +42,8 @@ class _Sides:
     """The operands on the side of the mean where the fraction converges fast."""
 
     def __init__(self, p: Number, q: Number, x: Number):
+        tiny = p + q < _TINY                 # the share is that of the parameters' quotient, and inverses do not overflow
+        p, q = (p * _FROM_TINY).where(tiny, p), (q * _FROM_TINY).where(tiny, q)
         self.swap = _swapped(p, q, x)
         other = 1.0 - x
         rest = (1.0 - other) - x          # 1 - x is other + rest
@@ -171,7 +174,8 @@ def _by_expansion(s: _Sides, precise: bool) -> tuple[S, Number]:
 
 def _share(s: _Sides, fraction: Number, precise: bool, upper: bool) -> Number:
     here, near = _by_expansion(s, precise)
-    value = near.where(here, _scaled(s, precise) * fraction)
+    scaled = _scaled(s, precise)
+    value = near.where(here, (scaled * fraction).where(scaled > 0.0, 0.0))   # where the fraction overflows, this is 0
     own = s.swap if upper else s.x.b.prim("not", s.swap)
     return value.where(own, 1.0 - value)
 

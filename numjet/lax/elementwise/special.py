@@ -163,10 +163,12 @@ def _polygamma_orders(rng: Any, shapes: Any, dtype: Any, params: Any) -> list[np
 
 
 def _polygamma_eager(n: np.ndarray, x: np.ndarray) -> np.ndarray:
-    whole = (n == np.floor(n)) & (n >= 0)
+    whole = (n == np.floor(n)) & (n >= 0) & (n < np.inf)
     wide = x.astype(np.float64)
-    value = scipy_special.polygamma(np.where(whole, n, np.asarray(0, n.dtype)).astype(np.int64), wide)
-    value = np.where(n == 0, _psi(wide), value)
+    order = np.where(whole, n, 1).astype(np.float64)
+    with np.errstate(all="ignore"):
+        size = scipy_special.gamma(order + 1) * _zeta(order + 1, wide)
+    value = np.where(n == 0, _psi(wide), np.where(order % 2 == 0, -size, size))
     return np.where(whole, value, np.nan).astype(x.dtype)
 
 
@@ -230,20 +232,30 @@ def _igamma_slope(a: Any, x: Any) -> Any:
 
 
 _MANY = 1e5    # SciPy's gammainc far below such parameters subtracts from 1: for 1e8, a fifth of it is wrong
-_igamma_by_numpy = by_numpy(incomplete_gamma.igamma)
+_FEWEST, _HUGE = 1e-300, 1e60   # between these parameters SciPy's quotients do not overflow
 
 
-def _gammainc(a: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """By SciPy; below a large a by the rule of compiled programs."""
-    wrong = (a > _MANY) & np.isfinite(a) & (x < a)
-    out = scipy_special.gammainc(a, x)
-    if not np.any(wrong):
-        return out
-    return np.where(wrong, _igamma_by_numpy(np.where(wrong, a, 1.0), np.where(wrong, x, 1.0)), out)
+def _by_rule_where(wrong: Any, function: str, rule: Any) -> Any:
+    """An eager rule: SciPy's function; where `wrong` of the operands says so, the rule of compiled programs."""
+    by_rule = by_numpy(rule)
+
+    def eager(*xs: np.ndarray) -> np.ndarray:
+        here, out = wrong(*xs), getattr(scipy_special, function)(*xs)
+        return np.where(here, by_rule(*(np.where(here, x, 0.5) for x in xs)), out) if np.any(here) else out
+    return by_scipy(eager)
+
+
+def _wrong_igamma(a: np.ndarray, x: np.ndarray) -> np.ndarray:
+    return (a > _MANY) & np.isfinite(a) & (x < a) | (a > 0) & (a < _FEWEST)
+
+
+def _wrong_betainc(a: np.ndarray, b: np.ndarray, x: np.ndarray) -> np.ndarray:
+    least, most = np.minimum(a, b), np.maximum(a, b)
+    return (least > 0) & (most < np.inf) & ((least < _FEWEST) | (most > _HUGE))
 
 
 igamma_p: Op = _looped_function(
-    "igamma", 2, by_scipy(_gammainc), incomplete_gamma.igamma,
+    "igamma", 2, _by_rule_where(_wrong_igamma, "gammainc", incomplete_gamma.igamma), incomplete_gamma.igamma,
     (lambda t, out, a, x: mul_p.bind(t, igamma_grad_a_p.bind(a, x)),
      lambda t, out, a, x: mul_p.bind(t, _igamma_slope(a, x))), 0.3, 6)
 
@@ -258,7 +270,8 @@ def igamma(a: Any, x: Any) -> Any:
 
 
 igammac_p: Op = _looped_function(
-    "igammac", 2, by_scipy("gammaincc"), incomplete_gamma.igammac,
+    "igammac", 2, _by_rule_where(lambda a, x: (a > 0) & (a < _FEWEST), "gammaincc", incomplete_gamma.igammac),
+    incomplete_gamma.igammac,
     (lambda t, out, a, x: neg_p.bind(mul_p.bind(t, igamma_grad_a_p.bind(a, x))),
      lambda t, out, a, x: neg_p.bind(mul_p.bind(t, _igamma_slope(a, x)))), 0.3, 6)
 
@@ -403,7 +416,8 @@ def _slope_of_log_beta(a: Any, b: Any, x: Any, out: Any) -> Any:
 
 
 regularized_incomplete_beta_p: Op = _looped_function(
-    "regularized_incomplete_beta", 3, by_scipy("betainc"), incomplete_beta.betainc,
+    "regularized_incomplete_beta", 3, _by_rule_where(_wrong_betainc, "betainc", incomplete_beta.betainc),
+    incomplete_beta.betainc,
     (_NO_BETA_GRADIENT, _NO_BETA_GRADIENT, _beta_slope), 0.1, 0.9, order=2, wrt=(2,))
 
 
@@ -419,7 +433,7 @@ def betainc(a: Any, b: Any, x: Any) -> Any:
 
 
 betaincc_p: Op = _looped_function(
-    "betaincc", 3, by_scipy("betaincc"), incomplete_beta.betaincc,
+    "betaincc", 3, _by_rule_where(_wrong_betainc, "betaincc", incomplete_beta.betaincc), incomplete_beta.betaincc,
     (_NO_BETA_GRADIENT, _NO_BETA_GRADIENT, lambda t, out, a, b, x: neg_p.bind(_beta_slope(t, out, a, b, x))), 0.1, 0.9, order=2,
     wrt=(2,))
 

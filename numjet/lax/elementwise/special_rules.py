@@ -111,17 +111,19 @@ def _power_of_single(b: Any, x: S, s: S) -> S:
     return b.select(b.prim("and", odd, less(b, x, 0.0)), b.neg(size), size)
 
 
-def _rest(b: Any, s: S, a: S, power: S) -> S:
-    """Euler-Maclaurin's sum of the terms from a on (DLMF 25.11.5); power: a^-s."""
+def _rest(b: Any, s: S, a: S, to_power: Callable[..., S]) -> S:
+    """Euler-Maclaurin's sum of the terms from a on (DLMF 25.11.5). Its first one is a power of its own, which is left where
+    a^-s underflows."""
     one = const(b, 1.0)
-    total = b.add(b.div(b.mul(power, a), b.sub(s, one)), b.mul(const(b, 0.5), power))
+    power, first = to_power(b, a, s), to_power(b, a, b.sub(s, one))
+    total = b.add(b.div(first, b.sub(s, one)), b.mul(const(b, 0.5), power))
     inverse = b.div(one, a)
     factor = b.mul(b.mul(power, inverse), s)
     for k, coefficient in enumerate(BERNOULLI[:_BERNOULLI_TERMS], 1):
         total = b.add(total, b.mul(factor, const(b, coefficient)))
         rising = b.mul(b.add(s, const(b, 2.0 * k - 1)), b.add(s, const(b, 2.0 * k)))
         factor = b.mul(b.mul(factor, rising), b.mul(inverse, inverse))
-    return b.select(b.compare("eq", power, const(b, 0.0)), const(b, 0.0), total)
+    return b.select(b.compare("eq", first, const(b, 0.0)), const(b, 0.0), total)
 
 
 def _ends(b: Any, s: S, q: S, total: S) -> S:
@@ -149,9 +151,9 @@ def _zeta(m: Any, order: Callable[[Any, S], S], finish: Callable[..., S]) -> Any
 
     def last(b: Any, x: S, q: S, head: S) -> S:
         s, a = order(b, x), b.add(q, const(b, float(terms)))
-        total = b.add(head, _rest(b, s, a, to_power(b, a, s)))
+        total = b.add(head, _rest(b, s, a, to_power))
         infinite = b.compare("eq", b.prim("abs", head), const(b, math.inf))
-        return finish(b, x, q, _ends(b, s, q, b.select(infinite, const(b, math.inf), total)))
+        return finish(b, x, q, _ends(b, s, q, b.select(infinite, head, total)))
 
     return m.combine(last, *m.iterate(terms, (0.0,), step))
 
@@ -166,9 +168,9 @@ def polygamma(m: Any) -> Any:
     def finish(b: Any, n: S, x: S, value: S) -> S:
         order = b.add(n, const(b, 1.0))
         size = b.mul(b.math("exp", b.math("lgamma", order)), value)
-        half = b.mul(order, const(b, 0.5))
+        half = b.mul(n, const(b, 0.5))
         even = b.compare("eq", half, b.prim("floor", half))
-        signed = b.select(even, size, b.neg(size))
+        signed = b.select(even, b.neg(size), size)
         whole = b.prim("and", b.compare("eq", n, b.prim("floor", n)), b.compare("ge", n, const(b, 0.0)))
         whole = b.prim("and", whole, b.compare("lt", n, const(b, math.inf)))
         found = b.select(whole, signed, const(b, math.nan))

@@ -15,6 +15,7 @@ from numjet.numpy.core.promotion import promote_args_inexact
 from numjet.scipy.special import complex_error_functions
 from numjet.scipy.special.faddeeva import (
     DAWSN_NEAR,
+    FAR,
     FRESNEL_NEAR,
     LIMIT,
     MIDDLES,
@@ -23,12 +24,11 @@ from numjet.scipy.special.faddeeva import (
     TWO_BY_ROOT_PI,
     dawsn_series,
     faddeeva,
+    far_slope,
     fresnel_series,
 )
 from numjet.scipy.special.gamma_family import floats, numbers
 from numjet.scipy.special.horner import horner
-
-_FAR, _FAR_TERMS = {4: 5.0, 8: 10.0}, 16       # from where on slopes are asymptotic series, by bytes of the dtype
 
 
 def _widened(x: Any) -> Any:
@@ -75,24 +75,20 @@ def _erfcx(x: Any) -> Any:
     return jnp.where(x < -30, jnp.inf, jnp.where(jnp.isnan(x), jnp.nan, out))
 
 
-def _far_slope(near: Any, far: Any, x: Any, sign: int, factor: float) -> Any:
-    """`near`, or where the terms of it cancel, for large x: factor times the sum of sign^k (2k + 1)!! / 2^k / x^(2k + 2)."""
-    square = jnp.square(1 / jnp.where(far, x, 1))
-    coefficients = [1.0]
-    for k in range(1, _FAR_TERMS):
-        coefficients.append(coefficients[-1] * sign * (k + 0.5))
-    return jnp.where(far, factor * square * horner(coefficients, square), near)
+def _with_far_slope(near: Any, far: Any, x: Any, sign: int, factor: float) -> Any:
+    """`near`, or where the terms of it cancel, for large x, factor times the asymptotic series."""
+    return jnp.where(far, factor * far_slope(jnp.square(1 / jnp.where(far, x, 1)), sign), near)
 
 
 def _erfcx_slope(x: Any, out: Any) -> Any:
-    far = x > _FAR[x.dtype.itemsize]
+    far = x > FAR[x.dtype.itemsize]
     near = 2 * jnp.where(far, 0, x) * out - TWO_BY_ROOT_PI
-    return _far_slope(near, far, x, -1, -0.5 * TWO_BY_ROOT_PI)
+    return _with_far_slope(near, far, x, -1, -0.5 * TWO_BY_ROOT_PI)
 
 
 def _dawsn_slope(x: Any, out: Any) -> Any:
-    far = jnp.abs(x) > _FAR[x.dtype.itemsize]
-    return _far_slope(1 - 2 * jnp.where(far, 0, x) * out, far, x, 1, -0.5)
+    far = jnp.abs(x) > FAR[x.dtype.itemsize]
+    return _with_far_slope(1 - 2 * jnp.where(far, 0, x) * out, far, x, 1, -0.5)
 
 
 _erfcx.defjvps(lambda t, out, x: t * _erfcx_slope(x, out))

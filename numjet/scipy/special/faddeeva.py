@@ -13,6 +13,7 @@ import numpy as np
 import numjet.numpy as jnp
 from numjet import lax
 from numjet.control.custom.custom_jvp import custom_jvp
+from numjet.scipy.special.horner import horner
 
 _NODES = 12
 STEP = math.sqrt(math.pi / _NODES)
@@ -22,6 +23,7 @@ LIMIT = math.pi / STEP          # from here on the pole needs no correction
 TWO_BY_ROOT_PI = 2 / math.sqrt(math.pi)
 DAWSN_NEAR, _DAWSN_TERMS = 0.7, 16   # where the series is used, and its terms
 FRESNEL_NEAR, _FRESNEL_TERMS = 1.6, 16
+FAR, _FAR_TERMS = {4: 5.0, 8: 10.0}, 16       # from where on slopes are asymptotic series, by bytes of the dtype
 
 
 def _quarter(z: Any) -> Any:
@@ -64,11 +66,37 @@ def faddeeva(z: Any) -> Any:
     return jnp.where(jnp.isnan(z), lax.complex(nan, nan), out)
 
 
+def far_slope(square: Any, sign: int) -> Any:
+    """The sum of sign^k (2k + 1)!! / 2^k / x^(2k + 2) over 16 k, by the square of 1 / x: slopes where their terms cancel.
+
+    >>> float(far_slope(jnp.array(0.0), 1))
+    0.0
+    """
+    coefficients = [1.0]
+    for k in range(1, _FAR_TERMS):
+        coefficients.append(coefficients[-1] * sign * (k + 0.5))
+    return square * horner(coefficients, square)
+
+
+def _upper_slope(z: Any) -> Any:
+    """The derivative for Im z >= 0; far from 0 its asymptotic series, and on the real axis that of exp(-z^2), too."""
+    far = jnp.maximum(jnp.abs(z.real), jnp.abs(z.imag)) > FAR[z.dtype.itemsize // 2]
+    close, inverse = jnp.where(far, 0, z), 1 / jnp.where(far, z, 1)
+    i = lax.complex(jnp.zeros_like(z.real), jnp.ones_like(z.real))
+    near = -2 * close * faddeeva(close) + TWO_BY_ROOT_PI * i
+    x = jnp.where(far & (z.imag == 0) & jnp.isfinite(z.real), z.real, 0)
+    series = -0.5 * TWO_BY_ROOT_PI * i * far_slope(inverse * inverse, 1)
+    return jnp.where(far, lax.complex(-2 * x * jnp.exp(-x * x), jnp.zeros_like(x)) + series, near)
+
+
 @faddeeva.defjvp
 def _faddeeva_jvp(primals: Any, tangents: Any) -> Any:
+    """w(z) = 2 exp(-z^2) - w(-z) below the real axis."""
     (z,), (t,) = primals, tangents
-    out = faddeeva(z)
-    return out, t * (-2 * z * out + lax.complex(jnp.zeros_like(z.real), jnp.full_like(z.real, TWO_BY_ROOT_PI)))
+    low = z.imag < 0
+    below = jnp.where(low, z, 0)
+    slope = _upper_slope(jnp.where(low, -z, z))
+    return faddeeva(z), t * jnp.where(low, slope - 4 * below * jnp.exp(-below * below), slope)
 
 
 def dawsn_series(x: Any) -> Any:

@@ -224,8 +224,11 @@ def _poch_at_zeros(z: Any, end: Any) -> Any:
 def _poch_off_poles(z: Any, m: Any, precise: bool) -> Any:
     """Near 0 by z / (z + m) Gamma(z + 1 + m) / Gamma(z + 1): Gamma overflows at subnormal z, and its derivatives cancel."""
     near = (jnp.abs(z) < 0.5) & ~_is_pole(z + m)
-    factor = jnp.where(near & (m != 0), z / jnp.where(near, z + m, 1), 1)
-    return factor * _quotient_of_gammas(jnp.where(near, z + 1, z), m, precise)
+    shifted, quotient = near & (m != 0), _quotient_of_gammas(jnp.where(near, z + 1, z), m, precise)
+    ratio = z / jnp.where(shifted, z + m, 1)
+    # no factor of an infinite quotient: its derivative, if it is 0 or negative, times that is no number
+    infinite = jnp.where(shifted & (ratio < 0), -quotient, quotient)
+    return jnp.where(shifted & (jnp.abs(quotient) < jnp.inf), ratio * quotient, infinite)
 
 
 def _quotient_of_gammas(z: Any, m: Any, precise: bool) -> Any:
@@ -249,18 +252,30 @@ def comb(N: Any, k: Any, *, repetition: bool = False) -> Any:
     10.0
     """
     N, k = floats("comb", N, k)
-    if repetition:
-        return jnp.where((N == 0) & (k == 0), 1, comb(jnp.where(N + k > 0, N + k - 1, N), k))
-    return _comb(N, k)
+    return (_comb_with_repetition if repetition else _comb)(N, k)
 
 
 @smooth_by_precision
 def _comb(N: Any, k: Any, precise: bool) -> Any:
     valid = (k <= N) & (N >= 0) & (k >= 0)
     safe_n, safe_k = jnp.where(valid, N, 1), jnp.where(valid, k, 0)
-    found = jnp.exp(log_choices(safe_k, safe_n - safe_k, precise))
-    whole = (safe_n == jnp.floor(safe_n)) & (safe_k == jnp.floor(safe_k)) & (found < _EXACT)
-    return jnp.where(valid, found + lax.stop_gradient(jnp.where(whole, jnp.round(found) - found, 0)), 0)
+    return jnp.where(valid, _choices(safe_k, safe_n - safe_k, precise), 0)
+
+
+@smooth_by_precision
+def _comb_with_repetition(N: Any, k: Any, precise: bool) -> Any:
+    """The choices of k from N - 1 + k things; one of nothing, also from less than one thing."""
+    valid, none = (N >= 1) & (k >= 0), (k == 0) & (N >= 0)
+    found = _choices(jnp.where(valid, k, 0), jnp.where(valid & (N < jnp.inf), N, 1) - 1, precise)
+    infinite = jnp.where(none, 1, jnp.where((N == jnp.inf) & (k > 0) & (k < jnp.inf), jnp.inf, found))
+    return jnp.where(valid & ~(none & (N == jnp.inf)), infinite, jnp.where(none, 1, 0))
+
+
+def _choices(k: Any, rest: Any, precise: bool) -> Any:
+    """(k + rest)! / (k! rest!), rounded where it is a small whole number."""
+    found = jnp.exp(log_choices(k, rest, precise))
+    whole = (rest == jnp.floor(rest)) & (k == jnp.floor(k)) & (found < _EXACT)
+    return found + lax.stop_gradient(jnp.where(whole, jnp.round(found) - found, 0))
 
 
 # -------------------------------------------------------------------------------------------- beta

@@ -133,17 +133,43 @@ def _power_in_domain(x: Any, y: Any) -> Any:
     return power if jnp.iscomplexobj(x) else jnp.where(x >= 0, power, jnp.nan)
 
 
+@custom_jvp
 def _power_transform_slope(log: Any, lmbda: Any) -> Any:
     """The derivative by lmbda, log² (1 + (s - 1) e^s) / s² for s = lmbda log; near s = 0 by its Taylor series."""
+    s, near, divisor = _split_exponent(log, lmbda)
+    far = jnp.where(near, 1, s)
+    decay = jnp.where(far == -jnp.inf, 0, (jnp.where(far == -jnp.inf, 0, far) - 1) * jnp.exp(far))
+    series = jnp.square(jnp.where(near, log, 0)) * horner(_POWER_SLOPE, jnp.where(near, s, 0))
+    return jnp.where(near, series, (1 + decay) / divisor / divisor)
+
+
+def _power_transform_curvature(log: Any, lmbda: Any) -> Any:
+    """The second derivative by lmbda, log³ ((s² - 2s + 2) e^s - 2) / s³."""
+    s, near, divisor = _split_exponent(log, lmbda)
+    ended, base = s == -jnp.inf, jnp.where(near, log, 0)
+    far = jnp.where(near | ended, 1, s)
+    growth = jnp.where(ended, 0, ((far - 1) * (far - 1) + 1) * jnp.exp(far))
+    series = base * jnp.square(base) * horner(_POWER_CURVATURE, jnp.where(near, s, 0))
+    return jnp.where(near, series, (growth - 2) / divisor / divisor / divisor)
+
+
+def _split_exponent(log: Any, lmbda: Any) -> tuple[Any, Any, Any]:
+    """lmbda log; whether it is small; lmbda, 1 where it is."""
     s = lmbda * jnp.where((lmbda == 0) & ~jnp.isfinite(log), 0, log)
     near = jnp.abs(s) < 1
-    close, far, divisor = jnp.where(near, s, 0), jnp.where(near, 1, s), jnp.where(near, 1, lmbda)
-    series = horner(_POWER_SLOPE, close)
-    decay = jnp.where(far == -jnp.inf, 0, (jnp.where(far == -jnp.inf, 0, far) - 1) * jnp.exp(far))
-    return jnp.where(near, jnp.square(jnp.where(near, log, 0)) * series, (1 + decay) / jnp.square(divisor))
+    return s, near, jnp.where(near, 1, lmbda)
 
 
+def _change_by_log(log: Any, lmbda: Any) -> Any:
+    """log e^s, 0 where the power is."""
+    power = jnp.exp(_split_exponent(log, lmbda)[0])
+    return jnp.where(power == 0, 0, log) * power
+
+
+_power_transform_slope.defjvps(lambda t, out, log, lmbda: t * _change_by_log(log, lmbda),
+                               lambda t, out, log, lmbda: t * _power_transform_curvature(log, lmbda))
 _POWER_SLOPE = [(k + 1) / math.factorial(k + 2) for k in range(19)]
+_POWER_CURVATURE = [(k + 1) * (k + 2) / math.factorial(k + 3) for k in range(19)]
 _boxcox, _boxcox1p = _power_transform(jnp.log, 0), _power_transform(jnp.log1p, 1)
 
 

@@ -152,21 +152,30 @@ def _owens_t(h: Any, a: Any) -> Any:
     return jnp.where(jnp.isnan(h) | jnp.isnan(a), jnp.nan, jnp.where(a < 0, -out, out))
 
 
+_BELL_END = 40.0   # exp(-h² / 2) is 0 beyond, and the square of h may overflow
+
+
 def _owens_t_in_h(h: Any, a: Any) -> Any:
-    return -_bell(h, 0) * special.erf(a * _finite(h) * math.sqrt(0.5)) / (2 * math.sqrt(2 * math.pi))
+    return -_bell(h) * special.erf(_product(h, a) * math.sqrt(0.5)) / (2 * math.sqrt(2 * math.pi))
 
 
 def _owens_t_in_a(h: Any, a: Any) -> Any:
-    return _bell(h, _finite(h) * a) / (2 * math.pi * (1 + a * a))
+    slope = _finite(a)
+    return _bell(h) * _bell(_product(h, a)) / (2 * math.pi * (1 + slope * slope))
 
 
-def _bell(h: Any, ha: Any) -> Any:
-    """exp(-(h² + ha²) / 2), whose derivatives at infinite h are 0, not inf * 0."""
-    return jnp.where(jnp.isinf(h), 0, jnp.exp(-0.5 * jnp.square(_finite(h))) * jnp.exp(-0.5 * jnp.square(ha)))
+def _bell(h: Any) -> Any:
+    return jnp.exp(-0.5 * jnp.square(jnp.clip(h, -_BELL_END, _BELL_END)))
 
 
-def _finite(h: Any) -> Any:
-    return jnp.where(jnp.isinf(h), 0, h)
+def _product(h: Any, a: Any) -> Any:
+    """h a for h up to the end of the bell."""
+    return jnp.clip(h, -_BELL_END, _BELL_END) * _finite(a)
+
+
+def _finite(a: Any) -> Any:
+    """The largest numbers for infinities, so that derivatives of what does not change there are 0, not 0 * inf."""
+    return jnp.nan_to_num(a, nan=np.nan)
 
 
 _owens_t.defjvps(lambda t, out, h, a: t * _owens_t_in_h(h, a), lambda t, out, h, a: t * _owens_t_in_a(h, a))
