@@ -145,8 +145,7 @@ ELSEWHERE: dict[str, Elsewhere] = {
 _OF_REAL = (COMPLEX, "of real numbers only")
 # Kinds that are errors here, but not in SciPy.
 REFUSED: dict[str, tuple[Sequence[str], str]] = dict.fromkeys(
-    "airy airye exp1 expi shichi sici spence wrightomega elliprc elliprd elliprf elliprg elliprj bessel_jn hyp0f1 hyp1f1 "
-    "hyp2f1".split(), _OF_REAL)
+    "airy airye wrightomega bessel_jn hyp0f1 hyp1f1 hyp2f1".split(), _OF_REAL)
 REFUSED["lpmn_values"] = ((*HALVES, *INTEGERS, "int32", *COMPLEX), "of float32 and float64 only, as in JAX")
 
 
@@ -223,7 +222,7 @@ PROGRAMS = (
     "h1vp h2vp hankel1 hankel1e hankel2 hankel2e iv ive ivp jn jv jve jvp kn kv kve kvp spherical_in spherical_jn spherical_kn "
     "spherical_yn yn yv yve yvp").split()
 # Rows whose derivatives are compared at complex numbers.
-HOLOMORPHIC = "dawsn digamma erf erfc fresnel log_ndtr rgamma eval_legendre".split()
+HOLOMORPHIC = "dawsn digamma erf erfc exp1 fresnel log_ndtr rgamma spence eval_legendre".split()
 # Rows whose derivatives are compared: those of the others are tested in files of their own.
 DIFFERENTIATED = (
     "airy airye bei beip ber berp cbrt cosdg cosm1 cotdg dawsn digamma ellipe ellipk ellipkm1 entr erf erfc erfcx erfi "

@@ -11,7 +11,7 @@ from numjet.api.jit_when_eager import jit_when_eager
 from numjet.control.custom.custom_jvp import custom_jvp
 from numjet.foundation import dtypes
 from numjet.lax.elementwise import special
-from numjet.scipy.special import complex_error_functions
+from numjet.scipy.special import complex_error_functions, complex_integrals
 from numjet.scipy.special.complex_gamma import reciprocal_gamma
 from numjet.scipy.special.elliptic import ellipkm1
 from numjet.scipy.special.error_functions import dawsn, square_in_parts
@@ -429,12 +429,14 @@ def _shichi_jvp(primals: Any, tangents: Any) -> Any:
 
 @jit_when_eager()
 def shichi(x: Any) -> tuple[Any, Any]:
-    """The hyperbolic sine and cosine integrals Shi(x) and Chi(|x|), real.
+    """The hyperbolic sine and cosine integrals Shi(x) and Chi(|x|) of real x, or Chi(x) of complex x.
 
     >>> [round(float(v), 4) for v in shichi(1.0)]
     [1.0573, 0.8379]
     """
-    (x,) = floats("shichi", x)
+    (x,) = numbers("shichi", x)
+    if x.dtype in dtypes.COMPLEX:
+        return complex_integrals.shichi(x)
     shi, chi = _shichi(*wide(x))
     return shi.astype(x.dtype), chi.astype(x.dtype)
 

@@ -1,8 +1,4 @@
-"""Elliptic integrals, by Carlson's symmetric forms.
-
-B. C. Carlson, "Numerical computation of real or complex elliptic integrals" (Numer. Algorithms 10, 1995), and DLMF, section
-19.36: each step of the duplication theorem quarters the differences of the arguments, and a power series of the rest follows.
-Errors are measured against mpmath in tests/scipy/test_special_elliptic.py.
+"""Elliptic integrals, by Carlson's symmetric forms. Errors are measured against mpmath in tests/scipy/test_special_elliptic.py.
 """
 from __future__ import annotations
 
@@ -13,10 +9,9 @@ import numpy as np
 
 import numjet.numpy as jnp
 from numjet.api.jit_when_eager import jit_when_eager
-from numjet.control.loops.while_loop import fori_loop
+from numjet.scipy.special import complex_elliptic
+from numjet.scipy.special.elliptic_duplication import rd, rf
 from numjet.scipy.special.gamma_family import floats
-
-_STEPS = 14  # differences shrink by 4^14, more than the arguments' mean can
 
 
 def _wide(name: str, *xs: Any) -> tuple[list[Any], np.dtype]:
@@ -24,53 +19,6 @@ def _wide(name: str, *xs: Any) -> tuple[list[Any], np.dtype]:
     found = floats(name, *xs)
     dtype = found[0].dtype
     return [x.astype(np.float32) if dtype.itemsize == 2 else x for x in found], dtype
-
-
-# -------------------------------------------------------------------------------------------- duplication
-
-def _duplicate(x: Any, y: Any, z: Any, roots: tuple[Any, Any, Any]) -> tuple[Any, Any, Any, Any]:
-    """One step: the new arguments, and the mean of products of the roots."""
-    a, b, c = roots
-    shift = a * b + b * c + c * a
-    return 0.25 * (x + shift), 0.25 * (y + shift), 0.25 * (z + shift), shift
-
-
-def _roots(x: Any, y: Any, z: Any) -> tuple[Any, Any, Any]:
-    return jnp.sqrt(x), jnp.sqrt(y), jnp.sqrt(z)
-
-
-def rf(x: Any, y: Any, z: Any, roots: tuple[Any, Any, Any] | None = None) -> Any:
-    """Carlson's R_F; roots: those of the arguments, where they are known better. DLMF 19.36.1."""
-    x, y, z, _ = _duplicate(x, y, z, _roots(x, y, z) if roots is None else roots)
-    x, y, z = fori_loop(0, _STEPS, lambda _, v: _duplicate(v[0], v[1], v[2], _roots(*v))[:3], (x, y, z))
-    mean = (x + y + z) / 3
-    a, b = 1 - x / mean, 1 - y / mean
-    c = -a - b
-    e2, e3 = a * b - c * c, a * b * c
-    series = 1 + e2 * (-1 / 10 + e2 / 24 - 3 * e3 / 44) + e3 / 14
-    return series / jnp.sqrt(mean)
-
-
-def rd(x: Any, y: Any, z: Any, roots: tuple[Any, Any, Any] | None = None) -> Any:
-    """Carlson's R_D. DLMF 19.36.2."""
-    def step(_: Any, v: Any) -> Any:
-        x, y, z, total, factor = v
-        return forward(x, y, z, total, factor, _roots(x, y, z))
-
-    def forward(x: Any, y: Any, z: Any, total: Any, factor: Any, roots: tuple[Any, Any, Any]) -> Any:
-        new_x, new_y, new_z, shift = _duplicate(x, y, z, roots)
-        return new_x, new_y, new_z, total + factor / (roots[2] * (z + shift)), 0.25 * factor
-    zero = jnp.zeros_like(x + y + z)
-    start = forward(x + zero, y + zero, z + zero, zero, zero + 1, _roots(x, y, z) if roots is None else roots)
-    x, y, z, total, factor = fori_loop(0, _STEPS, step, start)
-    mean = (x + y + 3 * z) / 5
-    a, b = 1 - x / mean, 1 - y / mean
-    c = -(a + b) / 3
-    product = a * b
-    e2, e3 = product - 6 * c * c, (3 * product - 8 * c * c) * c
-    e4, e5 = 3 * (product - c * c) * c * c, product * c * c * c
-    series = (1 + e2 * (-3 / 14 + 9 * e2 / 88 - 9 * e3 / 52) + e3 / 6 - 3 * e4 / 22 + 3 * e5 / 26)
-    return 3 * total + factor * series / (mean * jnp.sqrt(mean))
 
 
 def _scaled(x: Any, y: Any, z: Any) -> tuple[Any, Any, Any, Any]:
@@ -84,11 +32,14 @@ def _scaled(x: Any, y: Any, z: Any) -> tuple[Any, Any, Any, Any]:
 def elliprf(x: Any, y: Any, z: Any) -> Any:
     """Carlson's symmetric elliptic integral of the first kind: half the integral of ((t + x)(t + y)(t + z))^(-1/2) from 0.
 
-    Real x, y, z >= 0, of which one may be 0 (inf if more are); NaN for negative ones. ValueError for complex numbers.
+    x, y, z >= 0 or complex, of which one may be 0 (inf if more are); NaN for negative ones.
 
     >>> round(float(elliprf(0.0, 1.0, 1.0)), 4)
     1.5708
     """
+    found = complex_elliptic.complex_arguments("elliprf", x, y, z)
+    if found is not None:
+        return complex_elliptic.elliprf(*found)
     (x, y, z), dtype = _wide("elliprf", x, y, z)
     wrong = (jnp.minimum(jnp.minimum(x, y), z) < 0) | jnp.isnan(x + y + z)
     infinite = (x + y == 0) | (y + z == 0) | (z + x == 0)
@@ -101,11 +52,14 @@ def elliprf(x: Any, y: Any, z: Any) -> Any:
 def elliprd(x: Any, y: Any, z: Any) -> Any:
     """Carlson's degenerate elliptic integral of the second kind: R_J(x, y, z, z).
 
-    Real x, y >= 0, of which one may be 0, and z > 0; otherwise as elliprf.
+    x, y of which one may be 0, and z that is not; otherwise as elliprf.
 
     >>> round(float(elliprd(0.0, 1.0, 1.0)), 4)
     2.3562
     """
+    found = complex_elliptic.complex_arguments("elliprd", x, y, z)
+    if found is not None:
+        return complex_elliptic.elliprd(*found)
     (x, y, z), dtype = _wide("elliprd", x, y, z)
     wrong = (jnp.minimum(jnp.minimum(x, y), z) < 0) | jnp.isnan(x + y + z)
     infinite = (x + y == 0) | (z == 0)

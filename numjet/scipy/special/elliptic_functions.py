@@ -1,13 +1,16 @@
 """Jacobi's elliptic functions, and Carlson's forms R_C, R_G and R_J."""
 from __future__ import annotations
 
+import functools
 import math
+import operator
 from typing import Any
 
 import numjet.numpy as jnp
 from numjet.control.custom.custom_jvp import custom_jvp
-from numjet.control.loops.while_loop import fori_loop
-from numjet.scipy.special.elliptic import _scaled, _wide, rd, rf
+from numjet.scipy.special import complex_elliptic
+from numjet.scipy.special.elliptic import _scaled, _wide
+from numjet.scipy.special.elliptic_duplication import duplicated_rj, rc, rd, rf
 from numjet.scipy.special.wide_evaluation import in_64_bits
 
 _LANDEN_STEPS = 9
@@ -88,19 +91,17 @@ def ellipj(u: Any, m: Any) -> tuple[Any, Any, Any, Any]:
 
 # ------------------------------------------------------------------------------------------- Carlson's forms
 
-def _rc(x: Any, y: Any) -> Any:
-    """R_C for y > 0."""
-    return rf(x, y, y)
-
-
 def elliprc(x: Any, y: Any) -> Any:
-    """Carlson's degenerate elliptic integral R_F(x, y, y) of x >= 0 and real y: NaN at y = 0, the principal value below.
+    """Carlson's degenerate elliptic integral R_F(x, y, y) of x >= 0 or complex: NaN at y = 0, the principal value below.
 
     Derivatives of any order where x, y > 0. DLMF 19.2.20.
 
     >>> float(elliprc(1.0, 1.0))
     1.0
     """
+    found = complex_elliptic.complex_arguments("elliprc", x, y)
+    if found is not None:
+        return complex_elliptic.elliprc(*found)
     (x, y), dtype = _wide("elliprc", x, y)
     wrong, singular = (x < 0) | jnp.isnan(x + y), y == 0
     below = y < 0
@@ -109,16 +110,19 @@ def elliprc(x: Any, y: Any) -> Any:
     fine = ~(wrong | singular | jnp.isinf(a + b))
     a, b, _, root = _scaled(*(jnp.where(fine, v, 1) for v in (a, b, b)))
     share = jnp.where(fine & below, jnp.sqrt(jnp.where(fine & below, x / jnp.where(below, x - y, 1), 1)), 1)
-    out = jnp.where(fine, share * _rc(a, b) / root, 0)
+    out = jnp.where(fine, share * rc(a, b) / root, 0)
     return jnp.where(wrong | singular, jnp.nan, out).astype(dtype)
 
 
 def elliprg(x: Any, y: Any, z: Any) -> Any:
-    """Carlson's completely symmetric elliptic integral of the second kind, of x, y, z >= 0. DLMF 19.21.10.
+    """Carlson's completely symmetric elliptic integral of the second kind, of x, y, z >= 0 or complex. DLMF 19.21.10.
 
     >>> float(elliprg(1.0, 1.0, 1.0))
     1.0
     """
+    found = complex_elliptic.complex_arguments("elliprg", x, y, z)
+    if found is not None:
+        return complex_elliptic.elliprg(*found)
     (x, y, z), dtype = _wide("elliprg", x, y, z)
     wrong = (jnp.minimum(jnp.minimum(x, y), z) < 0) | jnp.isnan(x + y + z)
     infinite = jnp.isinf(x + y + z)
@@ -133,39 +137,19 @@ def elliprg(x: Any, y: Any, z: Any) -> Any:
     return jnp.where(wrong, jnp.nan, out).astype(dtype)
 
 
-def _rj(x: Any, y: Any, z: Any, p: Any) -> Any:
-    """Carlson's algorithm of 1995 for p > 0."""
-    gap = (p - x) * (p - y) * (p - z)
-
-    def step(_: Any, state: Any) -> Any:
-        x, y, z, p, total, factor, gap = state
-        a, b, c, d = jnp.sqrt(x), jnp.sqrt(y), jnp.sqrt(z), jnp.sqrt(p)
-        shift = a * b + b * c + c * a
-        product = (d + a) * (d + b) * (d + c)
-        total = total + factor / product * _rc(jnp.ones_like(x), 1 + gap / (product * product))
-        return (0.25 * (x + shift), 0.25 * (y + shift), 0.25 * (z + shift), 0.25 * (p + shift), total, 0.25 * factor,
-                gap / 64)
-
-    zero = jnp.zeros_like(x + y + z + p)
-    x, y, z, p, total, factor, _ = fori_loop(0, 28, step, (x + zero, y + zero, z + zero, p + zero, zero, zero + 1, gap + zero))
-    mean = (x + y + z + 2 * p) / 5
-    a, b, c = 1 - x / mean, 1 - y / mean, 1 - z / mean
-    d = -(a + b + c) / 2
-    e2 = a * b + a * c + b * c - 3 * d * d
-    e3 = a * b * c + 2 * e2 * d + 4 * d * d * d
-    e4, e5 = (2 * a * b * c + e2 * d + 3 * d * d * d) * d, a * b * c * d * d
-    series = 1 + e2 * (-3 / 14 + 9 * e2 / 88 - 9 * e3 / 52) + e3 / 6 - 3 * e4 / 22 + 3 * e5 / 26
-    return 6 * total + factor * series / (mean * jnp.sqrt(mean))
-
-
 def elliprj(x: Any, y: Any, z: Any, p: Any) -> Any:
     """Carlson's symmetric elliptic integral of the third kind, of x, y, z >= 0, of which one may be 0, and real p != 0.
 
-    The principal value for p < 0, by DLMF 19.20.14. Derivatives of any order for p > 0. B. C. Carlson (1995).
+    The principal value for p < 0, by DLMF 19.20.14. Derivatives of any order for p > 0. B. C. Carlson (1995). Of complex
+    numbers, too, where his algorithm holds: none in the left half plane, or x, y, z >= 0, or one of them and a pair of
+    conjugates; NaN for others, as in SciPy.
 
     >>> round(float(elliprj(1.0, 1.0, 1.0, 1.0)), 4)
     1.0
     """
+    found = complex_elliptic.complex_arguments("elliprj", x, y, z, p)
+    if found is not None:
+        return _rj_of_complex(*found)
     (x, y, z, p), dtype = _wide("elliprj", x, y, z, p)
     wrong = (jnp.minimum(jnp.minimum(x, y), z) < 0) | jnp.isnan(x + y + z + p)
     infinite = (x + y == 0) | (y + z == 0) | (z + x == 0)
@@ -177,9 +161,15 @@ def elliprj(x: Any, y: Any, z: Any, p: Any) -> Any:
     a, b, c, p = (jnp.where(skip, 1, v) for v in (low, middle, high, p))
     below, q = p < 0, jnp.abs(p)
     turned = jnp.where(below, (c * (a + b + q) - a * b) / (c + q), p)
-    plain = _rj(a, b, c, turned)
+    plain = duplicated_rj(a, b, c, turned)
     product = jnp.where(below, a * b + turned * q, 1)
-    extra = 3 * jnp.sqrt(a * b * c / product) * _rc(product, jnp.where(below, turned * q, 1))
+    extra = 3 * jnp.sqrt(a * b * c / product) * rc(product, jnp.where(below, turned * q, 1))
     out = jnp.where(below, ((turned - c) * plain - 3 * rf(a, b, c) + extra) / (c + q), plain)
     out = jnp.where(infinite, jnp.inf, jnp.where(huge, 0, out))
     return jnp.where(wrong, jnp.nan, out).astype(dtype)
+
+
+def _rj_of_complex(*xs: Any) -> Any:
+    """With the principal value for complex numbers that are real ones and p < 0."""
+    real = functools.reduce(operator.and_, [v.imag == 0 for v in xs]) & (xs[-1].real < 0)
+    return jnp.where(real, elliprj(*(jnp.where(real, v.real, 1) for v in xs)), complex_elliptic.elliprj(*xs))

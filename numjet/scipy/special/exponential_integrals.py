@@ -8,9 +8,10 @@ import numjet.numpy as jnp
 from numjet.api.jit_when_eager import jit_when_eager
 from numjet.control.custom.custom_jvp import custom_jvp
 from numjet.control.loops.while_loop import fori_loop, while_loop
+from numjet.foundation import dtypes
 from numjet.lax.elementwise import special
-from numjet.scipy.special import chebyshev_tables as tables
-from numjet.scipy.special.gamma_family import floats, halves_in_float32
+from numjet.scipy.special import chebyshev_tables as tables, complex_integrals
+from numjet.scipy.special.gamma_family import floats, halves_in_float32, numbers
 from numjet.scipy.special.horner import horner
 
 _NEAR_ROOT = 0.1     # distance to Ei's root below which its logarithm is a series
@@ -50,12 +51,13 @@ _exp1.defjvps(lambda t, out, x: t * _exp_quotient(-x))
 
 @jit_when_eager()
 def exp1(x: Any) -> Any:
-    """The integral of exp(-t) / t from x to infinity; infinite at 0, NaN for negative x.
+    """The integral of exp(-t) / t from x to infinity; infinite at 0, NaN for negative real x, where complex x have a cut.
 
     >>> round(float(exp1(1.0)), 4)
     0.2194
     """
-    return halves_in_float32(_exp1)(floats("exp1", x)[0])
+    (x,) = numbers("exp1", x)
+    return complex_integrals.exp1(x) if x.dtype in dtypes.COMPLEX else halves_in_float32(_exp1)(x)
 
 
 def _expi_near(x: Any) -> Any:
@@ -95,12 +97,13 @@ _expi.defjvps(lambda t, out, x: t * _exp_quotient(x))
 
 @jit_when_eager()
 def expi(x: Any) -> Any:
-    """The principal value of the integral of exp(t) / t up to x; -inf at 0.
+    """The principal value of the integral of exp(t) / t up to x, real or complex; -inf at 0.
 
     >>> round(float(expi(1.0)), 4)
     1.8951
     """
-    return halves_in_float32(_expi)(floats("expi", x)[0])
+    (x,) = numbers("expi", x)
+    return complex_integrals.expi(x) if x.dtype in dtypes.COMPLEX else halves_in_float32(_expi)(x)
 
 
 def _fraction(n: Any, x: Any) -> Any:

@@ -6,12 +6,13 @@ from typing import Any
 
 import numjet.numpy as jnp
 from numjet.control.custom.custom_jvp import custom_jvp
+from numjet.foundation import dtypes
 from numjet.lax.elementwise import special
-from numjet.scipy.special.gamma_family import _bernoulli_numbers, floats, halves_in_float32
-from numjet.scipy.special.horner import horner
+from numjet.scipy.special import complex_integrals
+from numjet.scipy.special.dilogarithm import DEBYE, spence_slope
+from numjet.scipy.special.gamma_family import floats, halves_in_float32, numbers
 
 _EULER = 0.57721566490153286061
-_NEAR_ONE, _SLOPE_TERMS = 0.125, 18   # of the slope of Spence's function
 
 
 # -------------------------------------------------------------------------------------------- Bessel functions
@@ -84,17 +85,13 @@ def i1(x: Any) -> Any:
 
 # -------------------------------------------------------------------------------------------- Spence's function
 
-# Debye's series of the dilogarithm: Li2(1 - exp(-u)) = sum of B_k u^(k + 1) / (k + 1)!
-_DEBYE = [float(b / math.factorial(k + 1)) for k, b in enumerate(_bernoulli_numbers(19))]
-
-
 def _dilogarithm(u: Any) -> Any:
     """Li2(1 - exp(-u)) for |u| <= log 2."""
     square = u * u
     out = jnp.zeros_like(u)
     for k in range(18, 0, -2):
-        out = out * square + _DEBYE[k]
-    return u + _DEBYE[1] * square + out * square * u
+        out = out * square + DEBYE[k]
+    return u + DEBYE[1] * square + out * square * u
 
 
 @custom_jvp
@@ -108,21 +105,14 @@ def _spence(x: Any) -> Any:
     return jnp.where(x == 0, math.pi ** 2 / 6, jnp.where(x < 0, jnp.nan, out))
 
 
-def _spence_slope(x: Any) -> Any:
-    """log(x) / (1 - x); a power series near 1, where the derivatives of the quotient cancel."""
-    near, endless = abs(x - 1) < _NEAR_ONE, x == jnp.inf
-    quotient = jnp.log(jnp.where(near | endless, 2, x)) / (1 - jnp.where(near | endless, 2, x))
-    series = horner([(-1) ** (k + 1) / (k + 1) for k in range(_SLOPE_TERMS)], jnp.where(near, x - 1, 0))
-    return jnp.where(near, series, jnp.where(endless, 0, quotient))
-
-
-_spence.defjvps(lambda t, out, x: t * _spence_slope(x))
+_spence.defjvps(lambda t, out, x: t * spence_slope(x))
 
 
 def spence(x: Any) -> Any:
-    """The integral of log(t) / (1 - t) from 1 to x, which is Li2(1 - x); NaN for negative x.
+    """The integral of log(t) / (1 - t) from 1 to x, which is Li2(1 - x); NaN for negative real x, where complex x have a cut.
 
     >>> round(float(spence(0.0)), 4)
     1.6449
     """
-    return _spence(floats("spence", x)[0])
+    (x,) = numbers("spence", x)
+    return complex_integrals.spence(x) if x.dtype in dtypes.COMPLEX else _spence(x)

@@ -12,6 +12,7 @@ from numjet.control.custom.custom_jvp import custom_jvp
 from numjet.foundation import dtypes
 from numjet.lax.elementwise import special
 from numjet.numpy.core.promotion import promote_args_inexact
+from numjet.scipy.special import complex_integrals
 from numjet.scipy.special.gamma_family import floats
 from numjet.scipy.special.horner import horner
 from numjet.scipy.special.probability import ndtr
@@ -98,16 +99,16 @@ def _sici_jvp(primals: Any, tangents: Any) -> Any:
 
 @jit_when_eager()
 def sici(x: Any) -> tuple[Any, Any]:
-    """The sine integral Si(x) and the cosine integral Ci(|x|), real. ValueError for complex numbers.
+    """The sine integral Si(x) and the cosine integral Ci(|x|) of real x, or Ci(x) of complex x.
 
-    Ci is -inf at 0. By power series up to 4, by the auxiliary functions f and g beyond.
+    Ci is -inf at 0, and has its cut on the negative axis. By power series up to 4, by the auxiliary functions f and g beyond.
 
     >>> [round(float(v), 4) for v in sici(1.0)]
     [0.9461, 0.3374]
     """
     (x,) = promote_args_inexact("sici", x)
     if x.dtype in dtypes.COMPLEX:
-        raise ValueError(f"Argument `x` to sici must be real-valued. Got dtype {x.dtype}.")
+        return complex_integrals.sici(x)
     wide = x.astype(np.float32) if x.dtype.itemsize == 2 else x
     si, ci = _sici(wide)
     return si.astype(x.dtype), ci.astype(x.dtype)
