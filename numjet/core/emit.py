@@ -166,6 +166,10 @@ class LoopBuilder(ScalarBuilder, Protocol):
     def copies(self, shape: Sequence[int]) -> int:
         """How often `loop` writes its body out: once, unless the loop is short."""
         ...
+    def may_write_out(self, operations: int, times: int) -> bool:
+        """Whether to write so many scalar operations out, which run `times` in one go, and not to call or loop: programs with
+        very many of such operations would take long to compile. Counts those that it allows."""
+        ...
     def chunks(self, count: int, body: Callable[[Index], None]) -> None:
         """body(c) for c < count, on several threads. Bodies must write to disjoint locations, and be worth a thread."""
         ...

@@ -68,6 +68,7 @@ class LoweringContext:
         self.bitcast, self.real, self.imag = scalars.bitcast, scalars.real, scalars.imag
         self.complex, self.pair = scalars.complex, scalars.pair
         self.read, self.let, self.bounded = reads.read, ir.let, scalars.bounded
+        self.may_write_out = ir.may_write_out
         self.compute, self.pieces, self.elementwise = deferred.compute, deferred.pieces, deferred.elementwise
         self.constant, self.reshape, self.transpose = deferred.constant, deferred.reshape, deferred.transpose
         self.inside = deferred.inside

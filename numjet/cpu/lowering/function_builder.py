@@ -17,13 +17,18 @@ from numjet.cpu.lowering.index import Index, IndexTerms, Scalar
 from numjet.cpu.remarks import Recorder
 from numjet.foundation.config import config
 
+# Operations that rules of one program may write out. Each takes the compiler some 90 us, and a call of a kernel instead a
+# tenth of a microsecond for a hundred of them: outside of loops that pays after very many calls only.
+_MOST_WRITTEN_OUT, _MOST_IN_LOOPS = 1 << 12, 1 << 14
+_OFTEN = 1 << 14   # what runs so often in one go is worth its code
+
 
 class FunctionBuilder:
     """One function under construction.
 
     blocks: the open blocks, outermost first. guards: the conditions of `if_` and `when` around the expression that is being
     made. open_registers: arrays in registers that are being updated. spills: how many arrays have moved from registers to
-    memory. memory: the allocation outside of lanes; allocation: the one in force.
+    memory. written_out: operations that rules wrote out. memory: the allocation outside of lanes; allocation: the one in force.
     """
 
     STATE = ("blocks", "guards", "open_registers", "spills", "allocation")
@@ -38,6 +43,7 @@ class FunctionBuilder:
         self.guards: list[Scalar] = []
         self.open_registers: list[LoweredArray] = []
         self.spills = 0
+        self.written_out = 0
         self.memory = MemoryAllocation(self.function, self.terms, self.blocks, recorder)
         self.allocation: Allocation = self.memory
 
@@ -51,6 +57,15 @@ class FunctionBuilder:
     def in_loop(self) -> bool:
         """Whether the code runs in a loop or branch, and not just once."""
         return len(self.blocks) > 1
+
+    def may_write_out(self, operations: int, times: int) -> bool:
+        """Whether so many scalar operations are written out, which then run `times` in one go."""
+        if times >= _OFTEN:
+            return True
+        if self.written_out + operations > (_MOST_IN_LOOPS if self.in_loop else _MOST_WRITTEN_OUT):
+            return False
+        self.written_out += operations
+        return True
 
     @property
     def small(self) -> int:

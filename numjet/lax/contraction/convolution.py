@@ -172,6 +172,10 @@ def _cpu(b: Any, lhs: Any, rhs: Any, *, precision: CanonicalPrecision, preferred
         return conv_phases.by_phases(b, b.materialize(rhs), gaps, z, convolve, out_dtype)
     narrow = wide.kind != "b" and (z.o < NARROW or terms < NARROW or z.n * prod(z.out) < NARROW)
     found = _regions(z) if narrow else None
+    if found is not None:
+        loops = [(z.n, z.groups * z.o, *(span.stop - span.start for span in region)) for region in found]
+        if not b.may_write_out(terms * sum(map(b.copies, loops)), prod(z.out_shape)):
+            found = None
     if conv_windows.suits(z, lhs.dtype, wide) and (not narrow or conv_windows.pays(z, found is not None)):
         return converted(b, _by_windows(b, lhs, rhs, z), out_dtype)
     if conv_windows.suits_long(z, lhs.dtype, wide) and not narrow:

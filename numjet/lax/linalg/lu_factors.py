@@ -60,7 +60,7 @@ def _order(pivots: np.ndarray, size: int) -> np.ndarray:
 
 def _cpu(b: Any, x: Any) -> list[Any]:
     m, n = x.shape[-2:]
-    if small.is_small(b, x.dtype, x.shape[:-2], m, n, max(m, n)):
+    if small.is_small(b, x.dtype, x.shape[:-2], (m, n), m * n * min(m, n) // 2):
         return small.lu(b, x)
     return b.kernel("nj_getrf", [CODES[x.dtype.name], prod(x.shape[:-2]), m, n, ("own", x)],
                     _abstract(ShapedArray(x.shape, x.dtype))[1:], checked=True)
@@ -177,7 +177,7 @@ def _solve_eager(a: np.ndarray, lu: np.ndarray, order: np.ndarray, b: np.ndarray
 
 
 def _solve_cpu(b: Any, a: Any, lu: Any, order: Any, y: Any, *, transposed: bool) -> Any:
-    if small.is_small(b, y.dtype, y.shape[:-2], a.shape[-1], a.shape[-1], max(y.shape[-2:])):
+    if small.is_small(b, y.dtype, y.shape[:-2], y.shape[-2:], a.shape[-1] * prod(y.shape[-2:])):
         return small.lu_solve(b, lu, order, y, transposed=transposed)
 
     def solve(right: Any, lower: bool) -> Any:
@@ -263,10 +263,10 @@ def _inverse_cpu(b: Any, a: Any, lu: Any, order: Any) -> Any:
     n = a.shape[-1]
     if prod(a.shape) == 0:
         return a
-    if small.is_small(b, a.dtype, a.shape[:-2], n, n, n):
+    if small.is_small(b, a.dtype, a.shape[:-2], (n, n), n ** 3):
         one = b.compute(a.shape, a.dtype, lambda *i: b.if_(
             b.compare("eq", b.scalar(i[-2]), b.scalar(i[-1])), lambda: b.const(1, a.dtype), lambda: b.const(0, a.dtype)))
-        return _solve_cpu(b, a, lu, order, one, transposed=False)
+        return small.lu_solve(b, lu, order, one, transposed=False)
     sizes = [CODES[a.dtype.name], prod(a.shape[:-2]), n]
     return b.kernel("nj_getri", [*sizes, lu, order], [ShapedArray(a.shape, a.dtype)], checked=True)[0]
 

@@ -10,17 +10,23 @@ from typing import Any
 
 import numpy as np
 
-LARGEST = 8           # order of matrices that are written out
-_MOST_WRITTEN = 1500  # scalar operations of one program part
+LARGEST = 8          # order of matrices that are written out
+# Multiply-adds of one matrix, and of all that are written out side by side. Those of a single matrix keep its numbers in
+# registers, of which there are 32 at most: beyond, calls are as fast or faster (inverses of 7 x 7: 400 ns, written out 530).
+_MOST_OF_ONE, _MOST = 216, 1024
 
 Matrix = list[list[Any]]
 
 
-def is_small(b: Any, dtype: np.dtype, shape: Sequence[int], *sides: int) -> bool:
-    """Whether work on real matrices of these sizes, for a batch of `shape`, is written out."""
+def is_small(b: Any, dtype: np.dtype, shape: Sequence[int], sides: Sequence[int], operations: int) -> bool:
+    """Whether work on real matrices with these sides, so many multiply-adds each, for a batch of `shape`, is written out."""
     if dtype.kind != "f" or not prod(shape) or not all(1 <= n <= LARGEST for n in sides):
         return False
-    return b.copies(shape) * prod(sides) <= _MOST_WRITTEN
+    copies = b.copies(shape)
+    if copies == prod(shape) and operations > _MOST_OF_ONE:
+        return False
+    written = copies * (operations + 2 * max(sides) ** 2)   # with what is read and stored
+    return copies * operations <= _MOST and b.may_write_out(written, prod(shape))
 
 
 def over_batch(b: Any, shape: Sequence[int], outs: Sequence[Any], body: Callable[..., None]) -> list[Any]:

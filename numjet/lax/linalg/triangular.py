@@ -50,7 +50,7 @@ def _cholesky_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any,
 def _cholesky_cpu(b: Any, x: Any) -> Any:
     if prod(x.shape) == 0:
         return x
-    if small.is_small(b, x.dtype, x.shape[:-2], *x.shape[-2:], x.shape[-1]):
+    if small.is_small(b, x.dtype, x.shape[:-2], x.shape[-1:], x.shape[-1] ** 3 // 6):
         return small.cholesky(b, x)
     sizes = [CODES[x.dtype.name], prod(x.shape[:-2]), x.shape[-1]]
     return b.kernel("nj_potrf", [*sizes, ("own", x)], [], checked=True)[0]
@@ -139,7 +139,7 @@ def triangle_cpu(b: Any, a: Any, y: Any, *, left_side: bool, lower: bool, transp
                unit_diagonal: bool) -> Any:
     if prod(y.shape) == 0:
         return y
-    if small.is_small(b, y.dtype, y.shape[:-2], a.shape[-1], a.shape[-1], max(y.shape[-2:])):
+    if small.is_small(b, y.dtype, y.shape[:-2], y.shape[-2:], a.shape[-1] * prod(y.shape[-2:]) // 2):
         return small.triangular_solve(b, a, y, left=left_side, lower=lower, transposed=transpose_a, unit=unit_diagonal)
     if a.dtype.kind == "c" and conjugate_a and not transpose_a:
         given = a
