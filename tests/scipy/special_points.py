@@ -54,7 +54,21 @@ SLOPES: list[tuple[str, tuple[float, ...], int, float]] = [
     *(("expon.logcdf", (-1.0, 0.0, INF), place, 0.0) for place in range(3)),
     *((f"gamma.{name}", (-1.0, 2.0, 0.0, INF), place, 0.0) for name, place in (("logpdf", 0), ("logpdf", 3), ("pdf", 1))),
     ("gamma.logcdf", (1.0, 2.0, 0.0, INF), 0, 0.0), ("beta.logpdf", (-1.0, 2.0, 2.0, 0.0, INF), 4, 0.0),
-    ("uniform.logcdf", (-1.0, 0.0, INF), 2, 0.0), ("expon.logpdf", (0.0, INF, 1.0), 1, 0.0)]
+    ("uniform.logcdf", (-1.0, 0.0, INF), 2, 0.0), ("expon.logpdf", (0.0, INF, 1.0), 1, 0.0),
+    ("t.logpdf", (1.5e308, 1.0, 0.0, 1.0), 3, 1.0), ("t.pdf", (1.5e308, 1.0, 0.0, 1.0), 0, 0.0),
+    ("gamma.pdf", (0.0, 0.5, 0.0, 1e300), 0, -INF), ("beta.pdf", (0.0, 0.5, 2.0, 0.0, 1e300), 0, -INF),
+    # at infinity, where all the mass is below, and below an infinite shape, which has its mass at infinity
+    *((f"{family}.{name}", (INF, 2.0, 0.0, 1.0), place, 0.0) for family in ("gamma", "chi2")
+      for name in ("cdf", "logcdf", "sf") for place in range(4)),
+    *((f"{family}.{name}", (x, *shapes, 0.0, scale), place, 0.0)
+      for family, *shapes in (("norm",), ("cauchy",), ("expon",), ("laplace",), ("logistic",), ("uniform",), ("gumbel_r",),
+                              ("gumbel_l",), ("t", 3.0), ("pareto", 2.0), ("beta", 2.0, 3.0), ("truncnorm", -1.0, 2.0))
+      for name, x in (("cdf", INF), ("cdf", -INF), ("sf", INF), ("sf", -INF), ("logcdf", INF), ("logsf", -INF))
+      for scale in (1.0, 2.0) for place in range(len(shapes) + 3) if family != "beta" or place not in (1, 2)),
+    *((f"{family}.pdf", (x, 0.0, 1.0), place, 0.0) for x in (INF, -INF) for place in range(3)
+      for family in ("norm", "cauchy", "expon", "laplace", "logistic", "uniform", "gumbel_r", "gumbel_l")),
+    *((f"gamma.{name}", (1.0, INF, 0.0, 1.0), place, 0.0) for name in ("cdf", "logcdf", "sf", "logsf") for place in range(4)),
+    ("pareto.sf", (0.5, INF, 0.0, 1.0), 1, 0.0), ("nbinom.logpmf", (INF, 2.0, 0.25), 1, 0.0)]
 # Function, arguments, second derivative to the first one, at ends.
 CURVATURES: list[tuple[str, tuple[float, ...], float]] = [
     ("cauchy.ppf", (0.0,), -INF), ("cauchy.ppf", (1.0,), INF), ("cauchy.isf", (0.0,), INF),
@@ -64,8 +78,15 @@ CURVATURES: list[tuple[str, tuple[float, ...], float]] = [
 LIMITS: list[tuple[str, tuple[float, ...], float]] = [
     *((f"{family}.{name}", (INF, INF), value) for family in ("gamma", "chi2")
       for name, value in (("cdf", 1.0), ("sf", 0.0), ("logcdf", 0.0), ("logsf", -INF))),
-    ("pareto.cdf", (1.0, INF), 0.0), ("pareto.logcdf", (1.0, INF), -INF), ("pareto.ppf", (1.0, INF), 1.0),
-    ("poisson.cdf", (INF, INF), 1.0), ("poisson.sf", (INF, INF), 0.0)]
+    ("gamma.cdf", (1.0, INF), 0.0), ("gamma.logsf", (0.0, INF), 0.0), ("gamma.pdf", (0.0, 1e-30, 0.0, 1e30), INF),
+    ("beta.pdf", (0.0, 1e-30, 2.0, 0.0, 1e30), INF), ("pareto.cdf", (1.0, INF), 0.0),
+    ("pareto.logcdf", (1.0, INF), -INF), ("pareto.ppf", (1.0, INF), 1.0),
+    ("poisson.cdf", (INF, INF), 1.0), ("poisson.sf", (INF, INF), 0.0), ("binom.logpmf", (INF, INF, 0.25), -INF),
+    ("binom.pmf", (INF, INF, 0.25), 0.0)]
+# Counts of which logarithms of factorials cancel, and the logarithm of their probability: mpmath, with 60 digits.
+HUGE_COUNTS: list[tuple[str, tuple[float, ...], float]] = [
+    ("nbinom.logpmf", (2.0**99, 1.0, 2.0**-99), -69.62157087543456),
+    ("binom.logpmf", (2.0**39, 2.0**40, 0.5), -14.08873496384386)]
 
 Rows = tuple[np.ndarray, ...]
 
@@ -125,7 +146,8 @@ DECISIONS: dict[str, tuple[Callable[..., np.ndarray], str]] = {
     "poisson.pmf": (lambda k, mu: k == INF, "the limit 0; SciPy: NaN"),
     "poisson.logpmf": (lambda k, mu: k == INF, "the limit -inf; SciPy: NaN"),
     "geom.pmf": (_fractional, "fractional counts are interpolated, as by logpmf"),
-    "nbinom.pmf": (_fractional, "fractional counts are interpolated, as by logpmf"),
+    "nbinom.pmf": (lambda k, n, p: _fractional(k) | (k == INF), "fractional counts are interpolated, and infinite ones have 0"),
+    "nbinom.logpmf": (lambda k, n, p: k == INF, "the limit -inf; SciPy: NaN"),
     "binom.pmf": (_fractional, "fractional counts are interpolated, as by logpmf"),
     "betabinom.pmf": (_fractional, "counts are rounded down"),
     "bernoulli.logcdf": (lambda k, p: ~_is_probability(p), _NO_DISTRIBUTION),

@@ -171,6 +171,8 @@ def _tied(distribution: str, name: str) -> Callable[..., Any]:
 # Points at which values are decided: by the operands, with the reason.
 AT: dict[str, tuple[Callable[..., Any], str]] = {
     **{f"{family}.{name}": _MASSES for family in {*DISCRETE} - {"poisson"} for name in ("logpmf", "pmf")},
+    **{f"nbinom.{name}": (lambda k, n, p: _between(k) | (k == np.inf), f"{_MASSES[1]}, and the limit at infinity; SciPy: NaN")
+       for name in ("logpmf", "pmf")},
     **{f"poisson.{name}": (lambda k, mu: k == np.inf, "the limit, 0; SciPy: NaN") for name in ("logpmf", "pmf")},
     **{f"gumbel_r.{name}": (lambda x: x == -np.inf, "the limit, 0; SciPy: NaN") for name in ("logpdf", "pdf")},
     **{f"gumbel_l.{name}": (lambda x: x == np.inf, "the limit, 0; SciPy: NaN") for name in ("logpdf", "pdf")},

@@ -11,7 +11,7 @@ import scipy.stats
 import numjet as nj
 import numjet.numpy as jnp
 from numjet.lax.elementwise import special as lax_special
-from numjet.scipy import special
+from numjet.scipy import special, stats
 from numjet.testing.records import check_function
 
 NAN, INF = np.nan, np.inf
@@ -189,6 +189,49 @@ def test_student_s_t_of_many_degrees_of_freedom(df, t, want, x64):
     np.testing.assert_allclose(special.stdtrit(df, want), t, rtol=1e-13)
     slope = nj.grad(special.stdtr, 1)(df, t)
     np.testing.assert_allclose(slope, scipy.stats.t.pdf(t, df), rtol=1e-9)
+
+
+# (df, t, first derivative of the distribution function by df, second one of its logarithm): mpmath, with 60 digits
+T_BY_DF = [
+    (2.0, -3.0, -0.028759845161577355, 0.24226773678272956), (3.0, 1.0, 0.01111045670486464, -0.008443899156277426),
+    (5.0, -20.0, -5.176162584740243e-06, 0.11371613876413866), (0.3, -0.5, -0.14244576799469993, 1.0080545599794626),
+    (50.0, 2.0, 5.491062396998835e-05, -2.273814916564377e-06), (1e3, -30.0, -6.482078318582915e-143, 0.00011254936587571244),
+    (1e4, 0.2, 2.0333696810566038e-10, -7.020527014483888e-14), (0.01, 5.0, 1.9564929928812778, -75.77796666634403),
+    (1.0, -2e3, -0.0011789808003530003, 0.6775327536129901), (1e5, -1.5, -1.5784894172601782e-11, 4.72532992049851e-15),
+    (1e3, -4.0, -2.3928595747795975e-09, 1.3929429501799338e-07)]
+
+
+def log_stdtr(df, t):
+    return stats.t.logcdf(t, df)
+
+
+def test_derivatives_of_student_s_t_by_degrees_of_freedom(x64):
+    df, t, first, second = np.array(T_BY_DF).T
+    over = lambda function: np.asarray(nj.jit(nj.vmap(function))(df, t))
+    share = special.stdtr(df, t)
+    for mode in (nj.grad, nj.jacfwd):
+        np.testing.assert_allclose(over(mode(special.stdtr)), first, rtol=6e-14)
+        np.testing.assert_allclose(over(mode(log_stdtr)), first / share, rtol=1e-12)
+        np.testing.assert_allclose(over(mode(mode(log_stdtr))), second, rtol=1e-11)
+        np.testing.assert_allclose(over(mode(mode(special.stdtr), 1)), over(mode(mode(special.stdtr, 1))), rtol=1e-9)
+    quantile = nj.vmap(nj.grad(special.stdtrit))(df, share)
+    np.testing.assert_allclose(quantile, -first / scipy.stats.t.pdf(t, df), rtol=1e-8)
+    single = nj.vmap(nj.grad(special.stdtr))(df.astype(np.float32), t.astype(np.float32))
+    np.testing.assert_allclose(single, first, rtol=1e-6, atol=1e-38)
+
+
+def test_derivatives_of_student_s_t_by_degrees_of_freedom_at_ends(x64):
+    """0 for infinite degrees and arguments, where the function is constant in df; NaN outside of the domain."""
+    rows = [(3.0, 0.0, 0.0), (3.0, np.inf, 0.0), (3.0, -np.inf, 0.0), (np.inf, 1.0, 0.0), (1e100, 1.0, 0.0),
+            (3.0, np.nan, np.nan), (np.nan, 1.0, np.nan), (-1.0, 1.0, np.nan), (0.0, 1.0, np.nan), (2.0, -1e300, 0.0)]
+    for df, t, want in rows:
+        for mode in (nj.grad, nj.jacfwd):
+            np.testing.assert_array_equal(mode(special.stdtr)(df, t), want)
+    assert nj.grad(log_stdtr)(3.0, -np.inf) == -np.inf and nj.grad(log_stdtr)(np.inf, -2.0) == 0
+    np.testing.assert_allclose(nj.grad(log_stdtr)(2.0, -1e300), 0.5 - np.log(1e300) + 0.5 * np.log(2), rtol=1e-2)
+    for p in (0.0, 0.5, 1.0):
+        assert nj.grad(special.stdtrit)(3.0, p) == 0
+    assert nj.grad(special.stdtrit)(np.inf, 0.25) == 0 and nj.grad(special.stdtrit)(1e-30, 0.25) == np.inf
 
 
 @pytest.mark.parametrize(("a", "b"), [(150.0, 0.5), (1500.0, 0.5), (150.0, 2.0), (300.0, 300.0)])

@@ -17,6 +17,7 @@ from tests.scipy.special_points import (
     DISCRETE,
     FEW,
     FUNCTIONS,
+    HUGE_COUNTS,
     INF,
     INFINITE_POCH,
     LIMITS,
@@ -148,6 +149,14 @@ def test_values_of_infinite_parameters():
     arguments, wanted = [args for _, args, _ in LIMITS], [want for _, _, want in LIMITS]
     for call in (values, nj.jit(values)):
         np.testing.assert_array_equal(call(arguments), wanted)
+
+
+def test_probabilities_of_huge_counts():
+    for name, args, want in HUGE_COUNTS:
+        for call in (_named(name), nj.jit(_named(name))):
+            np.testing.assert_allclose(call(*args), want, rtol=1e-5)
+            with nj.enable_x64(True):
+                np.testing.assert_allclose(call(*args), want, rtol=1e-12)
 
 
 @pytest.mark.parametrize("function", ["cdf", "logcdf", "sf", "logsf"])
@@ -285,6 +294,7 @@ def test_products_with_logarithms(name, shift, x64):
         assert jit(nj.grad(f, 0))(0.0, 1.0) == np.log(1.0 + shift)
         assert jit(nj.grad(nj.grad(f, 0), 1))(0.0, 1.0) == 1 / (1 + shift)
         assert np.isnan(jit(nj.grad(f, 1))(0.0, np.nan))
+        assert jit(nj.grad(lambda y: nj.numpy.exp(f(1.5e308, y))))(0.25 - shift) == 0    # 0, where f's slope overflows
 
 
 # Arguments at which intermediate results overflow, lose their digits or do not end, and the values.

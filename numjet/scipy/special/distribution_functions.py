@@ -22,6 +22,7 @@ from numjet.scipy.special.quantiles import (
     gammainccinv,
     gammaincinv,
 )
+from numjet.scipy.special.student_degrees import slope_of_log_share, slope_of_quantile, slope_of_share
 from numjet.scipy.special.wide_evaluation import smooth_in_64_bits
 
 
@@ -347,16 +348,17 @@ def _t_density(df: Any, t: Any) -> Any:
     far = (jnp.abs(t) > _FAR) & (df < _MANY)
     near = jnp.exp(-0.5 * (df + 1) * jnp.log1p(jnp.square(jnp.where(far, 1, t)) / df)
                    - 0.5 * jnp.log(df) - betaln(0.5 * df, jnp.full_like(df, 0.5)))
-    return jnp.where(far, jnp.exp(_t_power_law(df) + jnp.log(df) - (df + 1) * _log_where(far, t)), near)
+    few = jnp.where(far, df, 1)
+    return jnp.where(far, jnp.exp(_t_power_law(few) + jnp.log(few) - (few + 1) * _log_where(far, t)), near)
 
 
-_stdtr = fixed_orders("stdtr", _t_value, lambda out, df, t: _t_density(df, t))
+_stdtr = fixed_orders("stdtr", _t_value, lambda out, df, t: _t_density(df, t), slope_of_share)
 
 
 def stdtr(df: Any, t: Any) -> Any:
     """Student's t distribution function with df > 0 degrees of freedom (NaN for others).
 
-    Derivatives to t; NotImplementedError for that to df.
+    Derivatives of any order to both.
 
     >>> float(stdtr(3.0, 0.0))
     0.5
@@ -395,7 +397,7 @@ def _log_t_slope(out: Any, df: Any, t: Any) -> Any:
     return jnp.where(power, df / size, jnp.where(steep, (df + 1) / (df / size + size), slope))
 
 
-_log_stdtr = fixed_orders("log_stdtr", _log_t_value, _log_t_slope)
+_log_stdtr = fixed_orders("log_stdtr", _log_t_value, _log_t_slope, slope_of_log_share)
 
 
 def log_stdtr(df: Any, t: Any) -> Any:
@@ -440,11 +442,11 @@ def _stdtrit_value(df: Any, p: Any) -> Any:
     return jnp.where((p == 0) & (df > 0), -jnp.inf, jnp.where((p == 1) & (df > 0), jnp.inf, out))
 
 
-_stdtrit = fixed_orders("stdtrit", _stdtrit_value, lambda out, df, p: 1 / _t_density(df, out))
+_stdtrit = fixed_orders("stdtrit", _stdtrit_value, lambda out, df, p: 1 / _t_density(df, out), slope_of_quantile)
 
 
 def stdtrit(df: Any, p: Any) -> Any:
-    """The t with stdtr(df, t) = p: Student's quantile function. Derivatives to p.
+    """The t with stdtr(df, t) = p: Student's quantile function. Derivatives to both.
 
     >>> round(float(stdtrit(3.0, 0.975)), 4)
     3.1824

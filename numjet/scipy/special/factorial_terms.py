@@ -90,8 +90,7 @@ def log_binomial_term(k: Any, m: Any, p: Any, precise: bool = True) -> Any:
     end, rest = (k == 0) | (m == 0), _remainders(k, m, precise) - _HALF_LOG_2_PI
     if not precise:
         first, second = _product_with_log(k, p), m * jnp.log1p(-jnp.where((m == 0) & (p == 1), 0, p))
-        choices = (k + m + 0.5) * jnp.log(both) - (k + 0.5) * jnp.log(k_1) - (m + 0.5) * jnp.log(m_1)
-        return _with_value(choices + first + second + (rest + 1), end, jnp.where(k == 0, second, first))
+        return _with_value(log_choices(k, m, False) + first + second, end, jnp.where(k == 0, second, first))
     u, v = (p * both - k_1) / k_1, (k - p * both) / m_1
     deviances = _deviance(k, u, p * both / k_1) + _deviance(m, v, (1 - p) * both / m_1)
     out = 0.5 * jnp.log(both / k_1 / m_1) + rest - deviances - u - v

@@ -16,8 +16,10 @@ from numjet.foundation import tree
 from numjet.scipy.special.wide_evaluation import in_64_bits
 
 
-def fixed_orders(name: str, function: Callable[..., Any], slope: Callable[..., Any]) -> Callable[..., Any]:
-    """A function (*orders, x) with the derivative `slope(result, *orders, x)` to x; NotImplementedError to an order.
+def fixed_orders(name: str, function: Callable[..., Any], slope: Callable[..., Any],
+                 by_order: Callable[..., Any] | None = None) -> Callable[..., Any]:
+    """A function (*orders, x) with the derivative `slope(result, *orders, x)` to x; NotImplementedError to an order, unless
+    there is one order, to which `by_order` is the derivative.
 
     It is evaluated in 64 bits, whichever floats the arguments are, and rounded once: the differences in recurrences and sums
     cancel digits."""
@@ -28,13 +30,17 @@ def fixed_orders(name: str, function: Callable[..., Any], slope: Callable[..., A
 
     def rule(primals: Any, tangents: Any) -> Any:
         *orders, t = tangents
-        for place, order in enumerate(orders):
-            if not is_symbolic_zero(order):
+        moving = [place for place, order in enumerate(orders) if not is_symbolic_zero(order)]
+        for place in moving:
+            if by_order is None:
                 raise NotImplementedError(
                     f"{name}: expected a derivative to the last argument alone, got one to argument {place}, a parameter; "
                     "take lax.stop_gradient of the parameter, or differences")
         out = compiled(*primals)
-        return out, tree.tree_map(lambda s: s * t, slope(out, *primals))
+        parts = [(by_order, orders[0])] if moving and by_order else []
+        parts += [] if is_symbolic_zero(t) else [(slope, t)]
+        changes = [tree.tree_map(lambda s, t=t: s * t, of(out, *primals)) for of, t in parts]
+        return out, tree.tree_map(lambda *terms: sum(terms[1:], terms[0]), *changes)
 
     call.defjvp(rule, symbolic_zeros=True)
     compiled = jit(call)  # one program outside of transformations, too: there are loops in these functions

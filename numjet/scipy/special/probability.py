@@ -194,7 +194,8 @@ def _product_with_log(log: Callable[[Any], Any], shift: int) -> Any:
             total = total + tx * log(y)
         if not isinstance(ty, SymbolicZero):
             divisor = y + shift
-            total = total + ty * jnp.true_divide(x, jnp.where((x == 0) & (divisor == 0), 1, divisor))
+            # a tangent of 0, as of a density that underflows, stays 0 where the quotient alone overflows
+            total = total + jnp.true_divide(ty * x, jnp.where((x == 0) & (divisor == 0), 1, divisor))
         return out, total
 
     return product

@@ -52,19 +52,23 @@ def _own_type(name: str, family: str, rank: int, *ranks: int) -> bool:
     return any((rank, *ranks)) if among(_WEAK_OF_SCALARS) else rank > 0
 
 
-def standard(name: str, x: Any, *rest: Any) -> list[Any]:
+Ends = tuple[float, float]
+
+
+def standard(name: str, x: Any, *rest: Any, ends: Ends | None = None) -> list[Any]:
     """[(x - loc) / scale, parameters..., loc, scale] of arguments (x, parameters..., loc, scale), in one float dtype.
     NaN for scales that are not positive.
+
+    ends: the limits at -inf and inf of what is computed from it. Where they are finite, slopes are 0: those of the quotient are
+    infinite there, and their products with slopes of 0 would be NaN.
 
     >>> [float(v) for v in standard("norm.pdf", 3, 1, 2)]
     [1.0, 1.0, 2.0]
     """
-    x, *params, loc, scale = float_args(name, x, *rest)
-    scale = valid_scale(scale)
-    return [(x - loc) / scale, *params, loc, scale]
+    return _standardized(_quotient, name, (x, *rest), ends)
 
 
-def standard_from_loc(name: str, x: Any, *rest: Any) -> list[Any]:
+def standard_from_loc(name: str, x: Any, *rest: Any, ends: Ends | None = None) -> list[Any]:
     """As `standard`, of distributions on x >= loc: -1 for every x below loc, with derivatives of 0.
 
     The quotient would be -0 for an infinite scale, and infinite for an infinite loc: products of 0 and infinity in derivatives.
@@ -72,10 +76,34 @@ def standard_from_loc(name: str, x: Any, *rest: Any) -> list[Any]:
     >>> [float(v) for v in standard_from_loc("expon.pdf", 0.5, 1, jnp.inf)]
     [-1.0, 1.0, inf]
     """
-    x, *params, loc, scale = float_args(name, x, *rest)
-    scale = valid_scale(scale)
+    return _standardized(_quotient_from_loc, name, (x, *rest), ends)
+
+
+def _quotient(x: Any, loc: Any, scale: Any) -> Any:
+    return (x - loc) / scale
+
+
+def _quotient_from_loc(x: Any, loc: Any, scale: Any) -> Any:
     below = (x < loc) & (scale > 0)
-    return [jnp.where(below, -1.0, x - loc) / jnp.where(below, 1.0, scale), *params, loc, scale]
+    return jnp.where(below, -1.0, x - loc) / jnp.where(below, 1.0, scale)
+
+
+def _standardized(quotient: Callable[[Any, Any, Any], Any], name: str, args: tuple[Any, ...], ends: Ends | None) -> list[Any]:
+    x, *params, loc, scale = float_args(name, *args)
+    scale = valid_scale(scale)
+    z = quotient(x, loc, scale)
+    if ends is not None and z.dtype not in dtypes.COMPLEX:
+        far = _at_ends(z, *ends)
+        inner = quotient(jnp.where(far, 0.0, x), jnp.where(far, 0.0, loc), jnp.where(far, 1.0, scale))
+        z = jnp.where(far, lax.stop_gradient(z), inner)
+    return [z, *params, loc, scale]
+
+
+def _at_ends(z: Any, below: float, above: float) -> Any:
+    """Where z is infinite, on the sides of finite limits."""
+    if math.isfinite(below) and math.isfinite(above):
+        return jnp.abs(z) == math.inf
+    return z == (math.inf if math.isfinite(above) else -math.inf)
 
 
 def valid_scale(scale: Any) -> Any:
@@ -126,6 +154,17 @@ def power_of_zero(z: Any, exponent: Any) -> Any:
 
 
 power_of_zero.defjvps(lambda t, out, z, e: t * jnp.where(e == 0, 0, e * power_of_zero(z, jnp.where(e == 0, 1, e - 1))), None)
+
+
+def less_at_poles(log_factor: Any, exponent: Any) -> Any:
+    """The logarithm of what 0**exponent is multiplied by: 0 for negative exponents, with its derivatives.
+
+    Infinity stays infinite, where the factor itself would underflow.
+
+    >>> float(less_at_poles(jnp.array(-900.0), jnp.array(-0.5)))
+    0.0
+    """
+    return jnp.where(exponent < 0, log_factor - lax.stop_gradient(log_factor), log_factor)
 
 
 def log1p_square(x: Any) -> Any:

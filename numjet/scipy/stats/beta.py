@@ -12,7 +12,15 @@ from numjet.scipy.special.gamma_family import betainc
 from numjet.scipy.special.probability import xlog1py, xlogy
 from numjet.scipy.special.quantiles import betainccinv, betaincinv
 from numjet.scipy.special.wide_evaluation import smooth_by_precision
-from numjet.scipy.stats.arguments import float_args, power_of_zero, standard_from_loc, valid_scale, where_inside, where_valid
+from numjet.scipy.stats.arguments import (
+    float_args,
+    less_at_poles,
+    power_of_zero,
+    standard_from_loc,
+    valid_scale,
+    where_inside,
+    where_valid,
+)
 from numjet.scipy.stats.entropies import beta_entropy
 from numjet.scipy.stats.tails import log_betainc, log_betaincc
 from numjet.scipy.stats.variables import Variable, positive
@@ -20,7 +28,7 @@ from numjet.scipy.stats.variables import Variable, positive
 
 def _inside(name: str, x: Any, a: Any, b: Any, loc: Any, scale: Any, below: float, above: float) -> tuple[Any, ...]:
     """(a, b, the standardized argument, 0.5 outside [0, 1], a function that puts `below` below, `above` above)."""
-    z, a, b, _, _ = standard_from_loc(name, x, a, b, loc, scale)
+    z, a, b, _, _ = standard_from_loc(name, x, a, b, loc, scale, ends=(0.0, 0.0))
     z = where_valid((a > 0) & (b > 0), z)
     z, set_below = where_inside(z < 0, 0.5, z, below)
     z, set_above = where_inside(z > 1, 0.5, z, above)
@@ -56,7 +64,7 @@ def pdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     exponent, other = jnp.where(at_end, jnp.where(at_0, a, b) - 1, 1.0), jnp.where(at_0, b, a) - 1
     inside = logpdf(jnp.where(at_end, loc + 0.5 * scale, x), a, b, loc, scale)
     at_ends = other * jnp.log1p(-vanishing) - _log_beta(a, b) - jnp.log(scale)
-    density = jnp.exp(jnp.where(at_end, at_ends, inside))
+    density = jnp.exp(jnp.where(at_end, less_at_poles(at_ends, exponent), inside))
     return jnp.where(at_end, density * power_of_zero(vanishing, exponent), density)
 
 

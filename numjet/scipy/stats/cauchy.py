@@ -8,7 +8,7 @@ import numjet.numpy as jnp
 from numjet import random
 from numjet.control.custom.custom_jvp import custom_jvp
 from numjet.scipy.stats.arguments import log1p_square
-from numjet.scipy.stats.publish import LocationScale, exp_of, on_probabilities
+from numjet.scipy.stats.publish import LocationScale, on_probabilities
 from numjet.scipy.stats.variables import Variable
 
 _LOG_PI = math.log(math.pi)
@@ -45,8 +45,7 @@ def _quantile(q: Any) -> Any:
 
 
 _cauchy = LocationScale(__name__)
-logpdf = _cauchy.density(lambda z, scale: -_LOG_PI - log1p_square(z) - jnp.log(scale), -1.899)
-pdf = exp_of(logpdf, 0.15)
+logpdf, pdf = _cauchy.densities(lambda z, scale: -_LOG_PI - log1p_square(z) - jnp.log(scale), -1.899, 0.15)
 cdf = _cauchy.probability("cdf", lambda z: _upper(-z), 0.578)
 logcdf = _cauchy.probability("logcdf", lambda z: _log_upper(-z), -0.548)
 sf = _cauchy.probability("sf", _upper, 0.422)

@@ -8,7 +8,7 @@ import numjet.numpy as jnp
 from numjet import random
 from numjet.nn.activations import log1mexp
 from numjet.scipy.stats.arguments import where_inside
-from numjet.scipy.stats.publish import Formula, LocationScale, exp_of, on_probabilities
+from numjet.scipy.stats.publish import Formula, LocationScale, on_probabilities
 from numjet.scipy.stats.variables import Variable
 
 
@@ -21,8 +21,7 @@ def _from_0(formula: Formula, below: float) -> Formula:
 
 
 _exponential = LocationScale(__name__, from_loc=True)
-logpdf = _exponential.density(lambda z, scale: jnp.where(z < 0, -jnp.inf, -z - jnp.log(scale)), -0.943)
-pdf = exp_of(logpdf, 0.389)
+logpdf, pdf = _exponential.densities(lambda z, scale: jnp.where(z < 0, -jnp.inf, -z - jnp.log(scale)), -0.943, 0.389)
 cdf = _exponential.probability("cdf", _from_0(lambda z: -jnp.expm1(-z), 0.0), 0.221)
 logcdf = _exponential.probability("logcdf", _from_0(log1mexp, -math.inf), -1.509)
 sf = _exponential.probability("sf", _from_0(lambda z: jnp.exp(-z), 1.0), 0.779)

@@ -11,6 +11,7 @@ from numjet.scipy.special.probability import xlogy
 from numjet.scipy.special.quantiles import gammainccinv, gammaincinv
 from numjet.scipy.stats.arguments import (
     float_args,
+    less_at_poles,
     power_of_zero,
     standard_from_loc,
     valid_scale,
@@ -22,22 +23,27 @@ from numjet.scipy.stats.tails import log_gammainc, log_gammaincc
 from numjet.scipy.stats.variables import Variable, positive
 
 
-def _above(name: str, x: Any, a: Any, loc: Any, scale: Any, below: float, rise: float) -> tuple[Any, Any, Any]:
-    """(a, standardized argument with 1 below the support, a function that puts `below` there).
+def _above(name: str, x: Any, a: Any, loc: Any, scale: Any, below: float, above: float, rise: float) -> tuple[Any, Any, Any]:
+    """(a, standardized argument with 1 below the support, a function that puts `below` there, and `above` at infinity).
+
+    All values are below the mass of an infinite a, which is at infinity. A finite `above` is an end with slopes of 0.
 
     The function also puts in `below` where the standardized argument is 0 and the slope to x infinite, with the sign of `rise`:
     for a < 1, and for logarithms of 0. At loc itself the value is that of any scale, whose derivative must not become 0 times
     infinity; above loc the scale is infinite, and all slopes are 0.
     """
-    z, a, loc, scale = standard_from_loc(name, x, a, loc, scale)
+    z, a, loc, scale = standard_from_loc(name, x, a, loc, scale, ends=(0.0, above))
     z = where_valid(a > 0, z)
     steep = (z == 0) & ((a < 1) | (below == -math.inf))
     gap = jnp.where(steep, x - loc, 0.0)
     rising = rise * power_of_zero(jnp.where(gap == 0, gap, 0.0), jnp.asarray(0.5, z.dtype))
     end = below + jnp.where(gap == 0, rising, 0.0)
-    a = jnp.where((z < 0) | (z == math.inf) & (a == math.inf), 1.0, a)
-    z, set_below = where_inside((z < 0) | steep, 1.0, z, below)
-    return a, z, lambda out: jnp.where(steep, end, set_below(out))
+    endless = z == math.inf
+    less = (z < 0) | ~endless & (a == math.inf) & (z == z)
+    a = jnp.where(less | endless & (a == math.inf), 1.0, a)
+    z, set_above = where_inside(endless & math.isfinite(above), 1.0, z, above)
+    z, set_below = where_inside(less | steep, 1.0, z, below)
+    return a, z, lambda out: jnp.where(steep & ~less, end, set_below(set_above(out)))
 
 
 def logpdf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Any:
@@ -62,7 +68,7 @@ def pdf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Any:
     at_end = (z == 0) & (a > 0) & (a != 1)    # where the derivatives of the exponential are products of 0 and infinity
     z, exponent = jnp.where(at_end, z, 0.0), jnp.where(at_end, a - 1, 1.0)
     inside = logpdf(jnp.where(at_end, loc + scale, x), a, loc, scale)
-    density = jnp.exp(jnp.where(at_end, -z - gammaln(a) - jnp.log(scale), inside))
+    density = jnp.exp(jnp.where(at_end, less_at_poles(-z - gammaln(a) - jnp.log(scale), exponent), inside))
     return jnp.where(at_end, density * power_of_zero(z, exponent), density)
 
 
@@ -72,7 +78,7 @@ def cdf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Any:
     >>> round(float(cdf(3.0, 2.0, 0.5, 2.0)), 3)
     0.355
     """
-    a, z, set_below = _above("gamma.cdf", x, a, loc, scale, 0.0, 1.0)
+    a, z, set_below = _above("gamma.cdf", x, a, loc, scale, 0.0, 1.0, 1.0)
     return set_below(gammainc(a, z))
 
 
@@ -82,7 +88,7 @@ def logcdf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Any:
     >>> round(float(logcdf(3.0, 2.0, 0.5, 2.0)), 3)
     -1.035
     """
-    a, z, set_below = _above("gamma.logcdf", x, a, loc, scale, -math.inf, 1.0)
+    a, z, set_below = _above("gamma.logcdf", x, a, loc, scale, -math.inf, 0.0, 1.0)
     return set_below(log_gammainc(a, z))
 
 
@@ -92,7 +98,7 @@ def sf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Any:
     >>> round(float(sf(3.0, 2.0, 0.5, 2.0)), 3)
     0.645
     """
-    a, z, set_below = _above("gamma.sf", x, a, loc, scale, 1.0, -1.0)
+    a, z, set_below = _above("gamma.sf", x, a, loc, scale, 1.0, 0.0, -1.0)
     return set_below(gammaincc(a, z))
 
 
@@ -102,7 +108,7 @@ def logsf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Any:
     >>> round(float(logsf(3.0, 2.0, 0.5, 2.0)), 3)
     -0.439
     """
-    a, z, set_below = _above("gamma.logsf", x, a, loc, scale, 0.0, -1.0)
+    a, z, set_below = _above("gamma.logsf", x, a, loc, scale, 0.0, -math.inf, -1.0)
     return set_below(log_gammaincc(a, z))
 
 def ppf(q: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Any:

@@ -8,12 +8,11 @@ import numjet.numpy as jnp
 from numjet import random
 from numjet.scipy.stats.arguments import float_args, valid_scale
 from numjet.scipy.stats.gumbel_r import decay, log_density, log_of_minus_log, log_of_minus_log1p, log_upper
-from numjet.scipy.stats.publish import LocationScale, exp_of, on_probabilities
+from numjet.scipy.stats.publish import LocationScale, on_probabilities
 from numjet.scipy.stats.variables import EULER, Variable
 
 _gumbel = LocationScale(__name__)
-logpdf = _gumbel.density(lambda z, scale: log_density(-z) - jnp.log(scale), -1.727)
-pdf = exp_of(logpdf, 0.178)
+logpdf, pdf = _gumbel.densities(lambda z, scale: log_density(-z) - jnp.log(scale), -1.727, 0.178)
 cdf = _gumbel.probability("cdf", lambda z: -jnp.expm1(-decay(-z)), 0.723)
 logcdf = _gumbel.probability("logcdf", lambda z: log_upper(-z), -0.324)
 sf = _gumbel.probability("sf", lambda z: jnp.exp(-decay(-z)), 0.277)

@@ -10,7 +10,7 @@ from numjet.control.custom.custom_jvp import custom_jvp
 from numjet.nn.activations import log1mexp
 from numjet.scipy.special.probability import entr, xlog1py
 from numjet.scipy.stats.arguments import float_args, valid_scale, where_inside
-from numjet.scipy.stats.publish import LocationScale, exp_of, on_probabilities
+from numjet.scipy.stats.publish import LocationScale, on_probabilities
 from numjet.scipy.stats.variables import EULER, Variable
 
 _FLAT = 40.0      # beyond it log(1 - exp(-exp(-z))) is -z to the last place
@@ -79,8 +79,7 @@ log_of_minus_log1p.defjvps(lambda t, out, q: t * _slope_of_minus_log1p(q))
 
 
 _gumbel = LocationScale(__name__)
-logpdf = _gumbel.density(lambda z, scale: log_density(z) - jnp.log(scale), -1.722)
-pdf = exp_of(logpdf, 0.179)
+logpdf, pdf = _gumbel.densities(lambda z, scale: log_density(z) - jnp.log(scale), -1.722, 0.179)
 cdf = _gumbel.probability("cdf", lambda z: jnp.exp(-decay(z)), 0.459)
 logcdf = _gumbel.probability("logcdf", lambda z: -jnp.exp(-z), -0.779)
 sf = _gumbel.probability("sf", lambda z: -jnp.expm1(-decay(z)), 0.541)

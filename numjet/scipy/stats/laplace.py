@@ -6,7 +6,7 @@ from typing import Any
 import numjet.numpy as jnp
 from numjet import random
 from numjet.scipy.stats.arguments import LOG_2
-from numjet.scipy.stats.publish import LocationScale, exp_of, on_probabilities
+from numjet.scipy.stats.publish import LocationScale, on_probabilities
 from numjet.scipy.stats.variables import Variable
 
 
@@ -29,8 +29,7 @@ def _quantile(q: Any) -> Any:
 
 
 _laplace = LocationScale(__name__)
-logpdf = _laplace.density(lambda z, scale: -jnp.abs(z) - LOG_2 - jnp.log(scale), -1.636)
-pdf = exp_of(logpdf, 0.195)
+logpdf, pdf = _laplace.densities(lambda z, scale: -jnp.abs(z) - LOG_2 - jnp.log(scale), -1.636, 0.195)
 cdf = _laplace.probability("cdf", _lower, 0.611)
 logcdf = _laplace.probability("logcdf", _log_lower, -0.493)
 sf = _laplace.probability("sf", lambda z: _lower(-z), 0.389)

@@ -8,7 +8,7 @@ import numjet.numpy as jnp
 from numjet import random
 from numjet.scipy.special.probability import expit, logit
 from numjet.scipy.stats.arguments import float_args, valid_scale
-from numjet.scipy.stats.publish import LocationScale, exp_of
+from numjet.scipy.stats.publish import LocationScale
 from numjet.scipy.stats.variables import Variable
 
 
@@ -18,8 +18,7 @@ def _log_density(z: Any, scale: Any) -> Any:
 
 
 _logistic = LocationScale(__name__)
-logpdf = _logistic.density(_log_density, -2.095)
-pdf = exp_of(logpdf, 0.123)
+logpdf, pdf = _logistic.densities(_log_density, -2.095, 0.123)
 cdf = _logistic.probability("cdf", expit, 0.562)
 sf = _logistic.probability("sf", lambda z: expit(-z), 0.438)
 logcdf = _logistic.probability("logcdf", lambda z: -jnp.logaddexp(-z, 0.0), -0.576)

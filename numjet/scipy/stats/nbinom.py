@@ -18,14 +18,14 @@ from numjet.scipy.stats.variables import Variable
 
 
 def logpmf(k: Any, n: Any, p: Any, loc: Any = 0) -> Any:
-    """The logarithm of the probability of k; -inf for negative k - loc.
+    """The logarithm of the probability of k; -inf for negative and infinite k - loc.
 
     >>> round(float(logpmf(2, 3, 0.25)), 3)
     -2.942
     """
     k, n, p, loc = float_args("nbinom.logpmf", k, n, p, loc)
     x = where_valid((n > 0) & (p > 0) & (p <= 1), k - loc)
-    x, set_outside = where_inside(x < 0, 0.0, x, -math.inf)
+    x, set_outside = where_inside((x < 0) | (x == math.inf), 0.0, x, -math.inf)
     return set_outside(_log_term(n, p, x))
 
 

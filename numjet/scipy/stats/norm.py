@@ -5,12 +5,11 @@ import numjet.numpy as jnp
 from numjet import random
 from numjet.scipy.special.probability import log_ndtr, ndtr, ndtri
 from numjet.scipy.stats.arguments import LOG_2PI
-from numjet.scipy.stats.publish import LocationScale, exp_of
+from numjet.scipy.stats.publish import LocationScale
 from numjet.scipy.stats.variables import Variable
 
 _normal = LocationScale(__name__)
-logpdf = _normal.density(lambda z, scale: -0.5 * (jnp.square(z) + LOG_2PI) - jnp.log(scale), -1.643)
-pdf = exp_of(logpdf, 0.193)
+logpdf, pdf = _normal.densities(lambda z, scale: -0.5 * (jnp.square(z) + LOG_2PI) - jnp.log(scale), -1.643, 0.193)
 cdf = _normal.probability("cdf", ndtr, 0.599)
 logcdf = _normal.probability("logcdf", log_ndtr, -0.513)
 sf = _normal.probability("sf", lambda z: ndtr(-z), 0.401)

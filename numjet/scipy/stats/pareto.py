@@ -8,16 +8,20 @@ import numjet.numpy as jnp
 from numjet import random
 from numjet.nn.activations import log1mexp
 from numjet.scipy.stats.arguments import float_args, standard_from_loc, where_inside, where_valid
-from numjet.scipy.stats.publish import exp_of, on_probabilities
+from numjet.scipy.stats.publish import ENDS, exp_of, on_probabilities
 from numjet.scipy.stats.variables import INFINITE, Variable, positive
 
 
-def _hazard(name: str, x: Any, b: Any, loc: Any, scale: Any, below: float) -> tuple[Any, Any]:
-    """(-log of the survival function, a function that puts `below` below the support)."""
-    z, b, _, _ = standard_from_loc(name, x, b, loc, scale)
+def _hazard(name: str, x: Any, b: Any, loc: Any, scale: Any) -> tuple[Any, Any]:
+    """(-log of the survival function, a function that puts the values below the support and at infinity there)."""
+    below, above = ENDS[name]
+    z, b, _, _ = standard_from_loc(f"pareto.{name}", x, b, loc, scale, ends=(below, above))
     z = where_valid(b > 0, z)
-    z, set_below = where_inside(z < 1, 2.0, z, below)
-    return jnp.where((z == 1) & (b == math.inf), 1.0, b) * jnp.log(z), set_below
+    z, set_above = where_inside((z == math.inf) & math.isfinite(above), 2.0, z, above)
+    outside = z < 1
+    z, set_below = where_inside(outside, 2.0, z, below)
+    hazard = jnp.where((outside | (z == 1)) & (b == math.inf), 1.0, b) * jnp.log(z)
+    return hazard, lambda out: set_below(set_above(out))
 
 
 def logpdf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
@@ -41,8 +45,8 @@ def cdf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     >>> round(float(cdf(4.0, 2.0, 0.5, 2.0)), 3)
     0.673
     """
-    hazard, set_below = _hazard("pareto.cdf", x, b, loc, scale, 0.0)
-    return set_below(-jnp.expm1(-hazard))
+    hazard, set_outside = _hazard("cdf", x, b, loc, scale)
+    return set_outside(-jnp.expm1(-hazard))
 
 
 def logcdf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
@@ -51,8 +55,8 @@ def logcdf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     >>> round(float(logcdf(4.0, 2.0, 0.5, 2.0)), 3)
     -0.395
     """
-    hazard, set_below = _hazard("pareto.logcdf", x, b, loc, scale, -math.inf)
-    return set_below(log1mexp(hazard))
+    hazard, set_outside = _hazard("logcdf", x, b, loc, scale)
+    return set_outside(log1mexp(hazard))
 
 
 def sf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
@@ -61,8 +65,8 @@ def sf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     >>> round(float(sf(4.0, 2.0, 0.5, 2.0)), 3)
     0.327
     """
-    hazard, set_below = _hazard("pareto.sf", x, b, loc, scale, 1.0)
-    return set_below(jnp.exp(-hazard))
+    hazard, set_outside = _hazard("sf", x, b, loc, scale)
+    return set_outside(jnp.exp(-hazard))
 
 
 def logsf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
@@ -71,8 +75,8 @@ def logsf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     >>> round(float(logsf(4.0, 2.0, 0.5, 2.0)), 3)
     -1.119
     """
-    hazard, set_below = _hazard("pareto.logsf", x, b, loc, scale, 0.0)
-    return set_below(-hazard)
+    hazard, set_outside = _hazard("logsf", x, b, loc, scale)
+    return set_outside(-hazard)
 
 
 def ppf(q: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:

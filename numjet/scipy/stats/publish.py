@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any, ParamSpec, Protocol
 
 import numjet.numpy as jnp
-from numjet.scipy.stats.arguments import float_args, standard, standard_from_loc, valid_scale
+from numjet.scipy.stats.arguments import float_args, standard, standard_from_loc, valid_scale, where_inside
 
 P = ParamSpec("P")
 Formula = Callable[[Any], Any]
@@ -48,7 +48,7 @@ _DOCS = {
     "isf": "The inverse of sf; NaN for q outside [0, 1].",
 }
 _OF_COUNTS = {"cdf": "The probability of counts up to k.", "sf": "The probability of counts above k, 1 - cdf."}
-_ENDS = {"cdf": (0.0, 1.0), "logcdf": (-math.inf, 0.0), "sf": (1.0, 0.0), "logsf": (0.0, -math.inf)}
+ENDS = {"pdf": (0.0, 0.0), "cdf": (0.0, 1.0), "logcdf": (-math.inf, 0.0), "sf": (1.0, 0.0), "logsf": (0.0, -math.inf)}
 _EXAMPLE = re.compile(r">>> round\(float\(\w+(\(.*\))\), 3\)")
 
 
@@ -112,21 +112,27 @@ class LocationScale:
     def _title(self, name: str) -> str:
         return f"{self._module.rpartition('.')[2]}.{name}"
 
-    def density(self, formula: Callable[[Any, Any], Any], value: float) -> OfValue:
-        """logpdf by a formula of z and scale."""
+    def densities(self, formula: Callable[[Any, Any], Any], log_value: float, value: float) -> tuple[OfValue, OfValue]:
+        """logpdf by a formula of z and scale, and pdf, which vanishes at infinity."""
         title, standardize = self._title("logpdf"), self._standard
 
-        def function(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+        def log(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
             z, _, scale = standardize(title, x, loc, scale)
             return formula(z, scale)
-        return publish(function, self._module, "logpdf", "(1.0, 0.5, 2.0)", value)
+
+        def density(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+            z, _, scale = standardize(title, x, loc, scale, ends=ENDS["pdf"])
+            z, set_far = where_inside(jnp.abs(z) == math.inf, 1.0, z, 0.0)
+            return set_far(jnp.exp(formula(z, scale)))
+        return (publish(log, self._module, "logpdf", "(1.0, 0.5, 2.0)", log_value),
+                publish(density, self._module, "pdf", "(1.0, 0.5, 2.0)", value))
 
     def probability(self, name: str, formula: Formula, value: float) -> OfValue:
         """cdf, logcdf, sf or logsf by a formula of z."""
-        title, standardize = self._title(name), self._standard
+        title, standardize, ends = self._title(name), self._standard, ENDS[name]
 
         def function(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
-            return formula(standardize(title, x, loc, scale)[0])
+            return formula(standardize(title, x, loc, scale, ends=ends)[0])
         return publish(function, self._module, name, "(1.0, 0.5, 2.0)", value)
 
     def quantile(self, name: str, formula: Formula, value: float) -> OfProbability:
@@ -151,7 +157,7 @@ class Counts:
 
     def probability(self, name: str, formula: Callable[..., Any], value: float) -> OfCount:
         """One of the four, by a formula of what `within` gives."""
-        title, within, (below, above) = f"{self._module.rpartition('.')[2]}.{name}", self._within, _ENDS[name]
+        title, within, (below, above) = f"{self._module.rpartition('.')[2]}.{name}", self._within, ENDS[name]
 
         def function(k: Any, n: Any, p: Any, loc: Any = 0) -> Any:
             *args, set_outside = within(title, k, n, p, loc, below, above)

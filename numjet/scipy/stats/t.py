@@ -11,7 +11,7 @@ from numjet.scipy.special.factorial_terms import log_beta
 from numjet.scipy.special.wide_evaluation import smooth_by_precision
 from numjet.scipy.stats.arguments import LOG_2PI, float_args, log1p_square, standard, valid_scale, where_valid
 from numjet.scipy.stats.entropies import t_entropy
-from numjet.scipy.stats.publish import exp_of
+from numjet.scipy.stats.publish import ENDS, exp_of
 from numjet.scipy.stats.variables import INFINITE, Variable, positive
 
 
@@ -26,29 +26,29 @@ def logpdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
     normal = jnp.isinf(df)
     df = jnp.where(normal, 1.0, df)
     out = -_log_beta(0.5 * df, jnp.full_like(df, 0.5)) - 0.5 * (df + 1) * log1p_square(z / jnp.sqrt(df)) - 0.5 * jnp.log(df)
-    return jnp.where(normal, -0.5 * (jnp.square(z) + LOG_2PI), out) - jnp.log(scale)
+    return jnp.where(normal, -0.5 * (jnp.square(jnp.where(normal, z, 0)) + LOG_2PI), out) - jnp.log(scale)
 
 
 _log_beta = smooth_by_precision(log_beta)
 pdf = exp_of(logpdf, 0.176)
 
 def cdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The probability of values up to x. Derivatives to x, loc and scale; NotImplementedError for that to df.
+    """The probability of values up to x.
 
     >>> round(float(cdf(1.0, 3.0, 0.5, 2.0)), 3)
     0.591
     """
-    z, df, _, _ = standard("t.cdf", x, df, loc, scale)
+    z, df, _, _ = standard("t.cdf", x, df, loc, scale, ends=ENDS["cdf"])
     return stdtr(df, z)
 
 
 def logcdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The logarithm of cdf, accurate where cdf is close to 0 or 1. Derivatives as those of cdf.
+    """The logarithm of cdf, accurate where cdf is close to 0 or 1.
 
     >>> round(float(logcdf(1.0, 3.0, 0.5, 2.0)), 3)
     -0.527
     """
-    z, df, _, _ = standard("t.logcdf", x, df, loc, scale)
+    z, df, _, _ = standard("t.logcdf", x, df, loc, scale, ends=ENDS["logcdf"])
     return log_stdtr(df, z)
 
 
@@ -58,17 +58,17 @@ def sf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
     >>> round(float(sf(1.0, 3.0, 0.5, 2.0)), 3)
     0.409
     """
-    z, df, _, _ = standard("t.sf", x, df, loc, scale)
+    z, df, _, _ = standard("t.sf", x, df, loc, scale, ends=ENDS["sf"])
     return stdtr(df, -z)
 
 
 def logsf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The logarithm of sf, accurate where sf is close to 0 or 1. Derivatives as those of cdf.
+    """The logarithm of sf, accurate where sf is close to 0 or 1.
 
     >>> round(float(logsf(1.0, 3.0, 0.5, 2.0)), 3)
     -0.893
     """
-    z, df, _, _ = standard("t.logsf", x, df, loc, scale)
+    z, df, _, _ = standard("t.logsf", x, df, loc, scale, ends=ENDS["logsf"])
     return log_stdtr(df, -z)
 
 

@@ -40,7 +40,7 @@ def _inner_point(a: Any, b: Any) -> Any:
 
 def _moved_inside(name: str, x: Any, a: Any, b: Any, loc: Any, scale: Any) -> tuple[Any, ...]:
     """(z inside (a, b), a, b, where z was below or at a, where above or at b, a function that marks a >= b)."""
-    z, a, b, _, _ = standard(name, x, a, b, loc, scale)
+    z, a, b, _, _ = standard(name, x, a, b, loc, scale, ends=(0.0, 0.0))
     invalid = ~(a < b) | jnp.isnan(z)
     a, b = jnp.where(invalid, -1.0, a), jnp.where(invalid, 1.0, b)
     below, above = z <= a, z >= b

@@ -7,7 +7,7 @@ from typing import Any
 import numjet.numpy as jnp
 from numjet import lax, random
 from numjet.scipy.stats.arguments import where_inside
-from numjet.scipy.stats.publish import Formula, LocationScale, exp_of, on_probabilities
+from numjet.scipy.stats.publish import Formula, LocationScale, on_probabilities
 from numjet.scipy.stats.variables import Variable
 
 
@@ -25,8 +25,7 @@ def _at_ends(formula: Formula, below: float, above: float) -> Formula:
 
 
 _uniform = LocationScale(__name__, from_loc=True)
-logpdf = _uniform.density(_log_density, -0.693)
-pdf = exp_of(logpdf, 0.5)
+logpdf, pdf = _uniform.densities(_log_density, -0.693, 0.5)
 cdf = _uniform.probability("cdf", lambda z: jnp.where(z < 0, 0.0, jnp.where(z > 1, 1.0, z)), 0.25)
 logcdf = _uniform.probability("logcdf", _at_ends(jnp.log, -math.inf, 0.0), -1.386)
 sf = _uniform.probability("sf", _at_ends(lambda z: 1 - z, 1.0, 0.0), 0.75)
