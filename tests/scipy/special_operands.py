@@ -145,7 +145,7 @@ ELSEWHERE: dict[str, Elsewhere] = {
 _OF_REAL = (COMPLEX, "of real numbers only")
 # Kinds that are errors here, but not in SciPy.
 REFUSED: dict[str, tuple[Sequence[str], str]] = dict.fromkeys(
-    "airy airye wrightomega bessel_jn hyp0f1 hyp1f1 hyp2f1".split(), _OF_REAL)
+    "wrightomega bessel_jn hyp2f1".split(), _OF_REAL)
 REFUSED["lpmn_values"] = ((*HALVES, *INTEGERS, "int32", *COMPLEX), "of float32 and float64 only, as in JAX")
 
 

@@ -17,11 +17,11 @@ from typing import Any
 import numjet.numpy as jnp
 from numjet import lax
 from numjet.control.loops.while_loop import fori_loop, while_loop
-from numjet.scipy.special.airy import airy_parts
 from numjet.scipy.special.bessel_tables import OLVER_A, OLVER_B, RECIPROCAL_GAMMA
 from numjet.scipy.special.fixed_orders import cos_sin_pi
 from numjet.scipy.special.gamma_family import gammasgn
 from numjet.scipy.special.horner import horner
+from numjet.scipy.special.real_airy import airy_parts
 
 LARGE_ORDER = 40.0     # beyond, the uniform expansions are right to eps
 _SERIES_END, _HANKEL_START = 2.0, 25.0

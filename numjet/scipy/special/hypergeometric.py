@@ -16,6 +16,7 @@ from numjet.api.jit_when_eager import jit_when_eager
 from numjet.control.loops.scan import scan
 from numjet.control.loops.while_loop import fori_loop, while_loop
 from numjet.numpy.core.promotion import strong_array
+from numjet.scipy.special import complex_hypergeometric
 from numjet.scipy.special.gamma_family import _is_pole, floats, gamma
 from numjet.scipy.special.wide_evaluation import smooth_in_64_bits
 
@@ -126,15 +127,16 @@ def _hyp1f1(a: Any, b: Any, x: Any) -> Any:
 
 @jit_when_eager()
 def hyp1f1(a: Any, b: Any, x: Any) -> Any:
-    """Kummer's confluent hypergeometric function 1F1(a, b, x) of real numbers.
+    """Kummer's confluent hypergeometric function 1F1(a, b, x) of real a and b, and real or complex x.
 
-    inf where b is a non-positive integer, unless a is one that ends the sum first. Derivatives of any order. Digits are lost
-    for large negative a, where the function oscillates, and for |x| > 500 with |a| or |b| above 20. ValueError for complex
-    numbers.
+    inf where b is a non-positive integer, unless a is one that ends the sum first. Derivatives of any order, for complex x to x
+    alone. Digits are lost for large negative a, where the function oscillates, and for |x| > 500 with |a| or |b| above 20.
 
     >>> round(float(hyp1f1(1.0, 2.0, 1.0)), 4)
     1.7183
     """
+    if complex_hypergeometric.is_complex("hyp1f1", x):
+        return complex_hypergeometric.hyp1f1(a, b, x)
     return strong_array(_hyp1f1(*jnp.broadcast_arrays(*floats("hyp1f1", a, b, x))))
 
 

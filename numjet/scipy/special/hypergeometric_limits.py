@@ -8,7 +8,7 @@ from typing import Any
 import numjet.numpy as jnp
 from numjet.control.loops.while_loop import fori_loop
 from numjet.lax.elementwise import special
-from numjet.scipy.special import bessel_core, modified_bessel, ordinary_bessel
+from numjet.scipy.special import bessel_core, complex_hypergeometric, modified_bessel, ordinary_bessel
 from numjet.scipy.special.fixed_orders import fixed_orders, largest, wide
 from numjet.scipy.special.gamma_family import floats, gammasgn
 
@@ -44,14 +44,16 @@ def _0f1(large: bool) -> Callable[..., Any]:
 
 
 def hyp0f1(v: Any, z: Any) -> Any:
-    """The confluent hypergeometric limit function 0F1(; v; z), of real v and z; NaN for v = 0, -1, ...
+    """The confluent hypergeometric limit function 0F1(; v; z), of real v and real or complex z; NaN for v = 0, -1, ...
 
-    v and z are broadcast; floats of any dtype. Derivatives of any order to z; NotImplementedError for one to v. ValueError for
-    complex numbers. Error: that of jv and iv, and eps times the exponents.
+    v and z are broadcast; of any dtype. Derivatives of any order to z; NotImplementedError for one to v. Error: that of jv and
+    iv, and eps times the exponents.
 
     >>> round(float(hyp0f1(0.5, 1.0)), 4)
     3.7622
     """
+    if complex_hypergeometric.is_complex("hyp0f1", z):
+        return complex_hypergeometric.hyp0f1(v, z)
     bound = largest(v) + 1
     v, z = floats("hyp0f1", v, z)
     return _0f1(bound > bessel_core.LARGE_ORDER)(*wide(v, z)).astype(z.dtype)

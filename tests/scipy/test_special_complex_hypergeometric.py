@@ -1,0 +1,122 @@
+"""Airy's and confluent hypergeometric functions of complex numbers: errors against mpmath, special points, derivatives."""
+from __future__ import annotations
+
+import mpmath
+import numpy as np
+import pytest
+
+import numjet as nj
+from numjet.scipy import special
+
+RNG = np.random.default_rng(0)
+INF, NAN = np.inf, np.nan
+
+
+def numbers(*sizes):
+    return np.concatenate([size * (RNG.normal(0, 1, 10) + 1j * RNG.normal(0, 1, 10)) for size in sizes])
+
+
+SMALL = np.concatenate([numbers(1e-6, 0.3, 1, 3), [-1.5, -3 + 0j, -10, 2, 10, 1e-300, -3 - 1e-12j, 3j, -3j, 1j, 1]])
+POINTS = np.concatenate([numbers(1e-6, 0.3, 1, 3, 8, 25, 80),
+                         [10j, -20j, 30 + 1j, 30 + 8j, 45j, 49j, -30 + 1j, 100, -100, -10]])
+
+
+def errors(found, exact):
+    return max(float(abs(mpmath.mpmathify(complex(x)) - y) / abs(y)) for x, y in zip(np.asarray(found), exact, strict=True)
+               if 1e-36 < abs(y) < 1e38)
+
+
+def exact_airy(z):
+    return (mpmath.airyai(z), mpmath.airyai(z, derivative=1), mpmath.airybi(z), mpmath.airybi(z, derivative=1))
+
+
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+def test_errors_of_airy(dtype, x64):
+    z = SMALL.astype(dtype)
+    plain, scaled = nj.jit(special.airy)(z), nj.jit(special.airye)(z)
+    with mpmath.workdps(40):
+        points = [mpmath.mpmathify(complex(x)) for x in z]
+        exact = [exact_airy(x) for x in points]
+        zeta = [2 * x * mpmath.sqrt(x) / 3 for x in points]
+        for k in range(4):
+            assert plain[k].dtype == dtype
+            most = 1e-7 if dtype == np.complex64 else 1e-14
+            assert errors(plain[k], [row[k] for row in exact]) < most
+            scales = [mpmath.exp(t) if k < 2 else mpmath.exp(-abs(t.real)) for t in zeta]
+            assert errors(scaled[k], [row[k] * by for row, by in zip(exact, scales, strict=True)]) < most
+
+
+def test_airy_far_out_and_on_the_axis(x64):
+    z = np.array([58.6 - 13.2j, -17.6 - 73.4j, -26.6 - 26.8j, 100 + 0j])
+    with mpmath.workdps(60):
+        exact = [exact_airy(mpmath.mpmathify(complex(x))) for x in z]
+    for k, found in enumerate(special.airy(z)):
+        np.testing.assert_allclose(found[:3], [complex(row[k]) for row in exact][:3], rtol=2e-13)
+    np.testing.assert_allclose(special.airy(-3 + 0j), special.airy(-3.0), rtol=1e-14)
+    np.testing.assert_array_equal(special.airy(complex(INF, 0)), [0, 0, INF, INF])
+    assert np.isnan(np.asarray(special.airy(complex(NAN, 1)))).all()
+    assert np.isfinite(np.asarray(special.airye(1e30 + 1e30j))).all()
+
+
+def test_derivatives_of_airy(x64):
+    z, step = np.array([1 + 2j, -3 + 1j, 0.3 - 0.2j, 4j]), 1e-5
+    for function in (special.airy, special.airye):
+        for direction in (1, 1j):
+            change = nj.jit(lambda z, function=function, direction=direction: nj.jvp(
+                function, (z,), (np.full_like(z, direction),))[1])(z)
+            ahead, behind = function(z + step * direction), function(z - step * direction)
+            for found, a, b in zip(change, ahead, behind, strict=True):
+                np.testing.assert_allclose(found, (np.asarray(a) - np.asarray(b)) / (2 * step), rtol=1e-7, atol=1e-8)
+    second = nj.vmap(nj.grad(nj.grad(lambda z: special.airy(z)[2], holomorphic=True), holomorphic=True))(z)
+    np.testing.assert_allclose(second, z * np.asarray(special.airy(z)[2]), rtol=1e-12)
+
+
+# a, b, largest error relative to the modulus.
+PARAMETERS = [(1.5, 2.5, 1e-14), (0.5, 1.0, 4e-14), (1.0, 2.0, 1e-14), (-1.5, 0.5, 1e-13), (-2.0, 1.5, 2e-14),
+              (2.0, -1.5, 4e-14), (5.0, 2.0, 2e-14), (3.5, 3.5, 2e-14), (10.0, 3.0, 1e-12), (-7.3, 4.2, 2e-10),
+              (0.25, 20.0, 1e-13), (0.0, 2.0, 1e-14), (-2.0, -3.0, 1e-14)]
+
+
+def test_errors_of_hyp1f1(x64):
+    function = nj.jit(special.hyp1f1)
+    for a, b, most in PARAMETERS:
+        with mpmath.workdps(40):
+            exact = [mpmath.hyp1f1(a, b, mpmath.mpmathify(complex(z))) for z in POINTS]
+            assert errors(function(a, b, POINTS), exact) < most, (a, b)
+            narrow = POINTS.astype(np.complex64)[np.abs(POINTS) < 10]
+            exact = [mpmath.hyp1f1(np.float32(a), np.float32(b), mpmath.mpmathify(complex(z))) for z in narrow]
+            found = special.hyp1f1(np.float32(a), np.float32(b), narrow)
+            assert found.dtype == np.complex64 and errors(found, exact) < 1e-7, (a, b)
+
+
+def test_errors_of_hyp0f1(x64):
+    function = nj.jit(special.hyp0f1)
+    for v in (0.5, 1.5, -1.5, 2.0, 10.0, 30.25, 1e-8):
+        with mpmath.workdps(40):
+            exact = [mpmath.hyp0f1(v, mpmath.mpmathify(complex(z))) for z in POINTS]
+        assert errors(function(v, POINTS), exact) < 4e-14, v
+
+
+def test_special_points_of_hypergeometric_functions(x64):
+    np.testing.assert_array_equal([special.hyp1f1(1, -2, 1j), special.hyp1f1(-3, -2, 1j)], INF)
+    np.testing.assert_array_equal([special.hyp1f1(1, 2, 0j), special.hyp1f1(0, 2, 1j), special.hyp0f1(1.5, 0j)], 1)
+    unknown = [special.hyp1f1(1, 2, complex(INF, 0)), special.hyp1f1(NAN, 2, 1j), special.hyp1f1(1, NAN, 1j),
+               special.hyp0f1(-1, 1j), special.hyp0f1(0.0, 1j), special.hyp0f1(NAN, 1j), special.hyp0f1(1, complex(0, INF))]
+    assert np.isnan(np.asarray(unknown)).all()
+    for x in (-20.0, -2.0, 3.0, 40.0):
+        assert special.hyp1f1(1.5, 2.5, complex(x, 0)).imag == 0
+        np.testing.assert_allclose(special.hyp1f1(1.5, 2.5, complex(x, 0)), special.hyp1f1(1.5, 2.5, x), rtol=1e-13)
+        np.testing.assert_allclose(special.hyp0f1(1.5, complex(x, 0)), special.hyp0f1(1.5, x), rtol=1e-13)
+
+
+def test_derivatives_of_hypergeometric_functions(x64):
+    points = np.array([3 + 4j, -2 + 1j, 0.1j, 12j, 40 - 40j])
+    for function, exact in ((lambda z: special.hyp1f1(1.5, 2.25, z), lambda z: mpmath.hyp1f1(1.5, 2.25, z)),
+                            (lambda z: special.hyp0f1(1.5, z), lambda z: mpmath.hyp0f1(1.5, z))):
+        first = nj.grad(function, holomorphic=True)
+        for order, derivative in ((1, first), (2, nj.grad(first, holomorphic=True))):
+            with mpmath.workdps(40):
+                want = [complex(mpmath.diff(exact, mpmath.mpmathify(complex(z)), order)) for z in points]
+            np.testing.assert_allclose(nj.vmap(derivative)(points), want, rtol=1e-11)
+    with pytest.raises(NotImplementedError, match="hyp1f1"):
+        nj.grad(lambda a: abs(special.hyp1f1(a, 2.0, 1j)))(1.5)
