@@ -35,7 +35,7 @@ def fuse(function: Function, target: Target) -> None:
 
 def for_blocks_of_products(function: Function, target: Target, change: Callable[[Function, list[Stmt], Target], None]) -> None:
     """Changes each block in which products may be joined with what follows them: where threads do not share a loop around."""
-    left = [function.body]
+    left = [function.body] if any(isinstance(s, Call) and is_worth_joining(s) for s in walk(function.body)) else []
     while left:
         block = left.pop()
         change(function, block, target)

@@ -18,7 +18,12 @@ from numjet.cpu.passes.manager import Pass
 
 def apply(function: Function) -> None:
     """Writes the limits into the bounds of loops and the sizes of calls, in place."""
-    _Limiting(function).block(function.body)
+    if any(map(_is_limited, walk(function.body))):
+        _Limiting(function).block(function.body)
+
+
+def _is_limited(stmt: Stmt) -> bool:
+    return bool(stmt.limits) if isinstance(stmt, Call) else isinstance(stmt, For) and stmt.limit is not None
 
 
 class _Limiting:

@@ -29,6 +29,8 @@ class _Uses(Fields):
 
 def compute_again(function: Function) -> None:
     """Replaces reads of single elements of temporaries, and reads in branches of the program, in place."""
+    if not function.temps:
+        return
     loops = {id(s) for s in function.body if _is_loop(s)}
     readers = [s for s in function.body if id(s) not in loops]
     read = {b for s in walk(readers) for b in loaded(operands(s)) if b.kind == "temp"}
