@@ -11,17 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from numjet.core.trace import aval_of
+from numjet.core.trace import Tracer, aval_of
 from numjet.foundation import dtypes
 from numjet.foundation.dimension import as_integer
 from numjet.lax.axes import as_axes
+from numjet.lax.elementwise.arithmetic import div, mul
 from numjet.lax.fourier import FftType, fft as _transform
 from numjet.lax.operands import scalar
 from numjet.lax.shape.rearrange import transpose
 from numjet.lax.templates import call
 from numjet.numpy.core import taped as _taped
 from numjet.numpy.core.arrays import array
-from numjet.numpy.core.promotion import array_arg
+from numjet.numpy.core.promotion import array_arg, as_dtype, broadcast_to
 from numjet.numpy.shaping.repeating import roll
 
 __all__ = [
@@ -266,8 +267,11 @@ def _frequencies(name: str, counts: np.ndarray, n: int, d: Any, dtype: Any, devi
     if isinstance(d, (list, tuple)) or np.ndim(d):
         raise ValueError(f"The d argument of jax.numpy.fft.{name} only takes a single value. Got d = {d!r}.")
     wanted = dtypes.canonicalize_dtype(float) if dtype is None else dtypes.check_user_dtype(dtype, f"fft.{name}")
-    if aval_of(d).dtype.kind not in "fiu":
+    if dtypes.kind(aval_of(d).dtype) not in "fiub":
         raise ValueError(f"The d argument of jax.numpy.fft.{name} must be a real number. Got d = {d!r}.")
+    if isinstance(d, Tracer):
+        step = mul(as_dtype(d, wanted), np.asarray(n, wanted)[()])
+        return div(counts.astype(wanted), broadcast_to(step, counts.shape))
     with np.errstate(divide="ignore", invalid="ignore"):
         values = (counts / (np.asarray(d, np.float64) * n)).astype(wanted)
     return array(values, device=device)

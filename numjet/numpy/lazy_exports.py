@@ -63,7 +63,8 @@ from numjet.numpy.ufuncs.special import (
     copysign as copysign, frexp as frexp, gcd as gcd, heaviside as heaviside, hypot as hypot, lcm as lcm, ldexp as ldexp,
     modf as modf, nan_to_num as nan_to_num, nextafter as nextafter, sinc as sinc, spacing as spacing,
 )
-from numjet.numpy.indexing.where import clip as clip, piecewise as piecewise, select as select, where as where
+from numjet.numpy.indexing.piecewise import piecewise as piecewise
+from numjet.numpy.indexing.where import clip as clip, select as select, where as where
 from numjet.numpy.shaping.matrices import (
     diag as diag, diagflat as diagflat, eye as eye, identity as identity, tri as tri, tril as tril, triu as triu,
 )

@@ -59,6 +59,10 @@ def test_frequencies(n, d):
     np.testing.assert_allclose(np.asarray(jnp.fft.fftfreq(n, d)), np.fft.fftfreq(n, d), rtol=1e-6)
     np.testing.assert_allclose(np.asarray(jnp.fft.rfftfreq(n, d)), np.fft.rfftfreq(n, d), rtol=1e-6)
     assert jnp.fft.fftfreq(n, d, dtype=jnp.float16).dtype == np.float16
+    for scale in (jnp.float32(d), np.int8(2), jnp.bfloat16(0.5), True):   # also where its value is not known
+        known, traced = jnp.fft.rfftfreq(n, scale), numjet.jit(lambda d: (jnp.fft.fftfreq(n, d), jnp.fft.rfftfreq(n, d)))(scale)
+        np.testing.assert_allclose(traced[1], known, rtol=1e-6)
+        np.testing.assert_allclose(traced[0], jnp.fft.fftfreq(n, scale), rtol=1e-6)
 
 
 @pytest.mark.parametrize("axes", [None, 1, (0,), (-1, 0)])

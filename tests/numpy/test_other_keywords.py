@@ -272,7 +272,7 @@ def test_texts_of_arrays():
     x = jnp.asarray(X * 1e-9)
     assert jnp.array_str(x, max_line_width=10, suppress_small=True) == np.array_str(X * 1e-9, 10, suppress_small=True)
     lines = jnp.array_repr(x, max_line_width=20, suppress_small=True).splitlines()
-    assert lines[:3] == ["Array([[0., 0.,", "        0.],", "       [0., 0.,"]
+    assert lines[:3] == ["Array([[0., 0.,", "        0.],", "       [0., 0.,"] and lines[-1] == "      dtype=float32)"
     options, numbers = np.get_printoptions(), np.float32([np.nan, np.inf, 1.25, 1e-9, *range(9)])
     try:
         for change in (lambda: jnp.set_printoptions(threshold=5, edgeitems=1), lambda: jnp.set_printoptions(linewidth=20),

@@ -69,7 +69,8 @@ def spsolve(data: Any, indices: Any, indptr: Any, b: Any, tol: float = 1e-6, reo
     if data.dtype != b.dtype:
         raise ValueError(f"spsolve: data types do not match: {data.dtype=}, {b.dtype=}")
     if not jnp.issubdtype(data.dtype, jnp.inexact):
-        raise TypeError(f"spsolve: expected an inexact dtype, got {data.dtype}")
+        raise TypeError(f"spsolve: expected an inexact dtype, got {data.dtype}; convert data and b to floats, which the "
+                        "solution consists of")
     return spsolve_p.bind(data, indices, indptr, b, tol=float(tol), reorder=int(reorder))
 
 

@@ -21,13 +21,13 @@ from numjet.core.trace import aval_of
 from numjet.core.traits import EXACT, LANES, NONE, SCANS_OPERAND, Traits
 from numjet.foundation import dtypes
 from numjet.lax.elementwise.arithmetic import abs_p, add_p, div_p, mul_p, neg_p, round as round_arrays, sub_p
-from numjet.lax.elementwise.bitwise import or_p
+from numjet.lax.elementwise.bitwise import and_p, not_p, or_p
 from numjet.lax.elementwise.compare import eq_p, ge_p, max_p
 from numjet.lax.elementwise.convert import complex_p, imag_p, real_p
 from numjet.lax.elementwise.transcendental import exp_p, log1p_p
 from numjet.lax.operands import scalar, where
 from numjet.lax.reduction.parallel_prefix import associative_scan, flip, prefix_hlo
-from numjet.lax.reduction.recurrence import before, linear_recurrence_p, serial_scan
+from numjet.lax.reduction.recurrence import before, is_end, linear_recurrence_p, product_where, serial_scan
 from numjet.lax.reduction.reduce import accumulator, complex_better
 from numjet.lax.shape.rearrange import filled
 from numjet.lax.tangent import add_any_p
@@ -119,11 +119,18 @@ def _cumsum_transpose(ct: Any, x: Any, *, axis: int, reverse: bool) -> list[Any]
 
 
 def _cumprod_jvp(primals: Values, tangents: Values, *, axis: int, reverse: bool) -> tuple[Any, Any]:
-    """y'[k] = x[k] y'[k-1] + y[k-1] x'[k]: no division, so zeros are no special case, in derivatives of any order."""
+    """y'[k] = x[k] y'[k-1] + y[k-1] x'[k]: no division, so zeros are no special case, in derivatives of any order.
+
+    What is constant at an end is no factor there, as its tangent 0 would be NaN beside an infinity: the first element has
+    no product before it, and the last term is not passed on, so it stays out of the recurrence.
+    """
     x, t = primals[0], tangents[0]
     out = cumprod_p.bind(x, axis=axis, reverse=reverse)
-    terms = mul_p.bind(before(out, axis, reverse, 1), t)
-    return out, linear_recurrence_p.bind(x, terms, axis=axis, reverse=reverse)
+    previous = before(out, axis, reverse, 1)
+    first, last = (is_end(x, axis, reverse, end) for end in (False, True))
+    passed_on = where(first, t, product_where(not_p.bind(or_p.bind(first, last)), previous, t))
+    final = product_where(and_p.bind(last, not_p.bind(first)), previous, t)
+    return out, add_p.bind(linear_recurrence_p.bind(x, passed_on, axis=axis, reverse=reverse), final)
 
 
 _NUMBERS = ("float32", "float64", "float16", "bfloat16", "int8", "uint32", "complex64")
@@ -274,12 +281,15 @@ def _logaddexp(left: Values, right: Values) -> list[Any]:
 def _cumlogsumexp_jvp(primals: Values, tangents: Values, *, axis: int, reverse: bool) -> tuple[Any, Any]:
     """The tangent follows y'[k] = exp(y[k-1] - y[k]) y'[k-1] + exp(x[k] - y[k]) x'[k], a linear recurrence.
 
-    Its weights are at most 1, and y is differentiated through this rule again, so every order is right.
+    Its weights are at most 1, and y is differentiated through this rule again, so every order is right. y[0] is x[0], also
+    where that is -inf.
     """
     x, t = primals[0], tangents[0]
     out = cumlogsumexp_p.bind(x, axis=axis, reverse=reverse)
     previous = before(out, axis, reverse, -np.inf)
     decay, share = _weight(previous, x, out), _weight(x, previous, out)
+    part = real_p.bind(x) if aval_of(x).dtype.kind == "c" else x
+    share = where(and_p.bind(is_end(x, axis, reverse, False), _is(part, -np.inf)), 1, share)
     return out, linear_recurrence_p.bind(decay, mul_p.bind(share, t), axis=axis, reverse=reverse)
 
 

@@ -15,10 +15,12 @@ from numjet.core.trace import aval_of
 from numjet.foundation import dtypes
 from numjet.lax.axes import insert
 from numjet.lax.elementwise.arithmetic import add_p, mul_p
-from numjet.lax.operands import converted, scalar
+from numjet.lax.elementwise.bitwise import not_p
+from numjet.lax.operands import converted, scalar, where
 from numjet.lax.reduction.parallel_prefix import prefix_hlo
 from numjet.lax.reduction.reduce import accumulator
 from numjet.lax.shape.join import choose, pad_p
+from numjet.lax.shape.rearrange import filled
 from numjet.lax.templates import aligned_batch, kind_of
 
 
@@ -27,6 +29,17 @@ def before(x: Any, axis: int, reverse: bool, fill: complex) -> Any:
     shifted = (-1, 1, 0) if reverse else (1, -1, 0)
     config = insert(((0, 0, 0),) * (aval_of(x).ndim - 1), axis, shifted)
     return pad_p.bind(x, scalar(fill, aval_of(x).dtype), padding_config=config)
+
+
+def is_end(x: Any, axis: int, reverse: bool, last: bool) -> Any:
+    """Where the element is the first (the last) that a recurrence visits; of any size, which may be 0."""
+    nowhere = filled(scalar(False, np.dtype(bool)), aval_of(x).shape)
+    return before(nowhere, axis, reverse != last, True)
+
+
+def product_where(condition: Any, x: Any, y: Any) -> Any:
+    """x * y where the condition holds, else 0; without derivatives elsewhere, whatever x and y are there."""
+    return mul_p.bind(where(condition, x, 0), where(condition, y, 0))
 
 
 def _abstract(a: ShapedArray, b: ShapedArray, *, axis: int, reverse: bool) -> ShapedArray:
@@ -46,6 +59,16 @@ def _eager(a: np.ndarray, b: np.ndarray, *, axis: int, reverse: bool) -> np.ndar
         for k, previous in zip(*((steps[-2::-1], steps[:0:-1]) if reverse else (steps[1:], steps)), strict=False):
             out[k] += factors[k] * out[previous]
         return np.moveaxis(out, 0, axis).astype(a.dtype)
+
+
+def _factor_jvp(t: Any, out: Any, a: Any, b: Any, *, axis: int, reverse: bool) -> Any:
+    """The recurrence of t[k] y[k-1], whose first term is 0.
+
+    So the second factor is of no effect. It is left out, as the tangent 0 times an infinity would be NaN.
+    """
+    first = is_end(a, axis, reverse, False)
+    terms = product_where(not_p.bind(first), t, before(out, axis, reverse, 0))
+    return linear_recurrence_p.bind(where(before(first, axis, reverse, False), 0, a), terms, axis=axis, reverse=reverse)
 
 
 def _transpose(ct: Any, a: Any, b: Any, *, axis: int, reverse: bool) -> list[Any]:
@@ -92,8 +115,7 @@ linear_recurrence_p: Op = Op(
     name="linear_recurrence", params=("axis", "reverse"),
     abstract=_abstract, eager=_eager,
     jvp=PerArg(
-        lambda t, out, a, b, axis, reverse: linear_recurrence_p.bind(
-            a, mul_p.bind(t, before(out, axis, reverse, 0)), axis=axis, reverse=reverse),
+        _factor_jvp,
         lambda t, out, a, b, axis, reverse: linear_recurrence_p.bind(a, t, axis=axis, reverse=reverse)),
     transpose=_transpose, batch=aligned_batch(lambda: linear_recurrence_p, "axis"), cpu=_cpu,
     hlo=prefix_hlo(_compose, result=1), linear_in=(1,),

@@ -28,7 +28,7 @@ from numjet.lax.indexing.slicing import slice_along
 from numjet.lax.operands import scalar, where, with_reduction
 from numjet.lax.rewrites import no_axes
 from numjet.lax.shape.join import concatenate_p, pad_p
-from numjet.lax.shape.rearrange import broadcast_in_dim_p, divided, reshape_p, squeeze_p
+from numjet.lax.shape.rearrange import broadcast_in_dim_p, divided, filled, reshape_p, squeeze_p
 from numjet.lax.tangent import zeros_like_aval
 from numjet.lax.templates import call, kind_of
 
@@ -227,18 +227,16 @@ def _products_of_others(x: Any) -> Any:
 def _products_of(x: Any, after: bool) -> tuple[Any, Any]:
     """Along axis 0: the product of all elements before each one, or of all after it, and where there are none.
 
-    An element is cut off first, as it would be multiplied by the tangent 0 of an empty product; not where the number of
-    elements may turn out to be 0.
+    The element that is in none of these products is replaced by 1: it would be multiplied by the tangent 0.
     """
-    cut, shifted = ((-1, 0, 0), (0, 1, 0)) if after else ((0, -1, 0), (1, 0, 0))
-    if isinstance(aval_of(x).shape[0], Dimension):
-        cut, shifted = (0, 0, 0), ((-1, 1, 0) if after else (1, -1, 0))
     rest = ((0, 0, 0),) * (aval_of(x).ndim - 1)
-    one = scalar(1, aval_of(x).dtype)
-    some = call("cumprod", pad_p.bind(x, one, padding_config=(cut, *rest)), axis=0, reverse=after)
-    none = broadcast_in_dim_p.bind(scalar(False, np.dtype(bool)), shape=aval_of(some).shape, broadcast_dimensions=())
-    empty = pad_p.bind(none, scalar(True, np.dtype(bool)), padding_config=(shifted, *rest))
-    return pad_p.bind(some, one, padding_config=(shifted, *rest)), empty
+    one, nowhere = scalar(1, aval_of(x).dtype), filled(scalar(False, np.dtype(bool)), aval_of(x).shape)
+
+    def shifted(v: Any, fill: Any, later: bool) -> Any:
+        return pad_p.bind(v, fill, padding_config=((1, -1, 0) if later else (-1, 1, 0), *rest))
+    empty, unused = (shifted(nowhere, scalar(True, np.dtype(bool)), later) for later in (not after, after))
+    some = call("cumprod", where(unused, one, x), axis=0, reverse=after)
+    return shifted(some, one, not after), empty
 
 
 def move_front(x: Any, axes: Ints) -> Any:

@@ -31,9 +31,10 @@ def _waits_for_sum(x: Any) -> bool:
     return isinstance(x.device, NamedSharding) and bool(x.device.spec.unreduced)
 
 
-def repr_array(x: Any) -> str:
+def repr_array(x: Any, line_break: str = "") -> str:
     """`Array([1., 2.], dtype=float32)`; weak types are marked; keys print their numbers. An array whose sum over devices is
-    still to be made prints its sharding, which says so. RuntimeError for an array that was deleted.
+    still to be made prints its sharding, which says so. line_break: what comes before a dtype that does not fit into the
+    last line (JAX: nothing). RuntimeError for an array that was deleted.
 
     >>> import numjet.numpy as jnp
     >>> repr_array(jnp.asarray(1.0))
@@ -48,7 +49,7 @@ def repr_array(x: Any) -> str:
         return f"Array([], shape={x.shape}, {tail}"
     body = np.array2string(np.asarray(x._value), separator=", ", prefix="Array(", suffix=",")
     fits = len(body.rsplit("\n", 1)[-1]) + len(", ") + len(tail) < np.get_printoptions()["linewidth"]
-    return f"Array({body},{' ' if fits else ' ' * len('Array(')}{tail}"
+    return f"Array({body},{' ' if fits else line_break + ' ' * len('Array(')}{tail}"
 
 
 def str_array(x: Any) -> str:
@@ -74,7 +75,7 @@ def array_repr(arr: Any, max_line_width: int | None = None, precision: int | Non
     arr = array_arg("array_repr", arr)
     options: dict[str, Any] = {"linewidth": max_line_width, "precision": precision, "suppress": suppress_small}
     with np.printoptions(**{k: v for k, v in options.items() if v is not None}):
-        return repr(arr) if isinstance(arr, Tracer) else repr_array(arr)
+        return repr(arr) if isinstance(arr, Tracer) else repr_array(arr, "\n")
 
 
 def array_str(a: Any, max_line_width: int | None = None, precision: int | None = None,

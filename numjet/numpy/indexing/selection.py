@@ -70,8 +70,9 @@ def take(a: Any, indices: Any, axis: int | None = None, out: None = None, mode: 
     if axis is None:
         a, axis = ravel(a), 0
     dim = as_axis(axis, a.ndim)
-    if dtypes.kind(indices.dtype) not in "iu":
+    if dtypes.kind(indices.dtype) not in "biu":
         raise ValueError(f"jnp.take: indices must have an integer type, got {indices.dtype.name}")
+    indices = as_dtype(indices, np.dtype(np.int32)) if indices.dtype == np.bool_ else indices
     size = a.shape[dim]
     if size == 0 and indices.size:
         raise IndexError(f"Cannot do a non-empty jnp.take() from an empty axis: axis {dim} of shape {a.shape}.")

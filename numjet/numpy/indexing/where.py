@@ -1,8 +1,7 @@
-"""Elementwise selection: where, select, piecewise, clip."""
+"""Elementwise selection: where, select, clip."""
 from __future__ import annotations
 
-import reprlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -56,7 +55,8 @@ def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None =
 def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Any:
     """For each element the choice of the first condition that holds, else `default`.
 
-    condlist: bool arrays; choicelist: as many arrays; all broadcast. ValueError for lists of other lengths.
+    condlist: bool arrays, or numbers, of which those other than 0 hold; choicelist: as many arrays; all broadcast.
+    ValueError for lists of other lengths.
 
     >>> import numjet.numpy as jnp
     >>> x = jnp.arange(4)
@@ -67,57 +67,11 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
         raise ValueError(f"condlist must have length equal to choicelist ({len(condlist)} vs {len(choicelist)})")
     if len(condlist) == 0:
         raise ValueError("condlist must be non-empty")
-    conditions = [array_arg("select", c, i) for i, c in enumerate(condlist)]
-    for i, c in enumerate(conditions):
-        if c.dtype != _BOOL:
-            raise TypeError(f"select: expected bool conditions, got dtype {c.dtype.name} at condlist[{i}]")
+    conditions = [truth(array_arg("select", c, i)) for i, c in enumerate(condlist)]
     *choices, out = operand_list("select", *choicelist, default)
     for condition, choice in zip(reversed(conditions), reversed(choices), strict=True):
         out = choose_by("select", condition, choice, out)
     return out
-
-
-def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Any:
-    """For each element the function of the last condition that holds; results have the dtype of x.
-
-    condlist: bool arrays of the shape of x, or one. funclist: functions f(x, *args, **kw) or constants, one per condition
-    and possibly one more for where none holds (default 0). Every function is computed everywhere.
-
-    >>> import numjet.numpy as jnp
-    >>> x = jnp.arange(-2.0, 3.0)
-    >>> jnp.piecewise(x, [x < 0, x >= 0], [lambda v: -v, lambda v: 10 * v]).tolist()
-    [2.0, 1.0, 0.0, 10.0, 20.0]
-    """
-    x = array_arg("piecewise", x)
-    conditions = _conditions(x, condlist)
-    if not isinstance(funclist, Iterable):
-        raise TypeError(f"piecewise: funclist must be a sequence of functions and numbers, got {reprlib.repr(funclist)}")
-    functions = list(funclist)
-    if len(functions) == len(conditions):
-        functions.append(0)
-    if len(functions) != len(conditions) + 1:
-        count = len(conditions)
-        raise ValueError(f"with {count} condition(s), either {count} or {count + 1} functions are expected; "
-                         f"got {len(functions)}")
-    values = [_branch(f, x, args, kw) for f in functions]
-    return select(conditions[::-1], values[-2::-1], values[-1])
-
-
-def _conditions(x: Any, condlist: Any) -> list[Any]:
-    if isinstance(condlist, (list, tuple)) and condlist and not isinstance(condlist[0], (bool, np.bool_)):
-        given = list(condlist)
-    else:
-        found = array_arg("piecewise", np.asarray(condlist) if isinstance(condlist, (list, tuple)) else condlist, 1)
-        if found.ndim == 0 < x.ndim:
-            raise TypeError(f"piecewise: condlist must be a sequence of conditions, got {reprlib.repr(condlist)}")
-        given = [found] if found.ndim == x.ndim else [found[i] for i in range(found.shape[0])]
-    return [truth(array_arg("piecewise", c, 1)) for c in given]
-
-
-def _branch(f: Any, x: Any, args: tuple[Any, ...], kw: dict[str, Any]) -> Any:
-    value = f(x, *args, **kw) if isinstance(f, Callable) else f  # type: ignore[arg-type]
-    promotion.check_arraylike("piecewise", value)
-    return promotion.as_dtype(value, x.dtype)
 
 
 @jit_when_eager(small=False)

@@ -94,7 +94,7 @@ def _standard(name: str, x: Any, axis: int | None, dtype: Any, include_initial: 
                              "argument is only optional for one-dimensional arrays.")
         axis = 0
     at = as_axis(axis, x.ndim)
-    out = fn(x, at, wide_integer(x.dtype) if dtype is None else dtype)
+    out = fn(x, at, wide_integer(x.dtype) if dtype is None and fn is cumsum else dtype)
     if not include_initial:
         return out
     lead = tuple(1 if i == at else n for i, n in enumerate(out.shape))
@@ -102,7 +102,7 @@ def _standard(name: str, x: Any, axis: int | None, dtype: Any, include_initial: 
 
 
 def cumulative_sum(x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Any:
-    """As `cumsum`; `axis` may be left out for one-dimensional arrays only. include_initial: 0 comes first.
+    """As `cumsum`, small integers in the default integer; `axis` may be left out for vectors. include_initial: 0 comes first.
 
     >>> import numjet.numpy as jnp
     >>> cumulative_sum(jnp.array([1, 2]), include_initial=True).tolist()

@@ -148,7 +148,7 @@ def _histogram(a: Any, bins: Any, range: Any, weights: Any, density: bool | None
             raise ValueError("weights should have the same shape as a.")
         x, w = promote_dtypes_inexact(a, weights)
     edges = histogram_bin_edges(x, bins, range)  # of the dtype of the weights, too: those of halves would be rounded
-    x, edges, w = promote_dtypes_inexact(x, edges, w)
+    x, edges = promote_dtypes_inexact(x, edges)
     return _counts_of(x, edges, w, bool(density)), edges
 
 
@@ -183,7 +183,7 @@ def histogramdd(sample: Any, bins: Any = 10, range: Any = None, weights: Any = N
     [[1, 0], [0, 1]]
     """
     check_arraylike("histogramdd", sample, *(() if weights is None else (weights,)))
-    sample, = promote_dtypes_inexact(sample)
+    sample, *weighted = promote_dtypes_inexact(sample, *(() if weights is None else (weights,)))
     if sample.ndim != 2:
         raise ValueError(f"sample must have shape (N, D), got {sample.shape}")
     n, rank = sample.shape
@@ -195,7 +195,7 @@ def histogramdd(sample: Any, bins: Any = 10, range: Any = None, weights: Any = N
         raise ValueError(f"For sample.shape={sample.shape} expected {rank} ranges, got {len(ranges)}")
     columns = [slicing.index_in_dim(sample, d, 1, keepdims=False) for d in _upto(rank)]
     edges = [histogram_bin_edges(c, b, r) for c, b, r in zip(columns, several, ranges, strict=True)]
-    w = create.full((n,), np.ones((), dtypes.canonicalize_dtype(np.int64))[()]) if weights is None else to_array(weights)
+    w = create.full((n,), np.ones((), dtypes.canonicalize_dtype(np.int64))[()]) if weights is None else weighted[0]
     if w.shape != (n,):
         raise ValueError("should have one weight for each sample.")
     return _counts_in_boxes(tuple(columns), tuple(edges), w, bool(density)), edges

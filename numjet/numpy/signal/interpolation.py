@@ -144,7 +144,8 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * math.p
     whole = as_dtype(operand("unwrap", period), dtype)
     corrected = _small_jumps(jumps, whole)
     change = arithmetic.sub_p.bind(corrected, jumps)
-    small = compare.lt_p.bind(arithmetic.abs_p.bind(jumps), _limit(discont, whole))   # which rounding would change, too
+    size = jumps if dtypes.issubdtype(dtype, np.unsignedinteger) else arithmetic.abs_p.bind(jumps)
+    small = compare.lt_p.bind(size, _limit(discont, whole))   # which rounding would change, too
     change = choose_by("unwrap", small, literal(0, dtype), change)
     moved = arithmetic.add_p.bind(slicing.slice_in_dim(p, 1, n, axis=at), cumsum(change, at))
     return join.concatenate([slicing.slice_in_dim(p, 0, 1, axis=at), moved], at)

@@ -113,7 +113,7 @@ def polyfit(x: Any, y: Any, deg: int, rcond: float | None = None, full: bool = F
     solution, residuals, rank, singular = lstsq(scaled, right, limit)
     coefficients = arithmetic.div(solution, rearrange.broadcast_in_dim(scale, solution.shape, (0,)))
     if full:
-        return coefficients, residuals, rank, singular, as_dtype(to_array(limit), x.dtype, True)
+        return coefficients, residuals, rank, singular, as_dtype(to_array(limit), singular.dtype, True)
     if isinstance(cov, str) or cov:
         return coefficients, _covariance(scaled, scale, residuals, x.shape[0], y.ndim, cov)
     return coefficients
@@ -151,7 +151,7 @@ def _covariance(scaled: Any, scale: Any, residuals: Any, points: int, ndim: int,
         if points <= order:
             raise ValueError("the number of data points must exceed order to scale the covariance matrix: polyfit got "
                              f"{points} points for {order} coefficients")
-        factor = arithmetic.div(residuals, np.asarray(points - order, residuals.dtype)[()])
+        factor = as_dtype(arithmetic.div(residuals, np.asarray(points - order, residuals.dtype)[()]), base.dtype)
     if ndim == 1:
         return base if factor is None else arithmetic.mul(base, rearrange.broadcast_in_dim(getitem(factor, 0), base.shape, ()))
     whole = (order, order, 1 if factor is None else residuals.shape[0])

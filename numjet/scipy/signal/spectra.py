@@ -17,23 +17,25 @@ def csd(x: Any, y: Any, fs: Any = 1.0, window: Any = "hann", nperseg: int | None
         axis: int = -1, average: str = "mean") -> tuple[Any, Any]:
     """Frequencies and the cross power spectrum of two signals, by Welch's method of averaged periodograms.
 
-    y: None for x. The shorter signal is continued by zeros. window: a name, or a tuple of a name and parameters, of SciPy's
-    windows, or an array; nperseg: samples of a segment (256, or those of the window); noverlap: those that neighbours share
-    (half of them); nfft: the length of the transforms. detrend: "constant", "linear", False, or a function of segments along
-    `axis`. scaling: "density" or "spectrum"; average: "mean" or "median" over the segments. Complex signals have two-sided
-    spectra. P. D. Welch, IEEE Trans. Audio Electroacoustics 15, 1967. ValueError for values that are not among these.
+    y: None for x, with a real result. The shorter signal is continued by zeros. window: a name, or a tuple of a name and
+    parameters, of SciPy's windows, or an array; nperseg: samples of a segment (256, or those of the window); noverlap: those
+    that neighbours share (half of them); nfft: the length of the transforms. detrend: "constant", "linear", False, or a
+    function of segments along `axis`. scaling: "density" or "spectrum"; average: "mean" or "median" over the segments.
+    Complex signals have two-sided spectra. P. D. Welch, IEEE Trans. Audio Electroacoustics 15, 1967. ValueError for values
+    that are not among these.
 
     >>> import numjet.numpy as jnp
     >>> f, p = csd(jnp.array([1.0, -1.0, 1.0, -1.0]), jnp.array([1.0, -1.0, 1.0, -1.0]), nperseg=4, window="boxcar")
     >>> f.tolist(), p.real.tolist()
     ([0.0, 0.25, 0.5], [0.0, 0.0, 4.0])
     """
-    same = y is None or y is x
+    alone = y is None
+    same = alone or y is x
     x, y = promote_args_inexact("csd", x, x if y is None else y)
     x, y = seg.widened(x), seg.widened(y)
     at = as_axis(axis, x.ndim)
     f, out = _averaged(x, y, same, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, at, average)
-    return f, out
+    return f, out.real if alone else out
 
 
 def welch(x: Any, fs: Any = 1.0, window: Any = "hann", nperseg: int | None = None, noverlap: int | None = None,

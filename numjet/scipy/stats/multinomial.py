@@ -3,6 +3,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 import numjet.numpy as jnp
 from numjet import random
 from numjet.foundation import dtypes
@@ -24,7 +26,7 @@ def logpmf(x: Any, n: Any, p: Any) -> Any:
     -0.863
     """
     counts, trials = array_arg("multinomial.logpmf", x), array_arg("multinomial.logpmf", n, 1)
-    if counts.dtype not in dtypes.INTEGRAL or trials.dtype not in dtypes.INTEGRAL:
+    if any(v.dtype not in dtypes.INTEGRAL and v.dtype != np.bool_ for v in (counts, trials)):
         raise ValueError(f"x and n must be of integer type; got x.dtype={counts.dtype}, n.dtype={trials.dtype}. "
                          "Convert whole numbers with x.astype(int).")
     outside = (jnp.sum(counts, axis=-1) != trials) | jnp.any(counts < 0, axis=-1)

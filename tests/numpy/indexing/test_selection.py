@@ -176,6 +176,26 @@ def test_where_and_piecewise() -> None:
         assert_same(jnp.where(mask[0], V[:2], A[:2, :2]), np.where(mask[0], V[:2], A[:2, :2]))
 
 
+def test_piecewise_computes_elements() -> None:
+    """Functions are of single elements, as in JAX, and slopes of the functions that are not chosen do not count."""
+    x = np.array([-1, 4, 0.5, -np.inf], np.float32)
+    root = lambda x: jnp.piecewise(x, [x < 0, x > 1], [lambda v: jnp.log(-v), jnp.sqrt, 0.5])
+    slope, second = nj.grad(lambda x: root(x).sum()), nj.grad(lambda x: nj.grad(lambda x: root(x).sum())(x).sum())
+    for mode in (lambda f: f, nj.jit, lambda f: lambda x: nj.vmap(f)(x[None])[0]):
+        assert_same(mode(root)(x), np.float32([0, 2, 0.5, np.inf]))
+        assert_same(mode(slope)(x), np.float32([-1, 0.25, 0, 0]))
+        assert_same(mode(second)(x), np.float32([-1, -0.03125, 0, 0]))
+    assert_same(jnp.piecewise(x[None, :3], [x[:3] < 0], [lambda v: v - v.sum(), 1]), np.float32([[0, 1, 1]]))
+    assert_same(jnp.piecewise(x[:3], [x[:3] < 0], [x[:3] * 2, lambda v, a: v * a], 3), np.float32([-2, 12, 1.5]))
+    assert_same(jnp.piecewise(2.0, [True], [lambda v: v * 3]), np.float32(6))
+    assert jnp.piecewise(np.zeros((0, 3), np.float32), [np.zeros((0, 3), bool)], [jnp.sin]).shape == (0, 3)
+
+
+def test_select_takes_numbers_as_conditions() -> None:
+    assert_same(jnp.select([np.array([0, 2, 0]), np.array([0.0, 1, 1])], [np.arange(3), np.arange(3) * 10], -1),
+                np.array([-1, 1, 20]))
+
+
 def test_weak_types_pass_padding() -> None:
     x = jnp.array(1.0)[None]
     for mode in ("constant", "edge", "linear_ramp", "mean", "wrap", "empty"):

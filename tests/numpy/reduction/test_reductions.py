@@ -4,6 +4,7 @@ import pytest
 
 import numjet as nj
 import numjet.numpy as jnp
+from numjet import lax
 from tests.numpy.helpers import assert_same, check, check_grad
 
 RNG = np.random.default_rng(1)
@@ -286,3 +287,29 @@ def test_second_derivatives_of_products_with_zeros_and_infinities(x, want):
     for call in (forward, reverse, nj.jit(lambda x: (forward(x), reverse(x)))):
         for found in np.reshape(call(x), (-1, len(x))):
             np.testing.assert_allclose(found, want, rtol=1e-6)
+
+
+@pytest.mark.parametrize("x, want", [
+    ([np.inf, 1], [3.0625, 1.75]), ([np.inf, np.inf], [3.0625, 1.75]), ([1, np.inf, 2], [np.inf, 7.9375, np.inf]),
+    ([2, 1, np.inf], [np.inf, np.inf, 6.5625]), ([np.inf, 0, 2], [6.703125, np.inf, np.inf]),
+    ([1, -np.inf, 2, 3], [-np.inf, 31, -np.inf, -np.inf]), ([2, 0, 3], [9.109375, 12.75, 4.8125]), ([5], [0])])
+def test_second_derivatives_of_running_products_with_zeros_and_infinities(x, want):
+    """What is constant at the ends of the scan is not multiplied by infinities."""
+    x, direction = np.array(x, np.float32), np.linspace(1, 1.75, len(x), dtype=np.float32)
+    for scan, turned in ((jnp.cumprod, slice(None)), (lambda x: lax.cumprod(x, reverse=True), slice(None, None, -1))):
+        slope = nj.grad(lambda x, scan=scan, turned=turned: jnp.vdot(scan(x), direction[turned]))
+        forward = lambda x, slope=slope, turned=turned: nj.jvp(slope, (x,), (direction[turned],))[1]
+        for call in (forward, nj.jit(forward)):
+            np.testing.assert_allclose(call(x[turned])[turned], want, rtol=1e-6)
+
+
+def test_second_derivatives_of_products_of_symbolic_sizes():
+    """Of any number of elements, also none; the ends are found without cutting the array."""
+    slope = nj.grad(jnp.prod)
+    second = lambda x: nj.jvp(slope, (x,), (jnp.ones_like(x),))[1]
+    sizes = nj.ShapeDtypeStruct(nj.export.symbolic_shape("n - 1"), np.float32)
+    exported = nj.export.export(nj.jit(second))(sizes)
+    for x in ([np.inf, 1], [2, -np.inf, 3], [2, 0, 0, 3], [5], []):
+        x = np.array(x, np.float32)
+        np.testing.assert_array_equal(exported.call(x), second(x))
+        assert np.isfinite(x).all() or not np.isnan(second(x)).any()
