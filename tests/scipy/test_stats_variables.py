@@ -85,6 +85,26 @@ def test_counts_are_distributed_as_they_should(name, x64):
     assert abs(found.mean() - frozen.mean()) < 5 * frozen.std() / 4000 ** 0.5
 
 
+@pytest.mark.parametrize("name, shapes, want", [
+    ("poisson", (np.inf,), np.inf), ("nbinom", (np.inf, 0.5), np.inf), ("vonmises", (np.inf,), 0.0), ("vonmises", (1e30,), 0.0),
+    ("gamma", (np.inf,), np.inf), ("pareto", (np.inf,), 1.0), ("geom", (1.0,), 1.0), ("binom", (5.0, 1.0), 5.0)])
+def test_samples_of_degenerate_distributions(name, shapes, want):
+    draw = lambda *shapes: getattr(stats, name).rvs(*shapes, size=(3,), random_state=KEY)
+    for call in (draw, nj.jit(draw)):
+        np.testing.assert_allclose(call(*shapes), np.full(3, want), atol=1e-12)
+
+
+@pytest.mark.parametrize("name, limit", [("t", oracle.norm()), ("gennorm", oracle.uniform(-1, 2))])
+def test_samples_of_limits_of_distributions(name, limit):
+    found = np.asarray(getattr(stats, name).rvs(np.inf, size=(2000,), random_state=KEY))
+    assert oracle.kstest(found, limit.cdf).pvalue > 1e-3
+
+
+def test_variance_of_beta_distributions_of_tiny_and_huge_parameters():
+    a = np.float32([1e-30, 1e25])
+    np.testing.assert_allclose(stats.beta.var(a, a), [0.25, 1.25e-26], rtol=1e-6)
+
+
 @pytest.mark.parametrize("ends", [(10.0, np.inf), (-np.inf, -8.0), (3.0, 3.1), (-np.inf, np.inf), (2.0, 1.0)])
 def test_normal_samples_far_out(ends, x64):
     found = np.asarray(stats.truncnorm.rvs(*ends, size=1000, random_state=KEY))

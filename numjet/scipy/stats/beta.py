@@ -129,6 +129,13 @@ def isf(q: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
 _variable = Variable(__name__, ("a", "b"), (2.0, 3.0), positive)
 rvs = _variable.samples(lambda key, a, b, shape, dtype: random.beta(key, a, b, shape, dtype))
 mean = _variable.moment("mean", lambda a, b: a / (a + b), 1.3)
-var = _variable.moment("var", lambda a, b: a * b / ((a + b) * (a + b) * (a + b + 1)), 0.16)
-std = _variable.moment("std", lambda a, b: a * b / ((a + b) * (a + b) * (a + b + 1)), 0.4, root=True)
+
+
+def _variance(a: Any, b: Any) -> Any:
+    """By shares of a + b, whose products neither overflow nor underflow."""
+    return a / (a + b) * (b / (a + b)) / (a + b + 1)
+
+
+var = _variable.moment("var", _variance, 0.16)
+std = _variable.moment("std", _variance, 0.4, root=True)
 entropy = _variable.moment("entropy", beta_entropy, 0.458)

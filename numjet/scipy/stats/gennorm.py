@@ -108,9 +108,13 @@ def _quantile(q: Any, beta: Any) -> Any:
     return jnp.where(centre, slope * share, jnp.where(upper, size, -size))
 
 
+_NEARLY_UNIFORM = 1e30     # beta of which no float differs from that of the uniform limit
+
+
 def _sample(key: Any, beta: Any, shape: Any, dtype: Any) -> Any:
     """The power 1 / beta of a gamma variate, by its logarithm, which does not underflow for large beta, with a random sign."""
     of_size, of_sign = random.split(key)
+    beta = jnp.minimum(beta, _NEARLY_UNIFORM)
     size = jnp.exp(random.loggamma(of_size, 1 / beta, shape, dtype) / beta)
     return size * random.rademacher(of_sign, shape, dtype)
 

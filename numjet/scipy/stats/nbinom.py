@@ -56,7 +56,7 @@ def _mixed(key: Any, n: Any, p: Any, shape: Any, dtype: Any) -> Any:
     """Poisson variables of which the means are gamma variables."""
     first, second = random.split(key)
     means = random.gamma(first, jnp.broadcast_to(n, shape), shape, dtype) * (1 - p) / p
-    return jnp.astype(random.poisson(second, means, shape), dtype)
+    return jnp.where(means == math.inf, math.inf, jnp.astype(random.poisson(second, means, shape), dtype))
 
 
 _quantiles = CountQuantiles(__name__, ("n", "p"), "3, 0.25", lambda n, p: (n > 0) & (p > 0) & (p <= 1))

@@ -129,7 +129,15 @@ ppf = _quantiles.inverse("ppf", cdf, 4.0)
 isf = _quantiles.inverse("isf", sf, 2.0)
 
 _variable = Variable(__name__, ("mu",), (3.0,), lambda mu: mu >= 0, scaled=False)
-rvs = _variable.samples(counts(lambda key, mu, shape: random.poisson(key, mu, shape)))
+
+
+def _sample(key: Any, mu: Any, shape: Any, dtype: Any) -> Any:
+    """Counts as floats; infinite ones of an infinite mean."""
+    found = counts(lambda key, mu, shape: random.poisson(key, mu, shape))(key, mu, shape, dtype)
+    return jnp.where(mu == math.inf, math.inf, found)
+
+
+rvs = _variable.samples(_sample)
 mean = _variable.moment("mean", lambda mu: mu, 3.5)
 var = _variable.moment("var", lambda mu: mu, 3.0)
 std = _variable.moment("std", lambda mu: mu, 1.732, root=True)

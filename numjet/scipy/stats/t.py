@@ -91,8 +91,9 @@ def isf(q: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
     q, df, loc, scale = float_args("t.isf", q, df, loc, scale)
     return loc + valid_scale(scale) * -stdtrit(df, q)
 
+_NORMAL = 1e30     # degrees of freedom of which samples are those of the normal limit, to the last place
 _variable = Variable(__name__, ("df",), (3.0,), positive)
-rvs = _variable.samples(lambda key, df, shape, dtype: random.t(key, df, shape, dtype))
+rvs = _variable.samples(lambda key, df, shape, dtype: random.t(key, jnp.minimum(df, _NORMAL), shape, dtype))
 mean = _variable.moment("mean", lambda df: jnp.where(df > 1, 0.0, INFINITE), 0.5)
 
 

@@ -37,8 +37,8 @@ _UNIFORM = 1e-6     # smaller concentrations make no difference
 
 def _envelope(kappa: Any) -> tuple[Any, Any]:
     """(s - 1, kappa) of the wrapped Cauchy density around Best and Fisher's, without cancellation for any kappa."""
-    kappa = jnp.maximum(kappa, _UNIFORM)
-    q = jnp.sqrt(1 + 4 * jnp.square(kappa))
+    kappa = jnp.clip(kappa, _UNIFORM, 0.125 * float(jnp.finfo(kappa.dtype).max))     # the widest angles are then below rounding
+    q = jnp.hypot(1, 2 * kappa)
     root = jnp.sqrt(2 * (1 + q))
     rho = 2 * kappa / (1 + q + root)
     rest = (1 + 1 / (q + 2 * kappa) + root) / (1 + q + root)     # 1 - rho
