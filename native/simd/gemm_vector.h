@@ -7,6 +7,9 @@ namespace nj::NJ_SIMD {
 constexpr int64_t kAhead = 1024;         // bytes that are asked for ahead of time; rows mostly lie one after the other
 using gemm::kSumBytes;
 constexpr int64_t kBlock = 64;           // rows of a matrix that are read for some vectors, then for the next
+// Terms that are added up in one go: partial sums of more would round off a part of each term, for equal terms always the same.
+template <class T> constexpr int64_t kMostAlong = 512 * lanes_of<T>;
+constexpr int64_t kMostDown = 1 << 11;
 
 template <class T> NJ_INLINE T sum_of(Vector<T> v) {
   T lanes[lanes_of<T>];
@@ -60,14 +63,24 @@ void dot_rows(int64_t k, const T* x, int64_t x_row, const From* m, int64_t row, 
 }
 
 template <class From, class T, int R>
-void dots_of(int64_t vectors, int64_t k, const T* x, int64_t x_row, const From* m, int64_t row, T* out, int64_t out_row,
-             int64_t step, bool add) {
+void dots_of_part(int64_t vectors, int64_t k, const T* x, int64_t x_row, const From* m, int64_t row, T* out, int64_t out_row,
+                  int64_t step, bool add) {
   int64_t i = 0;
   for (; i + 4 <= vectors; i += 4)
     dot_rows<From, T, R, 4>(k, x + i * x_row, x_row, m, row, out + i * out_row, out_row, step, add);
   for (; i + 2 <= vectors; i += 2)
     dot_rows<From, T, R, 2>(k, x + i * x_row, x_row, m, row, out + i * out_row, out_row, step, add);
   if (i < vectors) dot_rows<From, T, R, 1>(k, x + i * x_row, x_row, m, row, out + i * out_row, out_row, step, add);
+}
+
+template <class From, class T, int R>
+void dots_of(int64_t vectors, int64_t k, const T* x, int64_t x_row, const From* m, int64_t row, T* out, int64_t out_row,
+             int64_t step, bool add) {
+  int64_t p = 0;
+  do {
+    dots_of_part<From, T, R>(vectors, fewer(kMostAlong<T>, k - p), x + p, x_row, m + p, row, out, out_row, step, add || p);
+    p += kMostAlong<T>;
+  } while (p < k);
 }
 
 template <class From, class T>
@@ -90,7 +103,7 @@ template <class V, std::size_t... I> NJ_INLINE V neighbours_exchanged(V v, std::
 
 // Complex numbers: elements and vectors of them are pairs of T.
 template <class T, int R>
-void dot_rows_complex(int64_t k, const T* x, const T* m, int64_t row, T* out, int64_t step, bool add) {
+void dot_rows_complex_part(int64_t k, const T* x, const T* m, int64_t row, T* out, int64_t step, bool add) {
   constexpr int lanes = lanes_of<T>;
   Vector<T> straight[R] = {}, crossed[R] = {};
   for (int64_t p = 0; p < 2 * k; p += lanes) {
@@ -114,6 +127,15 @@ void dot_rows_complex(int64_t k, const T* x, const T* m, int64_t row, T* out, in
     to[0] = add ? to[0] + re : re;
     to[1] = add ? to[1] + im : im;
   }
+}
+
+template <class T, int R>
+void dot_rows_complex(int64_t k, const T* x, const T* m, int64_t row, T* out, int64_t step, bool add) {
+  int64_t p = 0;
+  do {
+    dot_rows_complex_part<T, R>(fewer(kMostAlong<T>, k - p), x + 2 * p, m + 2 * p, row, out, step, add || p);
+    p += kMostAlong<T>;
+  } while (p < k);
 }
 
 template <class T>
@@ -194,17 +216,26 @@ NJ_INLINE void add_block_of(int64_t vectors, int64_t count, const X& x, int64_t 
   if constexpr (M > 1) add_block_of<From, T, M - 1>(vectors, count, x, i0, p, end, m, row, sums);
 }
 
-// The sums of `vectors` vectors for `count` columns.
+// The sums of `vectors` vectors for `count` columns, of the rows begin ... end of m.
 template <class From, class T, class X>
-void combine(int64_t vectors, int64_t count, int64_t k, const X& x, const From* m, int64_t row, T* sums) {
+void combine(int64_t vectors, int64_t count, int64_t begin, int64_t end, const X& x, const From* m, int64_t row, T* sums) {
   constexpr int64_t width = kSumBytes / sizeof(T);
   __builtin_memset(sums, 0, vectors * kSumBytes);
-  for (int64_t p = 0; p < k; p += kBlock) {
+  for (int64_t p = begin; p < end; p += kBlock) {
     for (int64_t i = 0, taken; i < vectors; i += taken) {
       taken = most_at_once<T, X>(vectors - i);
-      add_block_of<From, T>(taken, count, x, i, p, fewer(k, p + kBlock), m, row, sums + i * width);
+      add_block_of<From, T>(taken, count, x, i, p, fewer(end, p + kBlock), m, row, sums + i * width);
     }
   }
+}
+
+// The rows of m in parts: part(begin, end, whether sums of parts in front of it are there).
+template <class Part> NJ_INLINE void in_parts(int64_t k, Part part) {
+  int64_t p = 0;
+  do {
+    part(p, fewer(k, p + kMostDown), p > 0);
+    p += kMostDown;
+  } while (p < k);
 }
 
 template <class From, class T>
@@ -216,13 +247,15 @@ void combination(int64_t vectors, int64_t count, int64_t k, const char* x_bytes,
   auto* out = reinterpret_cast<T*>(out_bytes);
   for (int64_t j = 0; j < count; j += width) {
     const int64_t columns = fewer(width, count - j);
-    combine(vectors, columns, k, x, reinterpret_cast<const From*>(m_bytes) + j, row, sums);
-    for (int64_t i = 0; i < vectors; ++i) {
-      for (int64_t c = 0; c < columns; ++c) {
-        T& to = out[i * out_row + (j + c) * step];
-        to = add ? to + sums[i * width + c] : sums[i * width + c];
+    in_parts(k, [&](int64_t begin, int64_t end, bool more) {
+      combine(vectors, columns, begin, end, x, reinterpret_cast<const From*>(m_bytes) + j, row, sums);
+      for (int64_t i = 0; i < vectors; ++i) {
+        for (int64_t c = 0; c < columns; ++c) {
+          T& to = out[i * out_row + (j + c) * step];
+          to = add || more ? to + sums[i * width + c] : sums[i * width + c];
+        }
       }
-    }
+    });
   }
 }
 
@@ -236,15 +269,17 @@ void combination_complex(int64_t vectors, int64_t count, int64_t k, const char* 
   auto* out = reinterpret_cast<T*>(out_bytes);
   for (int64_t j = 0; j < 2 * count; j += width) {
     const int64_t columns = fewer(width, 2 * count - j);
-    combine(2 * vectors, columns, k, x, reinterpret_cast<const T*>(m_bytes) + j, 2 * row, sums);
-    for (int64_t i = 0; i < vectors; ++i) {
-      const T *re = sums + 2 * i * width, *im = re + width;
-      for (int64_t c = 0; c < columns; c += 2) {
-        T* to = out + 2 * (i * out_row + (j + c) / 2 * step);
-        to[0] = (add ? to[0] : T(0)) + (re[c] - im[c + 1]);
-        to[1] = (add ? to[1] : T(0)) + (re[c + 1] + im[c]);
+    in_parts(k, [&](int64_t begin, int64_t end, bool more) {
+      combine(2 * vectors, columns, begin, end, x, reinterpret_cast<const T*>(m_bytes) + j, 2 * row, sums);
+      for (int64_t i = 0; i < vectors; ++i) {
+        const T *re = sums + 2 * i * width, *im = re + width;
+        for (int64_t c = 0; c < columns; c += 2) {
+          T* to = out + 2 * (i * out_row + (j + c) / 2 * step);
+          to[0] = (add || more ? to[0] : T(0)) + (re[c] - im[c + 1]);
+          to[1] = (add || more ? to[1] : T(0)) + (re[c + 1] + im[c]);
+        }
       }
-    }
+    });
   }
 }
 

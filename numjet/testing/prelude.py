@@ -88,10 +88,15 @@ def leaves(tree: Any) -> Any:
     return tuple(nj.tree.leaves(tree))
 
 
+def doubled(tree: Any) -> Any:
+    """Tangents twice; those of integers are no numbers."""
+    return nj.tree.map(lambda t: t if t.dtype == nj.dtypes.float0 else t + t, tree)
+
+
 def with_jvp(f: Any) -> Any:
     """f with a forward rule of its own, which doubles the tangents."""
     g = nj.custom_jvp(f)
-    g.defjvp(lambda primals, tangents: nj.tree.map(lambda x: x, nj.jvp(f, primals, nj.tree.map(lambda t: t + t, tangents))))
+    g.defjvp(lambda primals, tangents: nj.tree.map(lambda x: x, nj.jvp(f, primals, doubled(tangents))))
     return g
 
 
@@ -103,7 +108,7 @@ def with_vjp(f: Any, optimize_remat: bool = False) -> Any:
         return nj.vjp(f, *args)
 
     def backward(pull: Any, cts: Any) -> Any:
-        return nj.tree.map(lambda t: t + t, pull(cts))
+        return doubled(pull(cts))
 
     g.defvjp(forward, backward, optimize_remat=optimize_remat)
     return g
@@ -114,7 +119,8 @@ def rec(name: Any, case: Any, *args: Any, **params: Any) -> Any:
     return lookup(name).bind(*args, **(params if case is None else records.grid(lookup(name))[case][1]))
 
 
-_HELPERS = {f.__name__: f for f in (to, fit, between, squash, total, floats, batch, leaves, with_jvp, with_vjp, rec)}
+_HELPERS = {f.__name__: f for f in (to, fit, between, squash, total, floats, batch, leaves, doubled, with_jvp, with_vjp,
+                                     rec)}
 
 
 def names() -> dict[str, Any]:

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from numjet.cpu.kernels.products import result
-from tests.native.gemm_checks import COMPLEX, FLOATS, INTEGERS, check, dtype_of, numbers
+from tests.native.gemm_checks import COMPLEX, FLOATS, INTEGERS, check, dtype_of, multiply, numbers
 
 
 @pytest.mark.parametrize("dtype", [*FLOATS, "int8", "uint8", "int64", *COMPLEX])
@@ -51,6 +51,19 @@ def test_long_sums(dtype, size):
     x, y = numbers((1, m, k), one, 0), numbers((1, k, n), one, 1)
     check(x, y)
     check(np.asfortranarray(x[0])[None], y, numbers((1, m, n), result(one), 2))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "complex64"])
+@pytest.mark.parametrize("size", [(1, 1), (1, 2), (1, 3), (1, 8), (1, 17), (2, 1), (5, 1), (17, 1), (4, 4), (33, 20)], ids=str)
+def test_equal_terms_add_up_without_a_bias(dtype, size, level):
+    """In one go, each of 200,000 equal terms would be rounded the same way: errors of 1e-4 to 1e-3."""
+    (m, n), k, one = size, 200_000, dtype_of(dtype)
+    x, y = np.full((1, m, k), 13.051116, one), np.full((1, k, n), -11.7, one)
+    expected = k * complex(x[0, 0, 0]) * complex(y[0, 0, 0])
+    for left in (x, np.asfortranarray(x[0])[None]):
+        for right in (y, np.asfortranarray(y[0])[None]):
+            found = multiply(left, right)
+            assert np.abs(found / expected - 1).max() < 3e-5
 
 
 def test_the_largest_small_integers(level):

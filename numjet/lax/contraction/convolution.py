@@ -133,6 +133,8 @@ class _Sizes:
 def _eager(lhs: np.ndarray, rhs: np.ndarray, *, precision: CanonicalPrecision, preferred_element_type: np.dtype | None,
            **params: Any) -> np.ndarray:
     z = _Sizes(lhs.shape, rhs.shape, params)
+    if not lhs.size or not rhs.size:   # zeros, whatever the other one holds, as in XLA
+        return np.zeros(z.out_shape, result_dtype(lhs.dtype, rhs.dtype, preferred_element_type))
     x = lhs.transpose(z.numbers.lhs_spec)
     windows = Windows(x.shape, (1, 1, *z.kernel), (1, 1, *z.strides), ((0, 0), (0, 0), *z.padding),
                       (1, 1, *z.lhs_dilation), (1, 1, *z.dilation))

@@ -5,6 +5,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import numjet as nj
 from numjet import lax
 from numjet.core.op import lookup
 from numjet.runtime import dispatch
@@ -210,3 +211,12 @@ def test_layouts_and_convolutions_of_the_default_one():
 def test_zeros_like_array():
     zeros = lax.zeros_like_array(np.ones((2, 3), np.int16))
     assert zeros.dtype == np.int16 and zeros.tolist() == [[0] * 3] * 2
+
+
+def test_an_empty_operand_gives_zeros_whatever_the_other_one_holds():
+    window = np.full((1, 1, 1, 1), np.nan, np.float32)
+
+    def padded(x, w):
+        return lax.conv_general_dilated(x, w, (1, 1), ((0, 1), (0, 1)))
+    for fun in (padded, nj.jit(padded)):
+        np.testing.assert_array_equal(fun(np.zeros((1, 1, 1, 0), np.float32), window), np.zeros((1, 1, 2, 1), np.float32))

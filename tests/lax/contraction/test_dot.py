@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import numjet as nj
+import numjet.numpy as jnp
 from numjet import lax
 from numjet.foundation.config import config
 from numjet.lax.contraction.precision import canonicalize_precision
@@ -241,3 +242,15 @@ def test_products_of_two_dtypes_have_the_wider_one(left, right, want):
             out = call(x, y)
             assert out.dtype == want
             np.testing.assert_array_equal(np.asarray(out).astype(np.complex64), np.full((2, 2), 3))
+
+
+def test_long_sums_of_operands_that_are_read_as_they_lie_are_made_in_parts():
+    """A tiled operand, which is no array in memory: its columns were added up in one go, with an error of 5e-4."""
+    x = (np.arange(200_000) % 5 + 9).astype(np.float32) * -1.01
+
+    def product(x):
+        return jnp.dot(x, jnp.tile(x, 2).reshape(200_000, 2)), jnp.dot(jnp.tile(x, 3).reshape(200_000, 3).T, x)
+    wide = x.astype(np.float64)
+    expected = wide @ np.tile(wide, 2).reshape(-1, 2), np.tile(wide, 3).reshape(-1, 3).T @ wide
+    for got, want in zip((*nj.jit(product)(x), *product(x)), expected * 2, strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-5)

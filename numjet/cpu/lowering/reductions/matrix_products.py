@@ -135,7 +135,8 @@ class MatrixProducts:
         if k == 0 or aval.size == 0:
             return self.deferred.full(0, aval)
         least = COMPLEX_ROWS if dtype.kind == "c" and n == 1 and not tx else GEMM_SIZE
-        if m * n * k >= least and dtype.name in products.CODES and (min(m, n) > 1 or _stored(x, y, dtype)):
+        long = k >= VERY_LONG and (n > 1 or tx) and _alike(x, y, dtype)   # the kernel adds up long columns in parts
+        if m * n * k >= least and dtype.name in products.CODES and (min(m, n) > 1 or long or _stored(x, y, dtype)):
             few = 1 < min(m, n) and m * n * dtype.itemsize <= FEW_SUMS
             if ty and not tx and size == 1 and few and k >= VERY_LONG and _alike(x, y, dtype):
                 return self._by_vectors(x, y, dtype)
