@@ -68,6 +68,11 @@ SLOPES: list[tuple[str, tuple[float, ...], int, float]] = [
     *((f"{family}.pdf", (x, 0.0, 1.0), place, 0.0) for x in (INF, -INF) for place in range(3)
       for family in ("norm", "cauchy", "expon", "laplace", "logistic", "uniform", "gumbel_r", "gumbel_l")),
     *((f"gamma.{name}", (1.0, INF, 0.0, 1.0), place, 0.0) for name in ("cdf", "logcdf", "sf", "logsf") for place in range(4)),
+    *((f"beta.{name}", (x, *shapes), place, 0.0) for name in ("cdf", "logcdf", "sf", "logsf") for place in (0, 3, 4)
+      for x in (0.0, 0.5, 1.0) for shapes in ((1.0, INF, 0.0, 1.0), (INF, 2.0, 0.0, 1.0))),
+    *((f"beta.{name}", (0.0, 300.0, 1e3, 0.0, 1.0), place, 0.0) for name in ("cdf", "sf", "pdf") for place in (0, 3, 4)),
+    *((f"{family}.{name}", (0.5, *shapes, 0.0, INF), len(shapes) + place, 0.0) for name in ("cdf", "logcdf", "sf", "logsf")
+      for family, *shapes in (("norm",), ("t", 3.0), ("beta", 2.0, 3.0), ("gamma", 2.0)) for place in (1, 2)),
     ("pareto.sf", (0.5, INF, 0.0, 1.0), 1, 0.0), ("nbinom.logpmf", (INF, 2.0, 0.25), 1, 0.0)]
 # Function, arguments, second derivative to the first one, at ends.
 CURVATURES: list[tuple[str, tuple[float, ...], float]] = [
@@ -79,7 +84,13 @@ LIMITS: list[tuple[str, tuple[float, ...], float]] = [
     *((f"{family}.{name}", (INF, INF), value) for family in ("gamma", "chi2")
       for name, value in (("cdf", 1.0), ("sf", 0.0), ("logcdf", 0.0), ("logsf", -INF))),
     ("gamma.cdf", (1.0, INF), 0.0), ("gamma.logsf", (0.0, INF), 0.0), ("gamma.pdf", (0.0, 1e-30, 0.0, 1e30), INF),
-    ("beta.pdf", (0.0, 1e-30, 2.0, 0.0, 1e30), INF), ("pareto.cdf", (1.0, INF), 0.0),
+    ("beta.pdf", (0.0, 1e-30, 2.0, 0.0, 1e30), INF), ("beta.pdf", (0.0, 2.0, 1e8, 0.0, 1e-30), 0.0),
+    ("gamma.pdf", (0.0, 30.0, 0.0, 1e-30), 0.0), ("beta.cdf", (0.5, 2.0, INF), 1.0), ("beta.cdf", (0.5, INF, 2.0), 0.0),
+    *((f"betabinom.{name}", (k, 5.0, a, b), value) for name, k, a, b, value in (
+        ("pmf", 0.0, 2.0, INF, 1.0), ("pmf", 1.0, 2.0, INF, 0.0), ("pmf", 5.0, INF, 2.0, 1.0), ("pmf", 0.0, INF, 2.0, 0.0),
+        ("cdf", 0.0, 2.0, INF, 1.0), ("cdf", 4.0, INF, 2.0, 0.0), ("sf", 4.0, INF, 2.0, 1.0), ("logcdf", 5.0, INF, 2.0, 0.0))),
+    ("beta.sf", (0.5, INF, 2.0), 1.0), ("beta.logcdf", (1.0, INF, 2.0), 0.0), ("beta.cdf", (0.0, 2.0, INF), 0.0),
+    ("beta.cdf", (0.5, INF, INF), NAN), ("pareto.cdf", (1.0, INF), 0.0),
     ("pareto.logcdf", (1.0, INF), -INF), ("pareto.ppf", (1.0, INF), 1.0),
     ("poisson.cdf", (INF, INF), 1.0), ("poisson.sf", (INF, INF), 0.0), ("binom.logpmf", (INF, INF, 0.25), -INF),
     ("binom.pmf", (INF, INF, 0.25), 0.0)]

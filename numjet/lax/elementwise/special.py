@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 
 from numjet.core.op import SCALARS, Missing, Op, Samples
+from numjet.core.trace import aval_of
 from numjet.core.traits import TRANSCENDENTAL
+from numjet.foundation import dtypes
 from numjet.lax.elementwise import gamma_slopes, incomplete_beta, incomplete_gamma, special_rules as rules
 from numjet.lax.elementwise.arithmetic import add_p, div_p, mul_p, neg_p, sign_p, sqrt_p, square_p, sub_p
-from numjet.lax.elementwise.compare import clamp_p, eq_p, gt_p, lt_p
+from numjet.lax.elementwise.compare import clamp_p, eq_p, gt_p, lt_p, min_p
 from numjet.lax.elementwise.dual_numbers import derivative
 from numjet.lax.elementwise.scipy_functions import by_scipy, scipy_special
 from numjet.lax.elementwise.special_loops import by_numpy, looped, looped_hlo
@@ -400,9 +402,12 @@ def _beta_density(a: Any, b: Any, x: Any, log_whole: Any = None) -> Any:
     at_0, at_1 = where(eq_p(a, 1.0), False, eq_p(x, 0.0)), where(eq_p(b, 1.0), False, eq_p(x, 1.0))
     at_end = where(at_0, True, at_1)
     vanishing = where(at_0, x, where(at_1, sub_p(1.0, x), 1.0))
-    power = _power_of_zero(vanishing, sub_p(where(at_0, a, where(at_1, b, 3.0)), 1.0))
+    exponent = sub_p(where(at_0, a, where(at_1, b, 3.0)), 1.0)
+    power = _power_of_zero(vanishing, exponent)
     inside = exp_p.bind(less(_log_beta_slope(a, b, where(at_end, 0.5, x))))
-    return where(at_end, mul_p.bind(power, exp_p.bind(less(neg_p.bind(_log_beta(a, b))))), inside)
+    largest = math.log(float(dtypes.finfo(aval_of(x).dtype).max)) * (1 - 2.0 ** -9)     # an infinite factor makes NaN of 0
+    factor = min_p(less(neg_p.bind(_log_beta(a, b))), largest)
+    return where(at_end, mul_p.bind(power, exp_p.bind(factor)), inside)
 
 
 def _beta_slope(t: Any, out: Any, a: Any, b: Any, x: Any) -> Any:

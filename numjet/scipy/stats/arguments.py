@@ -60,7 +60,7 @@ def standard(name: str, x: Any, *rest: Any, ends: Ends | None = None) -> list[An
     NaN for scales that are not positive.
 
     ends: the limits at -inf and inf of what is computed from it. Where they are finite, slopes are 0: those of the quotient are
-    infinite there, and their products with slopes of 0 would be NaN.
+    infinite there, and their products with slopes of 0 would be NaN. So they are for infinite scales.
 
     >>> [float(v) for v in standard("norm.pdf", 3, 1, 2)]
     [1.0, 1.0, 2.0]
@@ -93,7 +93,7 @@ def _standardized(quotient: Callable[[Any, Any, Any], Any], name: str, args: tup
     scale = valid_scale(scale)
     z = quotient(x, loc, scale)
     if ends is not None and z.dtype not in dtypes.COMPLEX:
-        far = _at_ends(z, *ends)
+        far = _at_ends(z, *ends) | (scale == math.inf)
         inner = quotient(jnp.where(far, 0.0, x), jnp.where(far, 0.0, loc), jnp.where(far, 1.0, scale))
         z = jnp.where(far, lax.stop_gradient(z), inner)
     return [z, *params, loc, scale]
@@ -156,15 +156,18 @@ def power_of_zero(z: Any, exponent: Any) -> Any:
 power_of_zero.defjvps(lambda t, out, z, e: t * jnp.where(e == 0, 0, e * power_of_zero(z, jnp.where(e == 0, 1, e - 1))), None)
 
 
-def less_at_poles(log_factor: Any, exponent: Any) -> Any:
-    """The logarithm of what 0**exponent is multiplied by: 0 for negative exponents, with its derivatives.
+def factor_of_power(log_factor: Any, exponent: Any) -> Any:
+    """The logarithm of what 0**exponent is multiplied by, so that no product of 0 and infinity comes out of rounding.
 
-    Infinity stays infinite, where the factor itself would underflow.
+    0, with its derivatives, for negative exponents, where an infinity would meet a factor that underflows; else at most that of
+    the largest float, where 0 would meet one that overflows, and of its root where two derivatives of the power are 0, too.
 
-    >>> float(less_at_poles(jnp.array(-900.0), jnp.array(-0.5)))
-    0.0
+    >>> float(factor_of_power(jnp.array(-900.0), jnp.array(-0.5))), float(factor_of_power(jnp.array(2.0), jnp.array(1.0)))
+    (0.0, 2.0)
     """
-    return jnp.where(exponent < 0, log_factor - lax.stop_gradient(log_factor), log_factor)
+    most = math.log(float(jnp.finfo(log_factor.dtype).max)) * (1 - 2.0 ** -9)
+    limited = jnp.minimum(log_factor, jnp.where(exponent > 2, 0.5 * most, most))
+    return jnp.where(exponent < 0, log_factor - lax.stop_gradient(log_factor), limited)
 
 
 def log1p_square(x: Any) -> Any:

@@ -13,8 +13,8 @@ from numjet.scipy.special.probability import xlog1py, xlogy
 from numjet.scipy.special.quantiles import betainccinv, betaincinv
 from numjet.scipy.special.wide_evaluation import smooth_by_precision
 from numjet.scipy.stats.arguments import (
+    factor_of_power,
     float_args,
-    less_at_poles,
     power_of_zero,
     standard_from_loc,
     valid_scale,
@@ -28,11 +28,14 @@ from numjet.scipy.stats.variables import Variable, positive
 
 def _inside(name: str, x: Any, a: Any, b: Any, loc: Any, scale: Any, below: float, above: float) -> tuple[Any, ...]:
     """(a, b, the standardized argument, 0.5 outside [0, 1], a function that puts `below` below, `above` above)."""
-    z, a, b, _, _ = standard_from_loc(name, x, a, b, loc, scale, ends=(0.0, 0.0))
+    z, a, b, _, scale = standard_from_loc(name, x, a, b, loc, scale, ends=(0.0, 0.0))
+    single = (a == math.inf) ^ (b == math.inf)        # all mass is at an end
     z = where_valid((a > 0) & (b > 0), z)
-    z, set_below = where_inside(z < 0, 0.5, z, below)
-    z, set_above = where_inside(z > 1, 0.5, z, above)
-    return a, b, z, lambda out: set_below(set_above(out))
+    over = (z > 1) | single & (z > 0) & ((b == math.inf) | (z == 1))
+    under = (z < 0) | (z == 0) & (scale == math.inf) | single & ~over & (z == z)
+    z, set_below = where_inside(under, 0.5, z, below)
+    z, set_above = where_inside(over, 0.5, z, above)
+    return jnp.where(single, 1.0, a), jnp.where(single, 1.0, b), z, lambda out: set_below(set_above(out))
 
 
 def logpdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
@@ -64,7 +67,7 @@ def pdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     exponent, other = jnp.where(at_end, jnp.where(at_0, a, b) - 1, 1.0), jnp.where(at_0, b, a) - 1
     inside = logpdf(jnp.where(at_end, loc + 0.5 * scale, x), a, b, loc, scale)
     at_ends = other * jnp.log1p(-vanishing) - _log_beta(a, b) - jnp.log(scale)
-    density = jnp.exp(jnp.where(at_end, less_at_poles(at_ends, exponent), inside))
+    density = jnp.exp(jnp.where(at_end, factor_of_power(at_ends, exponent), inside))
     return jnp.where(at_end, density * power_of_zero(vanishing, exponent), density)
 
 

@@ -28,8 +28,16 @@ def logpmf(k: Any, n: Any, a: Any, b: Any, loc: Any = 0) -> Any:
     """
     k, n, a, b, loc = float_args("betabinom.logpmf", k, n, a, b, loc)
     x = where_valid((n >= 0) & (a > 0) & (b > 0), jnp.floor(k - loc))
-    x, set_outside = where_inside((x < 0) | (x > n), 0.0, x, -math.inf)
-    return set_outside(_log_term(n, a, b, x))
+    single, least, most = _single(n, a, b)
+    x, set_outside = where_inside((x < least) | (x > most), least, x, -math.inf)
+    out = _log_term(n, jnp.where(single, 1.0, a), jnp.where(single, 1.0, b), x)
+    return set_outside(jnp.where(single & (x == x), 0.0, out))
+
+
+def _single(n: Any, a: Any, b: Any) -> tuple[Any, Any, Any]:
+    """(whether a or b alone is infinite, and there is one count; the least and the largest count)."""
+    single = (a == math.inf) ^ (b == math.inf)
+    return single, jnp.where(single & (a == math.inf), n, 0.0), jnp.where(single & (b == math.inf), 0.0, n)
 
 
 def _log_of_term(n: Any, a: Any, b: Any, k: Any, precise: bool) -> Any:
@@ -63,7 +71,9 @@ def _shorter_tail(name: str, k: Any, n: Any, a: Any, b: Any, loc: Any) -> tuple[
     x = jnp.floor(k - loc)
     valid = (n >= 0) & (a > 0) & (b > 0) & ~jnp.isnan(x)
     n, a, b = (jnp.where(valid, v, w) for v, w in ((n, 1.0), (a, 1.0), (b, 1.0)))
-    under, over = x < 0, x >= n
+    single, least, most = _single(n, a, b)
+    a, b = jnp.where(single, 1.0, a), jnp.where(single, 1.0, b)
+    under, over = x < least, x >= most
     x = jnp.where(under | over | ~valid, 0.0, x)
     n = jnp.where(n > x, n, x + 1)
     lower = (x + 0.5) * (a + b) <= n * a

@@ -10,8 +10,8 @@ from numjet.scipy.special.gamma_family import gammainc, gammaincc, gammaln
 from numjet.scipy.special.probability import xlogy
 from numjet.scipy.special.quantiles import gammainccinv, gammaincinv
 from numjet.scipy.stats.arguments import (
+    factor_of_power,
     float_args,
-    less_at_poles,
     power_of_zero,
     standard_from_loc,
     valid_scale,
@@ -68,7 +68,7 @@ def pdf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Any:
     at_end = (z == 0) & (a > 0) & (a != 1)    # where the derivatives of the exponential are products of 0 and infinity
     z, exponent = jnp.where(at_end, z, 0.0), jnp.where(at_end, a - 1, 1.0)
     inside = logpdf(jnp.where(at_end, loc + scale, x), a, loc, scale)
-    density = jnp.exp(jnp.where(at_end, less_at_poles(-z - gammaln(a) - jnp.log(scale), exponent), inside))
+    density = jnp.exp(jnp.where(at_end, factor_of_power(-z - gammaln(a) - jnp.log(scale), exponent), inside))
     return jnp.where(at_end, density * power_of_zero(z, exponent), density)
 
 
