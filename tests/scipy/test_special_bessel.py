@@ -198,7 +198,6 @@ def test_dtypes_shapes_and_errors():
         (lambda: special.spherical_jn(0.5, 1.0), TypeError, "spherical_jn: expected integers"),
         (lambda: special.jvp(1, 1.0, -1), ValueError, "jvp: expected an order of the derivative n >= 0, got -1"),
         (lambda: nj.grad(special.kv)(1.0, 2.0), NotImplementedError, "kv: expected a derivative to the last argument"),
-        (lambda: special.airy(1j), ValueError, "airy does not support complex"),
     ]:
         with pytest.raises(error, match=match):
             call()

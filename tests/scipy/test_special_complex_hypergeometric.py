@@ -97,6 +97,40 @@ def test_errors_of_hyp0f1(x64):
         assert errors(function(v, POINTS), exact) < 4e-14, v
 
 
+# a, b, c, largest error relative to the modulus.
+GAUSS = [(0.5, 1.0, 1.5, 2e-14), (1.0, 1.0, 2.0, 2e-14), (0.25, 0.75, 2.5, 2e-14), (2.0, 3.0, 1.5, 4e-14),
+         (-1.5, 0.5, 2.0, 2e-14), (3.3, -2.2, 0.7, 1e-11), (-2.0, 1.5, 0.5, 1e-13), (5.0, 7.0, 3.0, 1e-13),
+         (8.0, 9.0, 10.0, 1e-12), (4.0, 0.5, 1.0, 4e-14)]
+PLANE = np.concatenate([numbers(1e-6, 0.3, 1, 3, 1e2, 1e6), 1 + numbers(1e-3, 0.2), [
+    np.exp(1j * np.pi / 3), 0.5, -1, 0.99, 1.2 + 1e-9j, 1.2 - 1e-9j, -5, 2.5 + 1e-10j, -1j, 0.9 + 0.9j]])
+
+
+def test_errors_of_hyp2f1(x64):
+    function = nj.jit(special.hyp2f1)
+    for a, b, c, most in GAUSS:
+        with mpmath.workdps(30):
+            exact = [mpmath.hyp2f1(a, b, c, mpmath.mpmathify(complex(z))) for z in PLANE]
+        assert errors(function(a, b, c, PLANE), exact) < most, (a, b, c)
+    narrow = PLANE[:30].astype(np.complex64)
+    found = special.hyp2f1(np.float32(0.5), np.float32(1), np.float32(1.5), narrow)
+    exact = [mpmath.hyp2f1(0.5, 1, 1.5, mpmath.mpmathify(complex(z))) for z in narrow]
+    assert found.dtype == np.complex64 and errors(found, exact) < 1e-7
+
+
+def test_points_of_hyp2f1(x64):
+    above = 0.6232252401402305 + 1.1107207345395915j
+    for y, want in ((0.0, above), (-0.0, above.conjugate())):
+        np.testing.assert_allclose(special.hyp2f1(0.5, 1, 1.5, complex(2, y)), want, rtol=1e-14)
+    np.testing.assert_allclose(special.hyp2f1(0.5, 1, 2.5, 1 + 0j), 1.5, rtol=1e-14)
+    np.testing.assert_allclose(special.hyp2f1(-1, 2, -2, 0.5j), 1 + 0.5j, rtol=1e-14)
+    np.testing.assert_array_equal([special.hyp2f1(0.5, 1, 1.5, 1 + 0j), special.hyp2f1(1, 2, -2, 0.5j)], INF)
+    assert np.isnan([complex(special.hyp2f1(1, 2, 3, complex(INF, 0))), complex(special.hyp2f1(NAN, 1, 1, 1j))]).all()
+    for x in (-30.0, -0.5, 0.7, 0.99):
+        found = special.hyp2f1(0.5, 1.25, 1.75, complex(x, 0))
+        assert found.imag == 0
+        np.testing.assert_allclose(found.real, special.hyp2f1(0.5, 1.25, 1.75, x), rtol=1e-13)
+
+
 def test_special_points_of_hypergeometric_functions(x64):
     np.testing.assert_array_equal([special.hyp1f1(1, -2, 1j), special.hyp1f1(-3, -2, 1j)], INF)
     np.testing.assert_array_equal([special.hyp1f1(1, 2, 0j), special.hyp1f1(0, 2, 1j), special.hyp0f1(1.5, 0j)], 1)
@@ -112,7 +146,8 @@ def test_special_points_of_hypergeometric_functions(x64):
 def test_derivatives_of_hypergeometric_functions(x64):
     points = np.array([3 + 4j, -2 + 1j, 0.1j, 12j, 40 - 40j])
     for function, exact in ((lambda z: special.hyp1f1(1.5, 2.25, z), lambda z: mpmath.hyp1f1(1.5, 2.25, z)),
-                            (lambda z: special.hyp0f1(1.5, z), lambda z: mpmath.hyp0f1(1.5, z))):
+                            (lambda z: special.hyp0f1(1.5, z), lambda z: mpmath.hyp0f1(1.5, z)),
+                            (lambda z: special.hyp2f1(0.5, 1.5, 2.25, z), lambda z: mpmath.hyp2f1(0.5, 1.5, 2.25, z))):
         first = nj.grad(function, holomorphic=True)
         for order, derivative in ((1, first), (2, nj.grad(first, holomorphic=True))):
             with mpmath.workdps(40):

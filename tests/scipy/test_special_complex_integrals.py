@@ -100,6 +100,33 @@ def test_elliptic_integrals_on_the_cut_and_of_zeros(x64):
 
 REST = {"elliprf": (1 + 1j, 2), "elliprd": (1 + 1j, 2), "elliprg": (1 + 1j, 2), "elliprc": (1 + 1j,),
         "elliprj": (1 + 1j, 2, 3 + 1j)}
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+def test_wrightomega(dtype, x64):
+    """The branch of Lambert's W is that of the imaginary part: ceil((Im z - pi) / 2 pi)."""
+    z = np.concatenate([numbers(size, 40) for size in (0.3, 1.0, 3.0, 8.0, 25.0)]).astype(dtype)
+    found = nj.jit(special.wrightomega)(z)
+    assert found.dtype == dtype
+    with mpmath.workdps(40):
+        for x, w in zip(map(complex, z), np.asarray(found), strict=True):
+            want = mpmath.lambertw(mpmath.exp(x), int(np.ceil((x.imag - PI) / (2 * PI))))
+            assert abs(want - complex(w)) < (1e-7 if dtype == np.complex64 else 2e-15) * abs(want) + 1e-44, x
+    np.testing.assert_allclose(nj.vmap(nj.grad(special.wrightomega, holomorphic=True))(z[:9]), found[:9] / (1 + found[:9]),
+                               rtol=1e-6 if dtype == np.complex64 else 1e-14)
+
+
+# Argument and value, on the cuts and at the ends.
+OMEGA = [(complex(-5, PI), -0.006783811352096971), (complex(-5, -PI), -6.936847407220218), (complex(-1, PI), -1),
+         (complex(-1, -PI), -1), (complex(-800, 4), -806.6929436723199 + 0.8594727734167926j), (complex(-INF, 1), 0),
+         (complex(-INF, 4), complex(-INF, 4)),
+         (complex(INF, 2), complex(INF, 2)), (complex(NAN, 0), complex(NAN, NAN)), (1e30 + 1e30j, 1e30 + 1e30j)]
+
+
+@pytest.mark.parametrize("z, want", OMEGA)
+def test_points_of_wrightomega(z, want, x64):
+    for function in (special.wrightomega, nj.jit(special.wrightomega)):
+        np.testing.assert_allclose(function(z), want, rtol=1e-14, atol=1e-15)
+
+
 DERIVATIVES = [("exp1", None, mpmath.e1), ("expi", None, mpmath.ei), ("sici", 0, mpmath.si), ("sici", 1, mpmath.ci),
                ("shichi", 0, mpmath.shi), ("shichi", 1, mpmath.chi), ("spence", None, lambda z: mpmath.polylog(2, 1 - z)),
                *((name, None, lambda z, name=name: getattr(mpmath, name)(z, *REST[name])) for name in REST)]

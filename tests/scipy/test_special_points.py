@@ -308,6 +308,13 @@ EXTREME = [("gammaln", (1e-310,), 713.8013788281542), ("betaln", (1.0, 1e-310), 
            ("betainc", (1e-310, 1e-310, 0.25), 0.5), ("betainc", (1e-30, 1e-310, 0.5), 1e-280),
            ("gammainc", (1e-310, 1.0), 1.0), ("gammaincc", (1e-310, 1.0), 2.193839343955e-311),
            ("zeta", (2.0, 1e300), 1e-300), ("polygamma", (1.0, 1e200), 1e-200), ("polygamma", (1e30, 0.5), -INF),
+           ("elliprf", (0.0, 1e-30, 1e300), 3.8131283470513744e-148), ("elliprg", (0.0, 1e-310, 1.0), 0.5),
+           ("agm", (30.0, 5e-324), 0.06289663126298153), ("agm", (1e-30, 1e300), 2.063472251016267e297),
+           ("ndtri_exp", (-1e30,), -np.sqrt(2) * 1e15), ("zetac", (-1e-30,), -1.5), ("zetac", (-500.0,), -1.0),
+           ("pseudo_huber", (1.0, 1e300), 1e300), ("pseudo_huber", (1e300, 1.0), 0.5), ("poch", (0.0, -1e300), 0.0),
+           ("beta", (-0.5, -0.5), 0.0), ("gammaincinv", (1e30, 1e-310), 1e30 - 3.766e16),
+           ("y0", (1e-310,), -454.49387560035393), ("j1", (1e-300,), 5e-301), ("j0", (5e-324,), 1.0),
+           ("jv", (0.5, 1e-302), 7.978845608028654e-152),
            ("polygamma", (40.0, -1e-30), INF), ("polygamma", (INF, 1.0), np.nan)]
 
 
@@ -334,7 +341,8 @@ BENDS = [("boxcox", (2.0, -INF), 1, 0.0, 0.0), ("boxcox", (0.5, INF), 1, 0.0, 0.
          ("boxcox", (3.0, 2.0), 1, (1 + 9 * (np.log(9) - 1)) / 4, (9 * (np.log(9) ** 2 - 2 * np.log(9) + 2) - 2) / 8),
          ("owens_t", (INF, INF), 0, 0.0, 0.0), ("owens_t", (3e38, 1.0), 0, 0.0, 0.0), ("owens_t", (1.0, INF), 1, 0.0, 0.0),
          ("owens_t", (1.0, INF), 0, -np.exp(-0.5) / np.sqrt(8 * np.pi), np.exp(-0.5) / np.sqrt(8 * np.pi)),
-         ("owens_t", (0.0, 2.0), 0, 0.0, -1 / np.pi), ("polygamma", (0.0, 1e200), 1, 1e-200, 0.0)]
+         ("owens_t", (0.0, 2.0), 0, 0.0, -1 / np.pi),
+         ("polygamma", (0.0, 1e200), 1, 1e-200, 0.0)]
 
 
 @pytest.mark.parametrize("wide", [True, False])
@@ -349,6 +357,12 @@ def test_derivatives_at_infinities(wide, request):
         for order, want in zip((first, nj.grad(first, place)), wanted, strict=True):
             np.testing.assert_allclose([order(*args), nj.jit(order)(*args)], [want] * 2, rtol=1e-12 if wide else 1e-5,
                                        err_msg=f"{name}{args}")
+
+
+def test_slopes_where_functions_vanish_and_beside_reflections(x64):
+    np.testing.assert_allclose(nj.grad(special.beta)(-0.5, -0.5), -4 * np.pi, rtol=1e-13)   # Gamma(-1/2)^2 (1 / Gamma)'(-1)
+    for x in (-1e-30, -0.5, -0.999, -1.5):
+        np.testing.assert_allclose(nj.grad(special.zetac)(x), float(mpmath.diff(mpmath.zeta, x)), rtol=1e-11)
 
 
 def test_slopes_of_poch_that_overflow(x64):

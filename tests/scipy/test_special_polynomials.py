@@ -14,7 +14,6 @@ from numjet.testing.records import check_function
 
 NAMES = {"eval_legendre": (), "eval_chebyt": (), "eval_chebyu": (), "eval_hermite": (), "eval_hermitenorm": (),
          "eval_laguerre": (), "eval_genlaguerre": (0.7,), "eval_gegenbauer": (1.3,)}
-REFLECTED = {"eval_legendre", "eval_chebyt", "eval_chebyu"}
 DEGREES = np.array([0, 1, 2, 3, 7, 20])
 POINTS = np.linspace(-1.2, 1.2, 25)[:, None]
 
@@ -29,14 +28,35 @@ def test_polynomials(name):
         traced = nj.jit(lambda n, x: function(n, *parameters, x))(DEGREES, POINTS)
         np.testing.assert_allclose(traced, got, rtol=1e-13)
         check_function(lambda *xs: [function(4, *xs)], [np.float64(x) for x in (*parameters, 0.3)], 2, name)
-        assert name in REFLECTED or jnp.isnan(function(-1, *parameters, 0.3))
+        below = np.nan if "hermite" in name else exact(-1, *parameters, 0.3)
+        np.testing.assert_allclose(function(-1, *parameters, 0.3), below, rtol=1e-13)
         slope = nj.vmap(nj.grad(lambda x, n: function(n, *parameters, x)), (None, 0))(0.3, DEGREES[:3])
         np.testing.assert_allclose(slope[:2], [0, exact(1, *parameters, 1.0) - exact(1, *parameters, 0.0)], atol=1e-12)
     single = function(DEGREES, *parameters, POINTS.astype(np.float32))
     assert single.dtype == jnp.float32
     np.testing.assert_allclose(single, want, rtol=1e-3, atol=1e-5 * abs(want).max())
     with pytest.raises(TypeError, match="degree must be integers"):
-        function(0.5, *parameters, 1.0)
+        function(0.5 if "hermite" in name else 1j, *parameters, 1.0)
+
+
+REAL_DEGREES = np.array([0.5, 2.0, -1.5, 3.25])[:, None]
+PARAMETERS = {"eval_gegenbauer": (0.8,), "eval_genlaguerre": (0.5,), "eval_jacobi": (0.5, 1.5), "eval_sh_jacobi": (2.5, 1.5)}
+
+
+@pytest.mark.parametrize("name", ["eval_legendre", "eval_chebyt", "eval_chebyu", "eval_chebyc", "eval_chebys", "eval_laguerre",
+                                  "eval_sh_legendre", "eval_sh_chebyt", "eval_sh_chebyu", *PARAMETERS])
+def test_real_degrees(name, x64):
+    function, parameters = getattr(special, name), PARAMETERS.get(name, ())
+    for x in (np.array([-2.0, -0.5, 0.0, 0.25, 0.5, 1.0, 2.0, np.nan]), np.array([0.3 + 0.4j, 2 - 1j, 5j])):
+        want = getattr(oracle, name)(REAL_DEGREES, *parameters, x)
+        np.testing.assert_allclose(function(REAL_DEGREES, *parameters, x), want, rtol=1e-11, atol=1e-13)
+    assert function(np.float32(0.5), *parameters, np.float32(0.75)).dtype == np.float32
+
+
+def test_derivatives_by_the_degree(x64):
+    for function, exact in ((special.eval_legendre, lambda n: mpmath.legenp(n, 0, 0.25)),
+                            (special.eval_laguerre, lambda n: mpmath.laguerre(n, 0, 0.25))):
+        np.testing.assert_allclose(nj.grad(function)(0.5, 0.25), float(mpmath.diff(exact, 0.5)), rtol=1e-10)
 
 
 @pytest.mark.parametrize("name", ["eval_legendre", "eval_chebyt", "eval_chebyu", "eval_chebyc", "eval_chebys",

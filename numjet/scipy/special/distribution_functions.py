@@ -477,10 +477,14 @@ def nrdtrisd(mn: Any, p: Any, x: Any) -> Any:
     return (x - mn) / ndtri(p)
 
 
+_LAST_LOG = 1e20       # from here on log(-y) / y is below eps
+
+
 @custom_jvp
 def _ndtri_exp(y: Any) -> Any:
-    """Newton's method on log_ndtr from the first terms of its expansion."""
-    fine = (y < 0) & (y > -jnp.inf)
+    """Newton's method on log_ndtr from the first terms of its expansion; far out -sqrt(-2 y) alone."""
+    far_out = (y < -_LAST_LOG) & (y > -jnp.inf)
+    fine = (y < 0) & (y >= -_LAST_LOG)
     safe = jnp.where(fine, y, -1)
     tail = safe < -2
     root = jnp.sqrt(-2 * jnp.where(tail, safe, -2))
@@ -497,10 +501,18 @@ def _ndtri_exp(y: Any) -> Any:
 
     polished = fori_loop(0, 6, step, jnp.where(tail, far, -2))
     out = jnp.where(tail, polished, near)
-    return jnp.where(fine, out, jnp.where(y == 0, jnp.inf, jnp.where(y == -jnp.inf, -jnp.inf, jnp.nan)))
+    out = jnp.where(far_out, -math.sqrt(2) * jnp.sqrt(jnp.where(far_out, -y, 1)), out)
+    return jnp.where(fine | far_out, out, jnp.where(y == 0, jnp.inf, jnp.where(y == -jnp.inf, -jnp.inf, jnp.nan)))
 
 
-_ndtri_exp.defjvps(lambda t, out, y: t * jnp.exp(y + 0.5 * out * out + 0.5 * math.log(2 * math.pi)))
+def _ndtri_exp_slope(y: Any, out: Any) -> Any:
+    far = y < -_LAST_LOG
+    near = jnp.where(far, 0, out)
+    inside = jnp.exp(jnp.where(far, 0, y) + 0.5 * near * near + 0.5 * math.log(2 * math.pi))
+    return jnp.where(far, -1 / jnp.where(far, out, 1), inside)
+
+
+_ndtri_exp.defjvps(lambda t, out, y: t * _ndtri_exp_slope(y, out))
 
 
 @jit_when_eager()

@@ -125,8 +125,10 @@ def pseudo_huber(delta: Any, r: Any) -> Any:
     flat = (delta == 0) | (r == 0)
     safe = jnp.where(flat, 1, delta)
     infinite = jnp.isinf(r) & (delta > 0)
-    square = jnp.square(jnp.where((delta == 0) | infinite, 1, r) / safe)
-    out = delta * delta * square / (1 + jnp.sqrt(1 + square))
+    usable = jnp.where((delta == 0) | infinite, 1, r)
+    steep = jnp.abs(usable / safe) > 1 / jnp.finfo(r.dtype).eps     # the loss is that of Huber
+    inner = usable * (usable / (1 + jnp.sqrt(1 + jnp.square(jnp.where(steep, 1, usable / safe)))))
+    out = jnp.where(steep, delta * (jnp.abs(jnp.where(steep, usable, 1)) - delta), inner)
     return jnp.where((delta < 0) | infinite, jnp.inf, jnp.where(delta == 0, 0, jnp.where(r == 0, 0.5 * r * r, out)))
 
 
@@ -453,7 +455,10 @@ def agm(a: Any, b: Any) -> Any:
     known = zero | infinite | wrong
     x, y = jnp.where(known, 1, a), jnp.where(known, 1, b)
     half = 0.5 * x + 0.5 * y                                        # the sum of large numbers would be infinite
-    out = half * (0.5 * math.pi / ellipkm1((x / half) * (y / half)))
+    far = (x / half) * (y / half) < jnp.finfo(x.dtype).tiny
+    logarithm = math.log(4) + jnp.log(jnp.abs(half)) - 0.5 * (jnp.log(jnp.abs(x)) + jnp.log(jnp.abs(y)))
+    quarter = jnp.where(far, logarithm, ellipkm1(jnp.where(far, 1, (x / half) * (y / half))))   # DLMF 19.9.1
+    out = half * (0.5 * math.pi / quarter)
     return jnp.where(wrong, jnp.nan, jnp.where(zero, 0, jnp.where(infinite, a + b, out)))
 
 
@@ -480,7 +485,7 @@ def _zetac_above(s: Any) -> Any:
 def zetac(x: Any) -> Any:
     """Riemann's zeta function less 1, of real x: inf at 1, precise for large x. Derivatives of any order.
 
-    Euler and Maclaurin's formula for x >= 0, and the reflection of negative x. Error: at most 40 eps for x > -10.
+    Euler and Maclaurin's formula for x >= -1, and the reflection of others. Error: at most 40 eps for x > -10.
 
     >>> round(float(zetac(2.0)), 4)
     0.6449
@@ -490,13 +495,13 @@ def zetac(x: Any) -> Any:
 
 @smooth_in_64_bits
 def _zetac(x: Any) -> Any:
-    below, pole = x < 0, (x == 1) | (x == -jnp.inf) | (x > 1e4)
+    below, pole = x < -1, (x == 1) | (x == -jnp.inf) | (x > 1e4)     # from -1 on the reflection's derivatives cancel
     safe = jnp.where(below | pole | jnp.isnan(x), 2, x)
-    mirrored = 1 - jnp.where(below & ~pole, x, -1)
-    s = jnp.maximum(mirrored, 1)
-    sine = cos_sin_pi(0.5 * jnp.where(below & ~pole, x, -1))[1]
-    size = jnp.exp(jnp.where(below & ~pole, x, -1) * math.log(2 * math.pi) + special.lgamma(s)) / math.pi
-    left = size * sine * (1 + _zetac_above(s)) - 1
-    out = jnp.where(below, left, _zetac_above(safe))
+    left = jnp.where(below & ~pole, x, -2)
+    mirrored = 1 - left
+    product = cos_sin_pi(0.5 * left)[1] * (1 + _zetac_above(mirrored))
+    size = jnp.exp(left * math.log(2 * math.pi) + special.lgamma(mirrored)) / math.pi
+    reflected = jnp.where((product == 0) & jnp.isinf(size), 0, size * product) - 1
+    out = jnp.where(below, reflected, _zetac_above(safe))
     out = jnp.where(x == 1, jnp.inf, jnp.where(x > 1e4, 0, out))
     return jnp.where(jnp.isnan(x) | (x == -jnp.inf), jnp.nan, out)

@@ -45,7 +45,8 @@ def elliprf(x: Any, y: Any, z: Any) -> Any:
     infinite = (x + y == 0) | (y + z == 0) | (z + x == 0)
     safe = [jnp.where(wrong | infinite, 1, v) for v in (x, y, z)]
     a, b, c, root = _scaled(*safe)
-    out = jnp.where(jnp.isinf(x + y + z), 0, rf(a, b, c) / root)
+    a_root, b_root, c_root = (jnp.sqrt(v) / root for v in safe)   # scaled arguments underflow, their roots do not
+    out = jnp.where(jnp.isinf(x + y + z), 0, rf(a, b, c, (a_root, b_root, c_root)) / root)
     return jnp.where(wrong, jnp.nan, jnp.where(infinite, jnp.inf, out)).astype(dtype)
 
 

@@ -128,7 +128,7 @@ def elliprg(x: Any, y: Any, z: Any) -> Any:
     infinite = jnp.isinf(x + y + z)
     low, high = jnp.minimum(jnp.minimum(x, y), z), jnp.maximum(jnp.maximum(x, y), z)
     middle = jnp.maximum(jnp.minimum(jnp.maximum(x, y), z), jnp.minimum(x, y))
-    single = middle == 0  # two zeros: half the root of the third
+    single = middle <= 1e-200 * high  # two zeros: half the root of the third
     safe = [jnp.where(wrong | infinite | single, 1, v) for v in (low, high, middle)]
     a, b, c, root = _scaled(*safe)
     bent = rd(a, b, c) * (a - c) * (b - c) / 3

@@ -210,6 +210,7 @@ def _finite_poch(z: Any, m: Any, precise: bool) -> Any:
     out = _poch_off_poles(jnp.where(reflected, 1 - z - m, jnp.where(zero, 1, z)), jnp.where(zero, 1, m), precise)
     odd = jnp.abs(m - 2 * jnp.round(m / 2)) == 1
     below, end = jnp.where(zero, z, 0), jnp.where(zero, z + m, 1)
+    out = jnp.where(reflected & (m < 0) & (1 - z - m == -m), 0, out)     # 1 / Gamma of a huge number
     return jnp.where(zero, _poch_at_zeros(below, end), jnp.where(reflected & odd, -out, out))
 
 
@@ -344,11 +345,15 @@ _FIRST_TERM, _LARGEST_OF_FIRST_TERM = 1e-20, 1e100
 def _beta(a: Any, b: Any) -> Any:
     infinite, finite, other = _whole_at_pole(a, b)
     at_pole = jnp.where(finite & (other % 2 == 1), -1, 1)
-    sign = jnp.where(infinite | finite, at_pole, gammasgn(a) * gammasgn(b) * gammasgn(a + b))
+    vanishes = ~(infinite | finite) & _is_pole(a + b)
+    sign = jnp.where(infinite | finite | vanishes, at_pole, gammasgn(a) * gammasgn(b) * gammasgn(a + b))
     small, large = jnp.minimum(a, b), jnp.maximum(a, b)
     near_pole = (small > 0) & (small < _FIRST_TERM) & (large < _LARGEST_OF_FIRST_TERM)
     small, large = jnp.where(near_pole, small, 1), jnp.where(near_pole, large, 1)
-    return jnp.where(near_pole, 1 / small + 1 / large, sign * jnp.exp(betaln(a, b)))
+    out = jnp.where(near_pole, 1 / small + 1 / large, sign * jnp.exp(betaln(*(jnp.where(vanishes, 1, x) for x in (a, b)))))
+    p, q = jnp.where(vanishes, a, 0.5), jnp.where(vanishes, b, -0.5)
+    at_zero = gammasgn(p) * jnp.exp(special.lgamma(p)) * _poch_at_zeros(p + q, q)
+    return jnp.where(vanishes, at_zero, out)
 
 
 def betainc(a: Any, b: Any, x: Any) -> Any:

@@ -16,7 +16,7 @@ from numjet.api.jit_when_eager import jit_when_eager
 from numjet.control.loops.scan import scan
 from numjet.control.loops.while_loop import fori_loop, while_loop
 from numjet.numpy.core.promotion import strong_array
-from numjet.scipy.special import complex_hypergeometric
+from numjet.scipy.special import complex_gauss, complex_hypergeometric
 from numjet.scipy.special.gamma_family import _is_pole, floats, gamma
 from numjet.scipy.special.wide_evaluation import smooth_in_64_bits
 
@@ -224,13 +224,16 @@ def _hyp2f1(a: Any, b: Any, c: Any, x: Any) -> Any:
 
 @jit_when_eager()
 def hyp2f1(a: Any, b: Any, c: Any, x: Any) -> Any:
-    """Gauss's hypergeometric function 2F1(a, b, c, x) of real numbers.
+    """Gauss's hypergeometric function 2F1(a, b, c, x) of real a, b and c, and real or complex x.
 
-    x > 1: infinite, but for polynomials (a or b is a non-positive integer) and for c equal to a or b; at 1 Gauss's sum,
+    Real x > 1: infinite, but for polynomials (a or b is a non-positive integer) and for c equal to a or b; at 1 Gauss's sum,
     infinite for c <= a + b. inf where c is a non-positive integer, unless a or b ends the sum first. Derivatives of any
-    order for x < 1. Digits are lost where parameters are large and of several signs. ValueError for complex numbers.
+    order for x < 1. Digits are lost where parameters are large and of several signs. Complex x have their cut there, on which
+    the value is that above it, or for an imaginary part of -0.0 below; derivatives to x alone.
 
     >>> round(float(hyp2f1(1.0, 1.0, 2.0, 0.5)), 4)
     1.3863
     """
+    if complex_hypergeometric.is_complex("hyp2f1", x):
+        return complex_gauss.hyp2f1(a, b, c, x)
     return strong_array(_hyp2f1(*jnp.broadcast_arrays(*floats("hyp2f1", a, b, c, x))))

@@ -13,6 +13,7 @@ from numjet.control.custom.custom_jvp import custom_jvp
 from numjet.control.loops.while_loop import fori_loop
 from numjet.foundation import dtypes
 from numjet.numpy.core.promotion import promote_args_inexact
+from numjet.scipy.special import complex_omega
 from numjet.scipy.special.gamma_family import floats
 
 _STEPS = 12  # of Halley's method, of which the number of digits triples
@@ -108,14 +109,14 @@ _omega.defjvps(lambda t, out, x: t * jnp.where(jnp.isinf(out), 1, out / (1 + jnp
 
 
 def wrightomega(z: Any) -> Any:
-    """Wright's omega of real numbers: the w > 0 with w + log(w) = z. NotImplementedError for complex numbers.
+    """Wright's omega: the w with w + log(w) = z, positive for real z.
 
     >>> float(wrightomega(1.0))
     1.0
     """
     (z,) = promote_args_inexact("wrightomega", z)
     if z.dtype in dtypes.COMPLEX:
-        raise NotImplementedError("wrightomega is there for real numbers only")
+        return complex_omega.wrightomega(z)
     return _omega(z.astype(np.float32) if z.dtype.itemsize == 2 else z).astype(z.dtype)
 
 

@@ -11,10 +11,13 @@ import numpy as np
 import numjet.numpy as jnp
 from numjet import lax
 from numjet.foundation import dtypes
+from numjet.lax.elementwise import special
 from numjet.numpy.core.promotion import array_arg
 from numjet.scipy.special import bessel_core, complex_bessel
 from numjet.scipy.special.fixed_orders import cos_sin_pi, fixed_orders, largest, wide
 from numjet.scipy.special.gamma_family import floats
+
+_SERIES_OF_ONE, _LEAST = 1e-150, 2.0 ** -1000    # below, J is the first term of its series, and inverses overflow
 
 
 def _signed(v: Any, x: Any, even: Any) -> Any:
@@ -35,7 +38,13 @@ def _at_size(v: Any, size: Any, large: bool) -> bessel_core.Pair:
     """J[v] and Y[v] at size >= 0."""
     usable = (size > 0) & jnp.isfinite(size) & jnp.isfinite(v)
     nu = jnp.where(usable, jnp.abs(v), 0)
-    j, y = bessel_core.jy(nu, jnp.where(usable, size, 1), large)
+    safe = jnp.where(usable, size, 1)
+    near, tiny = safe < _SERIES_OF_ONE, (safe < _LEAST) & ((nu == 0) | (nu >= 0.25))
+    j, y = bessel_core.jy(nu, jnp.where(tiny, _LEAST, safe), large)
+    small = jnp.where(near, safe, 1)
+    j = jnp.where(near, jnp.exp(nu * (jnp.log(small) - math.log(2)) - special.lgamma(nu + 1)), j)    # DLMF 10.7.3
+    ratio = jnp.where(tiny, safe / _LEAST, 1)
+    y = jnp.where(nu == 0, y + 2 / math.pi * jnp.log(ratio), y / ratio ** nu)             # DLMF 10.7.2 and 10.7.4
     c, s = cos_sin_pi(nu)
     reflected = _without(c, j) - _without(s, y), _without(s, j) + _without(c, y)
     j, y = (jnp.where(v < 0, turned, straight) for turned, straight in zip(reflected, (j, y), strict=True))

@@ -1,6 +1,7 @@
-"""Orthogonal polynomials of integer degree, of real and complex numbers, by their recurrences: DLMF, section 18.9.
+"""Orthogonal polynomials of real and complex numbers, by their recurrences: DLMF, section 18.9.
 
-Each is P[k+1] = (a[k] x + b[k]) P[k] - c[k] P[k-1]; derivatives of any order are those of the recurrence.
+Each is P[k+1] = (a[k] x + b[k]) P[k] - c[k] P[k-1]; derivatives of any order are those of the recurrence. Of real degrees,
+which are floats, they are hypergeometric functions: DLMF 18.5.7 to 18.5.12.
 """
 from __future__ import annotations
 
@@ -14,9 +15,10 @@ from numjet.api.jit_when_eager import jit_when_eager
 from numjet.control.loops.while_loop import fori_loop
 from numjet.core.trace import Tracer
 from numjet.numpy.core.promotion import array_arg
-from numjet.scipy.special.elementary import binom
+from numjet.scipy.special.elementary import binom, rgamma
 from numjet.scipy.special.fixed_orders import wide
-from numjet.scipy.special.gamma_family import floats, numbers
+from numjet.scipy.special.gamma_family import floats, numbers, poch
+from numjet.scipy.special.hypergeometric import hyp1f1, hyp2f1
 
 Step = Callable[[Any], tuple[Any, Any, Any]]  # k -> (a, b, c)
 Reflected = tuple[Any, Any]                    # the degree of the same polynomial up to a sign, and the sign
@@ -26,12 +28,23 @@ def _degree(name: str, n: Any) -> Any:
     """Degrees as integers of at least 32 bits, which have room for reflections. TypeError for others."""
     given = jnp.asarray(array_arg(name, n))
     if not jnp.issubdtype(given.dtype, jnp.integer):
-        raise TypeError(f"{name}: the degree must be integers, got {given.dtype.name}; real degrees are not there")
+        raise TypeError(f"{name}: the degree must be integers, got {given.dtype.name}")
     return given.astype(np.int32) if given.dtype.itemsize < 4 else given
 
 
-def _evaluated(n: Any, one: Any, first: Any, x: Any, step: Step) -> Any:
-    """The polynomial of degree n: by the recurrence up to the largest of the degrees; NaN for negative ones.
+def _is_real(name: str, n: Any) -> bool:
+    return bool(jnp.issubdtype(jnp.asarray(array_arg(name, n)).dtype, np.floating))
+
+
+def _of_real_degree(name: str, n: Any, args: tuple[Any, ...], function: Callable[..., Any]) -> Any:
+    """function(degree, *parameters, x), of floats of the precision of x."""
+    *_, x = numbers(name, n, *args)
+    real = np.finfo(x.dtype).dtype
+    return function(*(jnp.astype(v, real) for v in floats(name, n, *args[:-1])), x)
+
+
+def _evaluated(n: Any, one: Any, first: Any, x: Any, step: Step, below: Any) -> Any:
+    """The polynomial of degree n: by the recurrence up to the largest of the degrees; `below` for negative ones.
 
     A polynomial overflows only beyond all zeros, where the next one is infinite, too: the difference of both would be NaN.
     """
@@ -41,7 +54,7 @@ def _evaluated(n: Any, one: Any, first: Any, x: Any, step: Step) -> Any:
         grown = (a * x + b) * now
         new = jnp.where(jnp.isinf(grown), grown, grown - c * before)
         return now, new, jnp.where(n == k + 1, new, out)
-    start = jnp.where(n == 0, one, jnp.where(n == 1, first, jnp.nan))
+    start = jnp.where(n == 0, one, jnp.where(n == 1, first, jnp.where(jnp.isnan(first), first, below)))
     most = jnp.max(n, initial=1)
     return fori_loop(1, most if isinstance(most, Tracer) else int(most), body, (one, first, start))[2]
 
@@ -67,45 +80,54 @@ def _odd_about_minus_1(n: Any) -> Reflected:
 
 
 def _polynomial(name: str, n: Any, args: tuple[Any, ...], recurrence: Callable[..., tuple[Any, Step]],
-                reflected: Callable[[Any], Reflected] = _unchanged) -> Any:
-    """The polynomial with these parameters and argument; recurrence(x, *parameters) -> (that of degree 1, the step)."""
+                reflected: Callable[[Any], Reflected] = _unchanged, real: Callable[..., Any] | None = None) -> Any:
+    """The polynomial with these parameters and argument; recurrence(x, *parameters) -> (that of degree 1, the step).
+
+    real(degree, *parameters, x): of real degrees; a family without it has no negative degrees either."""
+    if real is not None and _is_real(name, n):
+        return _of_real_degree(name, n, args, real)
     degree, sign = reflected(_degree(name, n))
     *given, x = numbers(name, *args)
-    dtype, real = x.dtype, np.finfo(x.dtype).dtype
-    parameters = [jnp.astype(v, real) for v in floats(name, *args[:-1])] if given else []
+    dtype, narrow = x.dtype, np.finfo(x.dtype).dtype
+    parameters = [jnp.astype(v, narrow) for v in floats(name, *args[:-1])] if given else []
     degree, *parameters, x = jnp.broadcast_arrays(degree, *wide(*parameters, x))
     first, step = recurrence(x, *parameters)
-    return (jnp.astype(sign, real) * _evaluated(degree, jnp.ones_like(x), first, x, step)).astype(dtype)
+    below = jnp.nan if real is None else 0
+    return (jnp.astype(sign, narrow) * _evaluated(degree, jnp.ones_like(x), first, x, step, below)).astype(dtype)
 
 
 @jit_when_eager()
 def eval_legendre(n: Any, x: Any) -> Any:
-    """Legendre's polynomial P_n(x). n: integers (TypeError for others), which broadcast against x; P_n is P_(-n-1).
+    """Legendre's polynomial P_n(x). n: integers, which broadcast against x; P_n is P_(-n-1). Of floats, which may be no whole
+    numbers, it is Legendre's function, infinite or NaN for real x <= -1, and a finite sum for whole n.
 
     >>> float(eval_legendre(2, 0.5))
     -0.125
     """
-    return _polynomial("eval_legendre", n, (x,), lambda x: (x, lambda k: ((2 * k + 1) / (k + 1), 0, k / (k + 1))), _about_half)
+    return _polynomial("eval_legendre", n, (x,), lambda x: (x, lambda k: ((2 * k + 1) / (k + 1), 0, k / (k + 1))), _about_half,
+                       lambda n, x: hyp2f1(-n, n + 1, 1, 0.5 * (1 - x)))
 
 
 @jit_when_eager()
 def eval_chebyt(n: Any, x: Any) -> Any:
-    """Chebyshev's polynomial of the first kind T_n(x); n: integers, as of eval_legendre; T_n is T_(-n).
+    """Chebyshev's polynomial of the first kind T_n(x); n as of eval_legendre; T_n is T_(-n).
 
     >>> float(eval_chebyt(2, 0.5))
     -0.5
     """
-    return _polynomial("eval_chebyt", n, (x,), lambda x: (x, lambda k: (2, 0, 1)), _even)
+    return _polynomial("eval_chebyt", n, (x,), lambda x: (x, lambda k: (2, 0, 1)), _even,
+                       lambda n, x: hyp2f1(-n, n, 0.5, 0.5 * (1 - x)))
 
 
 @jit_when_eager()
 def eval_chebyu(n: Any, x: Any) -> Any:
-    """Chebyshev's polynomial of the second kind U_n(x); n: integers, as of eval_legendre; U_n is -U_(-n-2).
+    """Chebyshev's polynomial of the second kind U_n(x); n as of eval_legendre; U_n is -U_(-n-2).
 
     >>> float(eval_chebyu(2, 0.5))
     0.0
     """
-    return _polynomial("eval_chebyu", n, (x,), lambda x: (2 * x, lambda k: (2, 0, 1)), _odd_about_minus_1)
+    return _polynomial("eval_chebyu", n, (x,), lambda x: (2 * x, lambda k: (2, 0, 1)), _odd_about_minus_1,
+                       lambda n, x: (n + 1) * hyp2f1(-n, n + 2, 1.5, 0.5 * (1 - x)))
 
 
 @jit_when_eager()
@@ -131,40 +153,43 @@ def eval_hermitenorm(n: Any, x: Any) -> Any:
 
 @jit_when_eager()
 def eval_laguerre(n: Any, x: Any) -> Any:
-    """Laguerre's polynomial L_n(x); n as of eval_hermite.
+    """Laguerre's polynomial L_n(x). n: integers, which broadcast against x, 0 for negative ones; or floats, which may be no
+    whole numbers.
 
     >>> float(eval_laguerre(2, 0.5))
     0.125
     """
     return _polynomial("eval_laguerre", n, (x,), lambda x: (
-        1 - x, lambda k: (-1 / (k + 1), (2 * k + 1) / (k + 1), k / (k + 1))))
+        1 - x, lambda k: (-1 / (k + 1), (2 * k + 1) / (k + 1), k / (k + 1))), real=lambda n, x: hyp1f1(-n, 1, x))
 
 
 @jit_when_eager()
 def eval_genlaguerre(n: Any, alpha: Any, x: Any) -> Any:
-    """The generalized polynomial of Laguerre L_n^(alpha)(x); n as of eval_hermite.
+    """The generalized polynomial of Laguerre L_n^(alpha)(x); n as of eval_laguerre.
 
     >>> float(eval_genlaguerre(2, 1.0, 0.5))
     1.625
     """
     return _polynomial("eval_genlaguerre", n, (alpha, x), lambda x, a: (
-        1 + a - x, lambda k: (-1 / (k + 1), (2 * k + 1 + a) / (k + 1), (k + a) / (k + 1))))
+        1 + a - x, lambda k: (-1 / (k + 1), (2 * k + 1 + a) / (k + 1), (k + a) / (k + 1))),
+                       real=lambda n, a, x: binom(n + a, n) * hyp1f1(-n, a + 1, x))
 
 
 @jit_when_eager()
 def eval_gegenbauer(n: Any, alpha: Any, x: Any) -> Any:
-    """Gegenbauer's polynomial C_n^(alpha)(x); n as of eval_hermite.
+    """Gegenbauer's polynomial C_n^(alpha)(x); n as of eval_laguerre.
 
     >>> float(eval_gegenbauer(2, 1.0, 0.5))
     0.0
     """
     return _polynomial("eval_gegenbauer", n, (alpha, x), lambda x, a: (
-        2 * a * x, lambda k: (2 * (k + a) / (k + 1), 0, (k + 2 * a - 1) / (k + 1))))
+        2 * a * x, lambda k: (2 * (k + a) / (k + 1), 0, (k + 2 * a - 1) / (k + 1))),
+                       real=lambda n, a, x: poch(2 * a, n) * rgamma(n + 1) * hyp2f1(-n, n + 2 * a, a + 0.5, 0.5 * (1 - x)))
 
 
 @jit_when_eager()
 def eval_jacobi(n: Any, alpha: Any, beta: Any, x: Any) -> Any:
-    """Jacobi's polynomial P_n^(alpha, beta)(x), for alpha, beta > -1; n as of eval_hermite. DLMF 18.9.2.
+    """Jacobi's polynomial P_n^(alpha, beta)(x), for alpha, beta > -1; n as of eval_laguerre. DLMF 18.9.2.
 
     >>> float(eval_jacobi(2, 1.0, 0.0, 0.5))
     0.625
@@ -176,7 +201,8 @@ def eval_jacobi(n: Any, alpha: Any, beta: Any, x: Any) -> Any:
             return ((total + 1) * (total + 2) * total / scale, (total + 1) * (a * a - b * b) / scale,
                     2 * (k + a) * (k + b) * (total + 2) / scale)
         return 0.5 * ((a + b + 2) * x + a - b), step
-    return _polynomial("eval_jacobi", n, (alpha, beta, x), recurrence)
+    return _polynomial("eval_jacobi", n, (alpha, beta, x), recurrence, real=lambda n, a, b, x: (
+        binom(n + a, n) * hyp2f1(-n, n + a + b + 1, a + 1, 0.5 * (1 - x))))
 
 
 @jit_when_eager()
@@ -243,5 +269,5 @@ def eval_sh_jacobi(n: Any, p: Any, q: Any, x: Any) -> Any:
     """
     x = numbers("eval_sh_jacobi", p, q, x)[-1]
     p, q = (jnp.astype(v, np.finfo(x.dtype).dtype) for v in floats("eval_sh_jacobi", p, q))
-    count = jnp.astype(_degree("eval_sh_jacobi", n), p.dtype)
+    count = jnp.astype(n if _is_real("eval_sh_jacobi", n) else _degree("eval_sh_jacobi", n), p.dtype)
     return eval_jacobi(n, p - q, q - 1, 2 * x - 1) / binom(2 * count + p - 1, count)

@@ -22,6 +22,7 @@ from numjet.scipy.special.wide_evaluation import in_64_bits
 
 _MOST_STEPS = 100
 _STRIDE = 50.0
+_MANY = 1e12     # of a, from where on Wilson and Hilferty's approximation is right to eps, and densities are not
 
 
 def _newton(start: Any, step: Callable[[Any], Any]) -> Any:
@@ -71,7 +72,8 @@ def _gamma_solution(a: Any, p: Any, q: Any) -> Any:
         tail = jnp.where(lower, special.igamma(a, x), special.igammac(a, x))
         return _newton_step(lower, tail, density, log)
 
-    x = jnp.exp(_newton(s, step))
+    many = a > _MANY
+    x = jnp.where(many, a * cube * cube * cube, jnp.exp(_newton(jnp.where(many, jnp.nan, s), step)))
     out = jnp.where(fine, x, jnp.where(p == 0, 0, jnp.inf))
     return out, fine
 
