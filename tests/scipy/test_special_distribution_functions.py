@@ -153,7 +153,7 @@ def test_dtypes_and_errors():
         (lambda: special.roots_legendre(0), ValueError, "positive integer"),
         (lambda: special.roots_jacobi(2, 1.0), TypeError, "expected the arguments n, alpha, beta and mu"),
         (lambda: nj.jit(special.roots_genlaguerre, static_argnums=0)(2, 1.0), nj.errors.ConcretizationTypeError, "alpha"),
-        (lambda: special.eval_jacobi(0.5, 1.0, 1.0, 1.0), TypeError, "degree must be integers"),
+        (lambda: special.eval_hermite(0.5, 1.0), TypeError, "degree must be integers"),
     ]:
         with pytest.raises(error, match=match):
             call()

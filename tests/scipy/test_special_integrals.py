@@ -114,8 +114,6 @@ def test_dtypes_and_errors():
         assert getattr(special, name)(2).dtype == "float32"
     assert special.wofz(nj.numpy.ones(2, "float16")).dtype == "complex64"
     assert [v.dtype for v in special.fresnel(nj.numpy.ones((), "float16"))] == ["float16", "float16"]
-    with pytest.raises(ValueError, match="Argument `x` to sici must be real-valued"):
-        special.sici(1j)
-    for name in ("exp1", "expi"):
-        with pytest.raises(ValueError, match="does not support complex-valued inputs"):
+    for name in ("i0", "i1"):
+        with pytest.raises(TypeError, match="does not support complex-valued inputs"):
             getattr(special, name)(1j)
