@@ -265,8 +265,11 @@ def voigt_profile(x: Any, sigma: Any, gamma: Any) -> Any:
     x, sigma, gamma = floats("voigt_profile", x, sigma, gamma)
     dtype = x.dtype
     x, sigma, gamma = map(_widened, (x, sigma, gamma))
-    wide, sharp = jnp.where(sigma == 0, 1, sigma), sigma == 0
-    z = lax.complex(x, gamma) / (wide * math.sqrt(2))
+    sharp = jnp.maximum(jnp.abs(x), jnp.abs(gamma)) * jnp.finfo(x.dtype).eps ** 2 > jnp.abs(sigma)    # Cauchy's density, to eps
+    sharp = (sigma == 0) | sharp
+    wide = jnp.where(sharp, 1, sigma)
+    by = wide * math.sqrt(2)
+    z = lax.complex(jnp.where(sharp, 0, x) / by, jnp.where(sharp, 1, gamma) / by)
     mixed = faddeeva(z).real / (wide * math.sqrt(2 * math.pi))
     square = x * x + gamma * gamma
     cauchy = jnp.where(square == 0, jnp.inf, gamma / (math.pi * jnp.where(square == 0, 1, square)))
