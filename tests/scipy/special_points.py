@@ -67,7 +67,8 @@ SLOPES: list[tuple[str, tuple[float, ...], int, float]] = [
       for scale in (1.0, 2.0) for place in range(len(shapes) + 3) if family != "beta" or place not in (1, 2)),
     *((f"{family}.pdf", (x, 0.0, 1.0), place, 0.0) for x in (INF, -INF) for place in range(3)
       for family in ("norm", "cauchy", "expon", "laplace", "logistic", "uniform", "gumbel_r", "gumbel_l")),
-    *((f"gamma.{name}", (1.0, INF, 0.0, 1.0), place, 0.0) for name in ("cdf", "logcdf", "sf", "logsf") for place in range(4)),
+    *((f"gamma.{name}", (x, INF, 0.0, 1.0), place, 0.0) for x in (0.0, 1.0)
+      for name in ("cdf", "logcdf", "sf", "logsf") for place in range(4)),
     *((f"beta.{name}", (x, *shapes), place, 0.0) for name in ("cdf", "logcdf", "sf", "logsf") for place in (0, 3, 4)
       for x in (0.0, 0.5, 1.0) for shapes in ((1.0, INF, 0.0, 1.0), (INF, 2.0, 0.0, 1.0))),
     *((f"beta.{name}", (0.0, 300.0, 1e3, 0.0, 1.0), place, 0.0) for name in ("cdf", "sf", "pdf") for place in (0, 3, 4)),

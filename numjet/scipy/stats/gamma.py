@@ -34,16 +34,16 @@ def _above(name: str, x: Any, a: Any, loc: Any, scale: Any, below: float, above:
     """
     z, a, loc, scale = standard_from_loc(name, x, a, loc, scale, ends=(0.0, above))
     z = where_valid(a > 0, z)
-    steep = (z == 0) & ((a < 1) | (below == -math.inf))
+    endless = z == math.inf
+    less = (z < 0) | ~endless & (a == math.inf) & (z == z)
+    steep = (z == 0) & ((a < 1) | (below == -math.inf)) & ~less
     gap = jnp.where(steep, x - loc, 0.0)
     rising = rise * power_of_zero(jnp.where(gap == 0, gap, 0.0), jnp.asarray(0.5, z.dtype))
     end = below + jnp.where(gap == 0, rising, 0.0)
-    endless = z == math.inf
-    less = (z < 0) | ~endless & (a == math.inf) & (z == z)
     a = jnp.where(less | endless & (a == math.inf), 1.0, a)
     z, set_above = where_inside(endless & math.isfinite(above), 1.0, z, above)
     z, set_below = where_inside(less | steep, 1.0, z, below)
-    return a, z, lambda out: jnp.where(steep & ~less, end, set_below(set_above(out)))
+    return a, z, lambda out: jnp.where(steep, end, set_below(set_above(out)))
 
 
 def logpdf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Any:
