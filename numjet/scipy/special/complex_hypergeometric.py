@@ -16,10 +16,10 @@ import numpy as np
 import numjet.numpy as jnp
 from numjet import lax
 from numjet.control.loops.while_loop import fori_loop, while_loop
+from numjet.core.trace import aval_of, is_array_like
 from numjet.foundation import dtypes
 from numjet.foundation.config import numpy_dtype_promotion
 from numjet.lax.elementwise import special
-from numjet.numpy.core.promotion import array_arg
 from numjet.scipy.special.complex_bessel import all_kinds, order_and_point
 from numjet.scipy.special.fixed_orders import fixed_orders
 from numjet.scipy.special.gamma_family import gammasgn
@@ -36,13 +36,13 @@ _MOST_TERMS = 5000
 _MIXED = numpy_dtype_promotion("standard")   # parameters are real and points complex, whatever programs may mix
 
 
-def is_complex(name: str, z: Any) -> bool:
-    """Whether an argument has a complex dtype.
+def is_complex(z: Any) -> bool:
+    """Whether an argument is an array, or a number, of a complex dtype.
 
-    >>> is_complex("hyp0f1", 1j), is_complex("hyp0f1", 1.0)
+    >>> is_complex(1j), is_complex(1.0)
     (True, False)
     """
-    return bool(dtypes.issubdtype(array_arg(name, z).dtype, np.complexfloating))
+    return is_array_like(z) and bool(dtypes.issubdtype(aval_of(z).dtype, np.complexfloating))
 
 
 def _whole_below_1(x: Any) -> Any:

@@ -135,7 +135,7 @@ def hyp1f1(a: Any, b: Any, x: Any) -> Any:
     >>> round(float(hyp1f1(1.0, 2.0, 1.0)), 4)
     1.7183
     """
-    if complex_hypergeometric.is_complex("hyp1f1", x):
+    if complex_hypergeometric.is_complex(x):
         return complex_hypergeometric.hyp1f1(a, b, x)
     return strong_array(_hyp1f1(*jnp.broadcast_arrays(*floats("hyp1f1", a, b, x))))
 
@@ -234,6 +234,6 @@ def hyp2f1(a: Any, b: Any, c: Any, x: Any) -> Any:
     >>> round(float(hyp2f1(1.0, 1.0, 2.0, 0.5)), 4)
     1.3863
     """
-    if complex_hypergeometric.is_complex("hyp2f1", x):
+    if complex_hypergeometric.is_complex(x):
         return complex_gauss.hyp2f1(a, b, c, x)
     return strong_array(_hyp2f1(*jnp.broadcast_arrays(*floats("hyp2f1", a, b, c, x))))

@@ -52,7 +52,7 @@ def hyp0f1(v: Any, z: Any) -> Any:
     >>> round(float(hyp0f1(0.5, 1.0)), 4)
     3.7622
     """
-    if complex_hypergeometric.is_complex("hyp0f1", z):
+    if complex_hypergeometric.is_complex(z):
         return complex_hypergeometric.hyp0f1(v, z)
     bound = largest(v) + 1
     v, z = floats("hyp0f1", v, z)

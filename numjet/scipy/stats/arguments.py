@@ -156,6 +156,18 @@ def power_of_zero(z: Any, exponent: Any) -> Any:
 power_of_zero.defjvps(lambda t, out, z, e: t * jnp.where(e == 0, 0, e * power_of_zero(z, jnp.where(e == 0, 1, e - 1))), None)
 
 
+def end_with_slope(steep: Any, x: Any, loc: Any, value: float, rise: float) -> Any:
+    """`value` where `steep`, at x = loc, with an infinite slope to x of the sign of `rise`, and one of 0 to the scale: there
+    the value is that of any scale, but the slope of the quotient would be 0 times infinity.
+
+    >>> float(end_with_slope(True, jnp.array(2.0), 2.0, 0.5, 1.0))
+    0.5
+    """
+    gap = jnp.where(steep, x - loc, 0.0)
+    rising = rise * power_of_zero(jnp.where(gap == 0, gap, 0.0), jnp.asarray(0.5, gap.dtype))
+    return value + jnp.where(gap == 0, rising, 0.0)
+
+
 def factor_of_power(log_factor: Any, exponent: Any) -> Any:
     """The logarithm of what 0**exponent is multiplied by, so that no product of 0 and infinity comes out of rounding.
 

@@ -13,6 +13,7 @@ from numjet.scipy.special.probability import xlog1py, xlogy
 from numjet.scipy.special.quantiles import betainccinv, betaincinv
 from numjet.scipy.special.wide_evaluation import smooth_by_precision
 from numjet.scipy.stats.arguments import (
+    end_with_slope,
     factor_of_power,
     float_args,
     power_of_zero,
@@ -26,16 +27,22 @@ from numjet.scipy.stats.tails import log_betainc, log_betaincc
 from numjet.scipy.stats.variables import Variable, positive
 
 
-def _inside(name: str, x: Any, a: Any, b: Any, loc: Any, scale: Any, below: float, above: float) -> tuple[Any, ...]:
-    """(a, b, the standardized argument, 0.5 outside [0, 1], a function that puts `below` below, `above` above)."""
-    z, a, b, _, scale = standard_from_loc(name, x, a, b, loc, scale, ends=(0.0, 0.0))
+def _inside(name: str, x: Any, a: Any, b: Any, loc: Any, scale: Any, below: float, above: float,
+            rise: float) -> tuple[Any, ...]:
+    """(a, b, the standardized argument, 0.5 outside [0, 1], a function that puts `below` below, `above` above).
+
+    The function also puts in `below` at 0 where the slope is infinite, with the sign of `rise`, see end_with_slope."""
+    z, a, b, loc, scale = standard_from_loc(name, x, a, b, loc, scale, ends=(0.0, 0.0))
     single = (a == math.inf) ^ (b == math.inf)        # all mass is at an end
     z = where_valid((a > 0) & (b > 0), z)
     over = (z > 1) | single & (z > 0) & ((b == math.inf) | (z == 1))
     under = (z < 0) | (z == 0) & (scale == math.inf) | single & ~over & (z == z)
-    z, set_below = where_inside(under, 0.5, z, below)
+    steep = (z == 0) & ((a < 1) | (below == -math.inf)) & ~under & ~over
+    end = end_with_slope(steep, x, loc, below, rise)
+    z, set_below = where_inside(under | steep, 0.5, z, below)
     z, set_above = where_inside(over, 0.5, z, above)
-    return jnp.where(single, 1.0, a), jnp.where(single, 1.0, b), z, lambda out: set_below(set_above(out))
+    return (jnp.where(single, 1.0, a), jnp.where(single, 1.0, b), z,
+            lambda out: jnp.where(steep, end, set_below(set_above(out))))
 
 
 def logpdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
@@ -77,7 +84,7 @@ def cdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     >>> round(float(cdf(1.0, 2.0, 3.0, 0.5, 2.0)), 3)
     0.262
     """
-    a, b, z, set_outside = _inside("beta.cdf", x, a, b, loc, scale, 0.0, 1.0)
+    a, b, z, set_outside = _inside("beta.cdf", x, a, b, loc, scale, 0.0, 1.0, 1.0)
     return set_outside(betainc(a, b, z))
 
 
@@ -87,7 +94,7 @@ def logcdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     >>> round(float(logcdf(1.0, 2.0, 3.0, 0.5, 2.0)), 3)
     -1.34
     """
-    a, b, z, set_outside = _inside("beta.logcdf", x, a, b, loc, scale, -math.inf, 0.0)
+    a, b, z, set_outside = _inside("beta.logcdf", x, a, b, loc, scale, -math.inf, 0.0, 1.0)
     return set_outside(log_betainc(a, b, z))
 
 
@@ -97,7 +104,7 @@ def sf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     >>> round(float(sf(1.0, 2.0, 3.0, 0.5, 2.0)), 3)
     0.738
     """
-    a, b, z, set_outside = _inside("beta.sf", x, a, b, loc, scale, 1.0, 0.0)
+    a, b, z, set_outside = _inside("beta.sf", x, a, b, loc, scale, 1.0, 0.0, -1.0)
     return set_outside(betaincc(a, b, z))
 
 
@@ -107,7 +114,7 @@ def logsf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     >>> round(float(logsf(1.0, 2.0, 3.0, 0.5, 2.0)), 3)
     -0.303
     """
-    a, b, z, set_outside = _inside("beta.logsf", x, a, b, loc, scale, 0.0, -math.inf)
+    a, b, z, set_outside = _inside("beta.logsf", x, a, b, loc, scale, 0.0, -math.inf, -1.0)
     return set_outside(log_betaincc(a, b, z))
 
 def ppf(q: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:

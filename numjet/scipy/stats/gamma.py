@@ -10,6 +10,7 @@ from numjet.scipy.special.gamma_family import gammainc, gammaincc, gammaln
 from numjet.scipy.special.probability import xlogy
 from numjet.scipy.special.quantiles import gammainccinv, gammaincinv
 from numjet.scipy.stats.arguments import (
+    end_with_slope,
     factor_of_power,
     float_args,
     power_of_zero,
@@ -37,9 +38,7 @@ def _above(name: str, x: Any, a: Any, loc: Any, scale: Any, below: float, above:
     endless = z == math.inf
     less = (z < 0) | ~endless & (a == math.inf) & (z == z)
     steep = (z == 0) & ((a < 1) | (below == -math.inf)) & ~less
-    gap = jnp.where(steep, x - loc, 0.0)
-    rising = rise * power_of_zero(jnp.where(gap == 0, gap, 0.0), jnp.asarray(0.5, z.dtype))
-    end = below + jnp.where(gap == 0, rising, 0.0)
+    end = end_with_slope(steep, x, loc, below, rise)
     a = jnp.where(less | endless & (a == math.inf), 1.0, a)
     z, set_above = where_inside(endless & math.isfinite(above), 1.0, z, above)
     z, set_below = where_inside(less | steep, 1.0, z, below)
