@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import numjet as nj
+import numjet.numpy as jnp
 from numjet.scipy import special
 
 RNG = np.random.default_rng(0)
@@ -143,3 +144,17 @@ def test_derivatives(name, part, exact, x64):
         with mpmath.workdps(30):
             want = [complex(mpmath.diff(exact, mpmath.mpmathify(complex(z)), order)) for z in points]
         np.testing.assert_allclose(nj.jit(nj.vmap(derivative))(points), want, rtol=1e-10)
+
+
+@pytest.mark.parametrize("name", ["exp1", "expi", "sici", "shichi", "spence", "airy", "wrightomega"])
+def test_nothing_is_mixed_where_programs_may_not(name):
+    """Real constants meet complex arguments inside, also under strict promotion; in programs and in derivatives, too."""
+    function = lambda z: sum(nj.tree.leaves(getattr(special, name)(z)))
+    point = jnp.array([0.5 + 1j])
+    expected = function(point), nj.jvp(function, (point,), (point,))[1]
+    with nj.numpy_dtype_promotion("strict"):
+        found = [(function(point), nj.jvp(function, (point,), (point,))[1]),
+                 nj.jit(lambda z: nj.jvp(function, (z,), (z,)))(point)]
+    for pair in found:
+        for got, want in zip(pair, expected, strict=True):
+            np.testing.assert_allclose(got, want, rtol=1e-5)

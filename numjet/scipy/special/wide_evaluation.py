@@ -14,20 +14,20 @@ from numjet.control.custom.custom_calls import is_symbolic_zero
 from numjet.control.custom.custom_jvp import custom_jvp
 from numjet.core.trace import aval_of
 from numjet.foundation import tree
-from numjet.foundation.config import enable_x64
+from numjet.foundation.config import enable_x64, numpy_dtype_promotion
 from numjet.lax.elementwise.convert import convert_dtype
 
 
 def in_64_bits(function: Callable[..., Any], *xs: Any) -> Any:
     """The value of a function of floats, evaluated in float64 and rounded to the dtype of the last argument; weakly typed when
-    all arguments are. Complex arguments have complex128 there.
+    all arguments are. Complex arguments have complex128 there, and meet real constants whatever programs may mix.
 
     >>> import numjet.numpy as jnp
     >>> round(float(in_64_bits(lambda x: (x + 1) - x, jnp.float32(1e9))), 2)
     1.0
     """
     dtype, weak = xs[-1].dtype, all(aval_of(x).weak_type for x in xs)
-    with enable_x64(True):
+    with enable_x64(True), numpy_dtype_promotion("standard"):
         found = function(*(lax.convert_element_type(x, np.complex128 if x.dtype.kind == "c" else np.float64) for x in xs))
         return tree.tree_map(lambda y: convert_dtype(y, dtype, weak), found)
 
