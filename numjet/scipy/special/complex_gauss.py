@@ -17,16 +17,13 @@ from numjet import lax
 from numjet.control.loops.while_loop import fori_loop, while_loop
 from numjet.foundation.config import numpy_dtype_promotion
 from numjet.scipy.special.complex_bessel import order_and_point
+from numjet.scipy.special.complex_hypergeometric import _whole_below_1
 from numjet.scipy.special.fixed_orders import fixed_orders
 from numjet.scipy.special.gamma_values import gamma_of_double, reciprocal_of_double
 
 _NEAR, _MOST_TERMS, _TAYLOR = 0.75, 3000, 64     # the power series' disc; terms of a Taylor series at half of its radius
 _CORNER = complex(0.5, 0.5 * math.sqrt(3))
 _MIXED = numpy_dtype_promotion("standard")        # parameters are real and points complex, whatever programs may mix
-
-
-def _whole_below_1(x: Any) -> Any:
-    return (x <= 0) & (x == jnp.round(x))
 
 
 def _series(a: Any, b: Any, c: Any, z: Any) -> Any:

@@ -61,21 +61,25 @@ def _real_on_axis(z: Any, out: Any) -> Any:
 
 # ------------------------------------------------------------------------------------------- 0F1
 
-@_MIXED
-def _0f1_value(v: Any, z: Any) -> Any:
-    """The series up to |z| = 1, DLMF 10.39.9 beyond."""
-    usable = ~_whole_below_1(v) & jnp.isfinite(z) & jnp.isfinite(v)
-    v, point = jnp.where(usable, v, 1), jnp.where(usable, z, 0)
-    near = jnp.abs(point) <= jnp.maximum(1.0, 0.25 * jnp.abs(v))
-    small = jnp.where(near, point, 0)
+def _series_0f1(v: Any, z: Any) -> tuple[Any, Any]:
+    """(Whether z is near 0 beside v, the power series there and 1 elsewhere), of real or complex z."""
+    near = jnp.abs(z) <= jnp.maximum(1.0, 0.25 * jnp.abs(v))
+    small = jnp.where(near, z, 0)
 
     def step(k: Any, state: Any) -> Any:
         term, total = state
         k = jnp.astype(k, v.dtype)
         term = term * small / ((k + 1) * (v + k))
         return term, total + term
+    return near, fori_loop(0, _SERIES_0F1, step, (jnp.ones_like(small), jnp.ones_like(small)))[1]
 
-    series = fori_loop(0, _SERIES_0F1, step, (jnp.ones_like(small), jnp.ones_like(small)))[1]
+
+@_MIXED
+def _0f1_value(v: Any, z: Any) -> Any:
+    """The series up to |z| = 1, DLMF 10.39.9 beyond."""
+    usable = ~_whole_below_1(v) & jnp.isfinite(z) & jnp.isfinite(v)
+    v, point = jnp.where(usable, v, 1), jnp.where(usable, z, 0)
+    near, series = _series_0f1(v, point)
     root = 2 * jnp.sqrt(jnp.where(near, 1, point))
     scaled = all_kinds(True, v - 1, root)["iu"]
     far = gammasgn(v) * _by_halves(special.lgamma(v) - (v - 1) * jnp.log(0.5 * root) + root, scaled)

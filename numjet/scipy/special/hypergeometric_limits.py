@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numjet.numpy as jnp
-from numjet.control.loops.while_loop import fori_loop
 from numjet.lax.elementwise import special
 from numjet.scipy.special import bessel_core, complex_hypergeometric, modified_bessel, ordinary_bessel
 from numjet.scipy.special.fixed_orders import fixed_orders, largest, wide
@@ -20,16 +19,7 @@ def _0f1_value(v: Any, z: Any, large: bool) -> Any:
     limit = jnp.where((v == jnp.inf) & jnp.isfinite(z), 1, jnp.where(overflows, gammasgn(v) * jnp.inf, jnp.nan))
     usable = ~pole & jnp.isfinite(z) & jnp.isfinite(v)
     v, z = jnp.where(usable, v, 1), jnp.where(usable, z, 0)
-    near = jnp.abs(z) <= jnp.maximum(1.0, 0.25 * jnp.abs(v))
-    small = jnp.where(near, z, 0)
-
-    def step(k: Any, state: Any) -> Any:
-        term, total = state
-        k = jnp.astype(k, z.dtype)
-        term = term * small / ((k + 1) * (v + k))
-        return term, total + term
-
-    series = fori_loop(0, 24, step, (jnp.ones_like(z), jnp.ones_like(z)))[1]
+    near, series = complex_hypergeometric._series_0f1(v, z)
     root = 2 * jnp.sqrt(jnp.where(near, 1, jnp.abs(z)))
     log = special.lgamma(v) - (v - 1) * jnp.log(0.5 * root)
     below, above = ordinary_bessel._j_value(v - 1, root, large), modified_bessel._i_value(v - 1, root, large, True)
