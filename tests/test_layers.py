@@ -102,6 +102,7 @@ LAZY = {
     "numjet/__init__.py": ["numjet.lazy_exports"],
     "numjet/api/aot.py": ["numjet.api.costs", "numjet.api.stage_html", "numjet.core.sharding.shardings"],
     "numjet/api/diagnostics.py": ["numjet.control.call.body_tracing"],
+    "numjet/api/eager_gradients.py": ["numjet.api.tape_recorder", "numjet.transforms.inline"],
     "numjet/api/eager_plans.py": ["numjet.api.tape_recorder"],
     "numjet/api/grad.py": ["numjet.api.wanted_cotangents"],
     "numjet/api/jit.py": ["numjet.api.autograph.function", "numjet.api.dynamic.axes", "numjet.api.dynamic.call",

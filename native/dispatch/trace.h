@@ -22,13 +22,30 @@ extern std::atomic<uint64_t> config_epoch;
 // Reads the flags if they have changed: whether this thread takes the fast path. False with an error set when reading raised.
 bool read_config();
 
-// True when operations are to be computed at once, and nobody asked for the slow path. May set an error, when false.
+// Whether nobody asked this thread for the slow path. May set an error, when false.
+inline bool fast_paths_allowed() {
+  return trace_state.quick == config_epoch.load(std::memory_order_acquire) || read_config();
+}
+
+// True when operations are to be computed at once, by the fast path. May set an error, when false.
 inline bool evaluating() {
   if (trace_state.current && trace_state.current.get() != eval_trace.get()) return false;
-  return trace_state.quick == config_epoch.load(std::memory_order_acquire) || read_config();
+  return fast_paths_allowed();
 }
 
 // As evaluating(), where results that no argument places are arrays of this host.
 inline bool evaluating_here() { return evaluating() && trace_state.here; }
+
+// A block in which operations are computed at once.
+class Evaluating {
+ public:
+  Evaluating() : before_(trace_state.current.exchange(PyRef())) {}
+  ~Evaluating() { const PyRef own = trace_state.current.exchange(std::move(before_)); }
+  Evaluating(const Evaluating&) = delete;
+  Evaluating& operator=(const Evaluating&) = delete;
+
+ private:
+  PyRef before_;
+};
 
 }  // namespace nj

@@ -28,7 +28,14 @@ else:
 F = TypeVar("F", bound=Callable[..., Any])
 
 _MOST_AXES = 8   # that are given one by one
-_functions: list[_native.EagerFunction] = []
+# Of each function with tapes: the positions and names of what is part of a signature by value, and whether Python numbers are
+# like arrays.
+_functions: dict[_native.EagerFunction, tuple[tuple[int, ...], tuple[str, ...], bool]] = {}
+
+
+def static_of(function: Any) -> tuple[tuple[int, ...], tuple[str, ...], bool]:
+    """The positions and names of what is part of a signature by value, and whether numbers of Python are like arrays."""
+    return _functions[function]
 
 
 def clear_tapes() -> None:
@@ -52,23 +59,24 @@ def taped(fun: F, arrays: Iterable[str], numbers: bool = False) -> F:
     if code.co_flags & inspect.CO_VARARGS and code.co_varnames[count] not in arrays:
         positions += tuple(range(code.co_argcount, code.co_argcount + _MOST_AXES))
     by_name = tuple(name for name in names if name not in arrays)
-    return recorded(fun, _recorder(fun, positions, by_name, numbers), positions, by_name)
+    return recorded(fun, _recorder(fun, positions, by_name, numbers), positions, by_name, numbers)
 
 
 def recorded(fun: F, recorder: Callable[[tuple[Any, ...], dict[str, Any]], tuple[Any, Any]], positions: tuple[int, ...],
-             names: tuple[str, ...]) -> F:
+             names: tuple[str, ...], numbers: bool = False) -> F:
     """The function, whose second call of a signature is made by recorder(args, kwargs) -> (result, what runs later ones, or
-    None). positions, names: of the parameters that are part of the signature by value."""
+    None). positions, names: of the parameters that are part of the signature by value. numbers: as in `taped`."""
     made = _native.EagerFunction(fun, recorder, positions, names)
     functools.update_wrapper(made, fun)
     made.__signature__ = SignatureOf(fun)  # type: ignore[attr-defined]
-    _functions.append(made)
+    _functions[made] = positions, names, numbers
     return made  # type: ignore[return-value]
 
 
-def tape_of(fun: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
-    """A function from arrays to a list of arrays that keeps nothing but its arguments, with tapes for its calls."""
-    return _native.EagerFunction(fun, _recorder(fun, (), (), False), (), ())
+def tape_of(fun: Callable[..., list[Any]], numbers: bool = False) -> Callable[..., list[Any]]:
+    """A function from arrays to a list of arrays that keeps nothing but its arguments, with tapes for its calls. numbers: as
+    in `taped`."""
+    return _native.EagerFunction(fun, _recorder(fun, (), (), numbers), (), ())
 
 
 def _recorder(fun: Callable[..., Any], *options: Any) -> Callable[[tuple[Any, ...], dict[str, Any]], tuple[Any, Any]]:

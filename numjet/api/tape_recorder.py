@@ -116,7 +116,7 @@ class _Recorded:
         self.call: Call = self.state.take_apart(args, kwargs)
         self.leaves, self.avals = self.call.leaves, self.call.avals
         self.results, self.out_tree = tree_flatten(result)
-        if self.call.refs or any(map(_is_function, (*args, *kwargs.values()))):
+        if self.call.refs or any(map(is_function, (*args, *kwargs.values()))):
             raise Unsuited
         if not all(map(recorder.is_known, self.leaves)) or not all(map(_is_plain, self.results)):
             raise Unsuited
@@ -152,7 +152,7 @@ def _rounds_alike(eqn: JaxprEqn) -> bool:
     return op.samples.ulps == 0 or (op.reduces is not None and whole)
 
 
-def _is_function(x: Any) -> bool:
+def is_function(x: Any) -> bool:
     """Whether an argument is a user's function, which may give something else next time."""
     return callable(x) and not isinstance(x, type) and not hasattr(x, "dtype")
 

@@ -133,6 +133,9 @@ def set_explicit(rule: Callable[[Any], Any], without: Callable[[Any], Any], sums
     sharding_rule, left_to_compiler, sums_rule, as_shards, data_operands = rule, without, sums, shards, data
 
 
+with_tapes: dict[str, Any] = {}   # methods and operators of Arrays that answer repeated calls without Python
+
+
 def set_methods(methods: dict[str, Any], *classes: type) -> None:
     """Gives array classes (Array, Tracer) their NumPy methods and operators."""
     for cls in classes:

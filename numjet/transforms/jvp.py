@@ -14,7 +14,7 @@ from numjet.core.ir import Jaxpr
 from numjet.core.op import LINEAR, ZERO, Expand, Missing, Op, PerArg, Zero
 from numjet.core.primitive import Primitive
 from numjet.core.stage import DebugInfo, StageTracer, trace_to_closed
-from numjet.core.trace import Trace, Tracer, aval_of, current_trace, set_trace
+from numjet.core.trace import Array, Trace, Tracer, aval_of, current_trace, set_trace
 from numjet.core.walk import eval_jaxpr
 from numjet.foundation.config import config
 from numjet.lax.operands import full_rank
@@ -32,7 +32,7 @@ class JVPTracer(Tracer):
 
     def __init__(self, trace: JVPTrace, primal: Any, tangent: Any):
         self._trace, self.primal, self.tangent = trace, primal, tangent
-        self.aval = aval_of(primal)
+        self.aval = primal.aval if type(primal) is Array else aval_of(primal)
 
     def __repr__(self) -> str:
         tangent = self.tangent
@@ -62,6 +62,9 @@ class JVPTracer(Tracer):
     def made_at(self) -> Any:
         parts = (x for x in (self.primal, self.tangent) if isinstance(x, Tracer))
         return next((where for x in parts if (where := x.made_at()) is not None), None)
+
+
+hooks.set_methods(hooks.with_tapes, JVPTracer)
 
 
 class JVPTrace(Trace):

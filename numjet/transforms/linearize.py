@@ -61,15 +61,16 @@ class Linear(Record):
 
 def linearize_flat(fun: Callable[..., Sequence[Any]], primals: Sequence[Any], nonzeros: Sequence[bool] | None = None,
                    debug: DebugInfo | None = None, wanted: int | Callable[[], int] | None = None, inlines: bool = True,
-                   trace: Callable[[PartialTrace], JVPTrace] = JVPTrace) -> tuple[list[Any], Linear]:
+                   trace: Callable[[PartialTrace], JVPTrace] = JVPTrace,
+                   stage: Callable[..., StageTrace] = StageTrace) -> tuple[list[Any], Linear]:
     """Results of `fun` at flat primals (under the current trace) and its tangent program.
 
     nonzeros: primals with respect to which to linearize (default: those of inexact dtype).
     wanted: how many of the results, from the first, get tangents (default: all; a function is asked after the run).
     inlines: known scalar arrays become literals of the tangent program, else constants as others.
-    trace: what applies the rules of derivatives.
+    trace: what applies the rules of derivatives. stage: what holds the tangent program.
     """
-    unknown = StageTrace(debug, partial=True, inlines=inlines)
+    unknown = stage(debug, partial=True, inlines=inlines)
     avals = [aval_of(p).to_tangent_aval() for p in primals]
     flags = [a.dtype.names is None for a in avals] if nonzeros is None else list(nonzeros)
     tangents = [unknown.new_input(a) if f else Zero(a) for a, f in zip(avals, flags, strict=True)]

@@ -10,8 +10,10 @@
 
 namespace nj {
 
-bool as_it_was(const Signature& signature) {
-  return evaluating() && trace_state.seen == signature.epoch && trace_state.serial == signature.words[kSerialWord];
+bool as_it_was(const Signature& signature) { return evaluating() && flags_as_they_were(signature); }
+
+bool flags_as_they_were(const Signature& signature) {
+  return fast_paths_allowed() && trace_state.seen == signature.epoch && trace_state.serial == signature.words[kSerialWord];
 }
 
 namespace {
@@ -58,13 +60,16 @@ int cached_traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(cached->function);
   Py_VISIT(cached->more);
   Py_VISIT(cached->dict);
-  return cached->state ? cached->state->cache.traverse(visit, arg) : 0;
+  if (!cached->state) return 0;
+  const int stopped = cached->state->cache.traverse(visit, arg);
+  return stopped ? stopped : cached->state->linear.traverse(visit, arg);
 }
 
 int cached_clear(PyObject* self) {
   CachedFunction* cached = as_cached(self);
   // The function stays, so that a finalizer can still call it.
   if (cached->state) cached->state->cache.clear();
+  if (cached->state) cached->state->linear.clear();
   PyRef dict(std::exchange(cached->dict, nullptr));
   return 0;
 }
@@ -92,6 +97,7 @@ PyMemberDef cached_members[] = {{"__vectorcalloffset__", T_PYSSIZET, offsetof(Ca
 
 PyObject* cached_forget(PyObject* self, PyObject*) {
   as_cached(self)->state->cache.clear();
+  as_cached(self)->state->linear.clear();
   Py_RETURN_NONE;
 }
 

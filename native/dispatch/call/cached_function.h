@@ -10,6 +10,7 @@ namespace nj {
 struct CachedState {
   Statics statics;
   SignatureCache cache;
+  SignatureCache linear;  // of calls with tangents: see dispatch/eager/linear_call.h
 };
 
 struct CachedFunction {
@@ -26,6 +27,8 @@ inline CachedFunction* as_cached(PyObject* self) { return reinterpret_cast<Cache
 
 // The flags are as they were when the signature was built: what was found while they changed belongs to no signature.
 bool as_it_was(const Signature& signature);
+// The same of a call that another trace than the evaluating one may have.
+bool flags_as_they_were(const Signature& signature);
 
 // A new one of a type, still without its vectorcall, whose static arguments are those of two tuples; TypeError for what is no
 // name.

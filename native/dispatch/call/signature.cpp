@@ -183,9 +183,11 @@ int finish(Signature& s) {
 
 }  // namespace
 
-int build_signature(Signature& s, const Statics& statics, PyObject* const* args, Py_ssize_t count, PyObject* kwnames) {
+int build_signature(Signature& s, const Statics& statics, PyObject* const* args, Py_ssize_t count, PyObject* kwnames,
+                    uint64_t kind) {
   s.words.push_back(uint64_t(count));
   s.words.push_back(trace_state.serial);
+  s.words.push_back(kind);
   s.epoch = trace_state.seen;
   for (Py_ssize_t k = 0; k < count; ++k) {
     if (!statics.argnums.empty() && is_static_position(statics, k, count)) {

@@ -15,7 +15,7 @@ struct Statics {
   std::vector<PyRef> argnames;       // interned
 };
 
-// The words begin with the number of positional arguments and the number of the configuration.
+// The words begin with the number of positional arguments, the number of the configuration, and the kind of the call.
 constexpr size_t kSerialWord = 1;
 
 // Built for one call; the words hold addresses of things that the call's arguments keep alive.
@@ -35,8 +35,9 @@ struct Signature {
   Signature& operator=(const Signature&) = delete;
 };
 
-// 1: built. 0: the call is one for the slow path. -1: error.
-int build_signature(Signature& signature, const Statics& statics, PyObject* const* args, Py_ssize_t count, PyObject* kwnames);
+// 1: built. 0: the call is one for the slow path. -1: error. kind: what tells calls apart beside their arguments.
+int build_signature(Signature& signature, const Statics& statics, PyObject* const* args, Py_ssize_t count, PyObject* kwnames,
+                    uint64_t kind = 0);
 
 // From signatures to entries.
 class SignatureCache {

@@ -2,9 +2,10 @@
 //
 // The first call of a signature (types of arrays and numbers, values of everything else) runs the function. The second one has
 // it recorded as a tape, if it consists of operations on small arrays only, or compiled as a program, where arrays are large.
-// Later ones run that. In transformations, with debugging flags, and for arguments that are no arrays, the function runs as if it
-// stood here itself. Its `more` is the recorder.
+// Later ones run that. In transformations other than eager derivatives (linear_call.cpp), with debugging flags, and for arguments
+// that are no arrays, the function runs as if it stood here itself. Its `more` is the recorder.
 #include "dispatch/call/cached_function.h"
+#include "dispatch/eager/linear_call.h"
 #include "dispatch/eager/tape.h"
 #include "dispatch/trace.h"
 #include "runtime/python/guard.h"
@@ -16,25 +17,14 @@ namespace {
 
 PyTypeObject* eager_type = nullptr;
 
-// What the cache holds for a signature beside tapes.
-PyObject* seen_once() { return Py_None; }
-PyObject* never() { return Py_False; }
-
-PyObject* run_itself(CachedFunction* self, PyObject* const* args, size_t flags, PyObject* kwnames) {
-  return PyObject_Vectorcall(self->function, args, flags, kwnames);
-}
-
 bool is_program(PyObject* entry) { return entry != seen_once() && entry != never() && Py_TYPE(entry) != tape_type; }
 
 // record(args, kwargs) -> (result, Tape, or a callable that does the same, or None).
 PyObject* run_recorded(CachedFunction* self, const Signature& signature, PyObject* const* args, Py_ssize_t count,
                        PyObject* kwnames) {
-  PyRef tuple(new_tuple(size_t(count), [=](size_t k) { return Py_NewRef(args[k]); }));
-  PyRef kwargs(tuple ? PyDict_New() : nullptr);
+  PyRef tuple(tuple_of(args, size_t(count)));
+  PyRef kwargs(tuple ? keywords_of(args + count, kwnames) : nullptr);
   if (!kwargs) return nullptr;
-  for (Py_ssize_t k = 0; kwnames && k < PyTuple_GET_SIZE(kwnames); ++k) {
-    if (PyDict_SetItem(kwargs.get(), PyTuple_GET_ITEM(kwnames, k), args[count + k]) < 0) return nullptr;
-  }
   PyObject* pair[] = {tuple.get(), kwargs.get()};
   PyRef answer(PyObject_Vectorcall(self->more, pair, 2, nullptr));
   if (!answer) return nullptr;
@@ -58,16 +48,16 @@ PyObject* run_first(CachedFunction* self, const Signature& signature, PyObject* 
 PyObject* call(PyObject* self_object, PyObject* const* args, size_t flags, PyObject* kwnames) {
   CachedFunction* self = as_cached(self_object);
   const PyRef alive = PyRef::share(self_object);
-  if (!evaluating_here()) return PyErr_Occurred() ? nullptr : run_itself(self, args, flags, kwnames);
+  if (!evaluating_here()) {
+    if (PyErr_Occurred()) return nullptr;
+    return in_linear_trace() ? call_linear(self, args, flags, kwnames) : run_itself(self, args, flags, kwnames);
+  }
   const Py_ssize_t count = PyVectorcall_NARGS(flags);
   Signature signature;
   const int built = build_signature(signature, self->state->statics, args, count, kwnames);
   PyRef entry;
   const int found = built == 1 ? self->state->cache.find(signature, entry) : -1;
-  if (PyErr_Occurred()) {  // of a hash or a comparison: the function may never look at these
-    if (!PyErr_ExceptionMatches(PyExc_Exception) || PyErr_ExceptionMatches(PyExc_MemoryError)) return nullptr;
-    PyErr_Clear();
-  }
+  if (!go_on_unanswered()) return nullptr;
   if (found < 0 || entry.get() == never()) return run_itself(self, args, flags, kwnames);
   if (found == 0) return run_first(self, signature, args, flags, kwnames);
   if (entry.get() == seen_once()) return run_recorded(self, signature, args, count, kwnames);

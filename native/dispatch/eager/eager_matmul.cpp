@@ -168,10 +168,11 @@ namespace nj {
 int tape_init(PyObject* module);
 int eager_function_init(PyObject* module);
 int basic_index_init(PyObject* module);
+int linear_call_init(PyObject* module);
 }  // namespace nj
 
 int eager_init(PyObject* module) {
   if (PyModule_AddFunctions(module, nj::functions) < 0 || nj::tape_init(module) < 0) return -1;
-  if (nj::basic_index_init(module) < 0) return -1;
+  if (nj::basic_index_init(module) < 0 || nj::linear_call_init(module) < 0) return -1;
   return nj::eager_function_init(module);
 }

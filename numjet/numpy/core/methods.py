@@ -17,7 +17,7 @@ from numjet.core.trace import Array, ArrayBase, Tracer
 from numjet.core.user_functions import without_tapes
 from numjet.foundation import dtypes, lazy_import, source
 from numjet.numpy.core import arrays, shape_methods, taped, traced, views
-from numjet.numpy.core.operators import OPERATORS, SEQUENCES
+from numjet.numpy.core.operators import OPERATORS, SEQUENCES, read_laid_out
 from numjet.numpy.indexing import where
 from numjet.numpy.indexing.update import IndexUpdateHelper
 from numjet.numpy.reduction import reductions
@@ -170,17 +170,20 @@ def _class_attributes(methods: dict[str, Any]) -> dict[str, Any]:
 def install(namespace: ModuleType) -> None:
     """Gives arrays and tracers their operators and methods; `namespace` is numjet.numpy."""
     operators = OPERATORS | shape_methods.OPERATORS
-    for name, fn in operators.items():
-        _native.set_hook(name, taped.operator(name, fn))
+    with_tapes = {name: taped.operator(name, fn) for name, fn in operators.items()}
+    for name, fn in with_tapes.items():
+        _native.set_hook(name, fn)
     _native.set_hook("__repr__", lambda x: printing.repr_array(x))
     _native.set_hook("__str__", lambda x: printing.str_array(x))
     _native.set_hook("aval", ShapedArray)
     _native.set_hook("reduce", _reduce)
     named = {**METHODS, **shape_methods.METHODS, **_protocols(namespace),
              "__array_namespace__": _namespace(namespace)}
-    hooks.set_methods({name: taped.method(name, fn) for name, fn in (named | OF_ARRAYS).items()}, Array)
+    methods = {name: taped.method(name, fn) for name, fn in named.items()}
+    hooks.set_methods(methods | {name: taped.method(name, fn) for name, fn in OF_ARRAYS.items()}, Array)
     _native.set_hook("__new__", lambda *args, **kwargs: shards.array_of_parts(*args, **kwargs))
     hooks.set_methods(traced.ATTRIBUTES | operators | named, Tracer)
+    hooks.with_tapes.update(with_tapes | methods | {"__getitem__": read_laid_out})
     hooks.set_methods(_class_attributes(operators | named | OF_ARRAYS), ArrayBase)
     for name in DEFERRED:
         method = lazy_import.Method(namespace.__name__, name)

@@ -111,6 +111,15 @@ def _read(x: Any, idx: Any) -> Any:
     return _read_arrays(x, tuple(layout), arrays)
 
 
+def read_laid_out(self: Any, idx: Any) -> Any:
+    """self[idx] in a derivative, with a pattern of it where the index has no arrays: all of it is its static layout."""
+    check_index(self, idx)
+    entries = idx if type(idx) is tuple else (idx,)
+    if config.index_checks != "off" or any(type(e) not in _LAID_OUT or type(e) in _INDEX_ARRAYS for e in entries):
+        return _getitem(self, idx)
+    return _read_arrays(self, tuple([(e.start, e.stop, e.step) if type(e) is slice else (e,) for e in entries]), ())
+
+
 def _read_laid_out(x: Any, layout: tuple[Any, ...], arrays: tuple[Any, ...]) -> Any:
     """x at arrays of indices, between slices, None and `...`."""
     left = iter(arrays)
