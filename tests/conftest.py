@@ -4,6 +4,9 @@ from __future__ import annotations
 import gc
 import hashlib
 import os
+import shutil
+import sys
+import tempfile
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 
@@ -29,6 +32,23 @@ os.environ.setdefault("XLA_FLAGS", QUICK_XLA)
 # No example fails because the machine is slow.
 hypothesis.settings.register_profile("patient", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
 hypothesis.settings.load_profile("patient")
+
+
+def _keep_byte_code(config: pytest.Config) -> None:
+    """Byte code of the processes that tests start, in a folder of this run, where Python is told to write none beside sources.
+
+    Without any, hundreds of processes would each compile every module anew, which takes longer than what most of them test.
+    """
+    if not sys.dont_write_bytecode or "PYTHONPYCACHEPREFIX" in os.environ:
+        return
+    folder = tempfile.mkdtemp(prefix="numjet-tests-")
+    config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    os.environ["PYTHONPYCACHEPREFIX"] = folder
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    _keep_byte_code(config)
 
 
 class EmittedOnce:
