@@ -33,6 +33,15 @@ inline bool evaluating() {
   return fast_paths_allowed();
 }
 
+// Whether the current trace is one that records what functions do to values and tangents: see dispatch/eager/linear_call.h.
+bool in_linear_trace();
+
+// As evaluating(), of operations on arrays alone: values without tangents are evaluated in derivatives, too.
+inline bool evaluating_arrays() {
+  if (trace_state.current && trace_state.current.get() != eval_trace.get() && !in_linear_trace()) return false;
+  return fast_paths_allowed();
+}
+
 // As evaluating(), where results that no argument places are arrays of this host.
 inline bool evaluating_here() { return evaluating() && trace_state.here; }
 

@@ -1,4 +1,4 @@
-"""Compiled samplers: one program per sampler and static arguments, outside of all transformations.
+"""Compiled samplers: one program per sampler and static arguments, outside of all transformations but vmap.
 
 A sampler checks and converts its arguments in Python, and then runs a program of the key. Where all but the key are static, a
 call like one before goes from the native core straight to that program (`sampler`).
@@ -18,6 +18,7 @@ from numjet.foundation.config import config
 from numjet.foundation.memo import memoized
 from numjet.lax.rng.key_marks import silence
 from numjet.runtime.settings import fast_paths_allowed
+from numjet.transforms.vmap import BatchTrace
 
 F = TypeVar("F", bound=Callable[..., Any])
 _CACHE_SIZE = 1024
@@ -57,7 +58,7 @@ def _record(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, An
 
 
 def compiled(fun: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorator: outside of transformations, the function runs as one compiled program, else as it is.
+    """Decorator: outside of transformations, and in vmap alone, the function runs as one compiled program, else as it is.
 
     Positional arguments are arrays, keyword arguments are static.
     """
@@ -74,8 +75,16 @@ def compiled(fun: Callable[..., Any]) -> Callable[..., Any]:
             if _recording.calls is not None:
                 _recording.calls.append((run, args, out))
             return out
-        return _without_marks(fun)(*args, **static)
+        return program(**static)(*args) if _is_of_batches() else _without_marks(fun)(*args, **static)
     return call
+
+
+def _is_of_batches() -> bool:
+    """Whether the current trace is vmap's, with no other transformation around it."""
+    trace: Any = current_trace()
+    while type(trace) is BatchTrace:
+        trace = trace.parent
+    return trace is EVAL and fast_paths_allowed()
 
 
 def _without_marks(run: Callable[..., Any]) -> Callable[..., Any]:

@@ -198,7 +198,7 @@ bool is_plain(const PyArray_Descr* dtype) {
 }
 
 bool suits(Array* array) {
-  return evaluating_here() && !array->committed && !array->sharding && !array->remote && !array->info->placed &&
+  return evaluating_arrays() && trace_state.here && !array->committed && !array->sharding && !array->remote && !array->info->placed &&
          is_plain(array->info->dtype) && array_ready(array);
 }
 

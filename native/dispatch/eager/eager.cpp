@@ -115,7 +115,7 @@ bool alike(const Array* a, const Array* b) {
 }  // namespace
 
 PyObject* eager_binary(EagerOp op, PyObject* a, PyObject* b) {
-  if (!evaluating()) return nullptr;
+  if (!evaluating_arrays()) return nullptr;
   Operand left, right;
   if (!as_operand(a, reinterpret_cast<Array*>(b), &left)) return nullptr;
   if (!as_operand(b, reinterpret_cast<Array*>(a), &right)) return nullptr;
@@ -124,7 +124,7 @@ PyObject* eager_binary(EagerOp op, PyObject* a, PyObject* b) {
 }
 
 PyObject* eager_negative(Array* a) {
-  if (!evaluating() || !suits(a)) return nullptr;
+  if (!evaluating_arrays() || !suits(a)) return nullptr;
   EagerLoop loop = negative_loop(a->info->kind);
   if (!loop) return nullptr;
   ArrayRef out = result_like(a, a->info, a->committed);

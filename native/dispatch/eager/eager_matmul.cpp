@@ -86,7 +86,7 @@ bool readable(Array* a) { return array_ready(a) || (a->buffer && a->lazy_transpo
 }  // namespace
 
 PyObject* eager_matmul(PyObject* left, PyObject* right) {
-  if (!evaluating() || !is_array(left) || !is_array(right)) return nullptr;
+  if (!evaluating_arrays() || !is_array(left) || !is_array(right)) return nullptr;
   auto *a = reinterpret_cast<Array*>(left), *b = reinterpret_cast<Array*>(right);
   if (!suits(a) || !suits(b) || a->info->dtype != b->info->dtype || a->info->dims[1] != b->info->dims[0]) return nullptr;
   if (a->device != b->device || a->sharding != b->sharding || !readable(a) || !readable(b)) return nullptr;

@@ -23,9 +23,7 @@ inline PyObject* tuple_of(PyObject* const* objects, size_t count) {
 // The arguments by keyword, as a dict.
 PyObject* keywords_of(PyObject* const* values, PyObject* kwnames);
 
-// Whether the current trace is one that records what functions do to values and tangents.
-bool in_linear_trace();
-// The result of a call in that trace.
+// The result of a call in the trace that records what functions do to values and tangents.
 PyObject* call_linear(CachedFunction* self, PyObject* const* args, size_t flags, PyObject* kwnames);
 
 }  // namespace nj

@@ -82,11 +82,11 @@ _ORDER: dict[str, Callable[[Any, Any], Any]] = {
 def _iterate(self: Any) -> Iterator[Any]:
     if self.ndim == 0:
         raise TypeError("iteration over a 0-d array")
-    return (getitem(self, i) for i in range(len(self)))
+    return (self[i] for i in range(len(self)))
 
 
 def _reversed(self: Any) -> Iterator[Any]:
-    return (getitem(self, i) for i in reversed(range(len(self))))
+    return (self[i] for i in reversed(range(len(self))))
 
 
 def _getitem(self: Any, idx: Any) -> Any:
