@@ -105,20 +105,20 @@ def apply_eager(case: Case) -> list[np.ndarray]:
 
 def check_compiled(*checked: Case) -> None:
     """The CPU backend agrees with the eager slot, for cases of one record."""
-    for case, g, w in _compiled(checked, CPU):
+    for case, g, w in results(checked, CPU):
         assert_close(g, w, ulps=case.samples.ulps, rtol=case.samples.rtol, sums=case.samples.rtol is not None,
                      note=f"cpu {case}")
 
 
 def check_hlo(checked: Sequence[Case], device: Device) -> None:
     """The XLA backend agrees with the eager slot."""
-    for case, g, w in _compiled(checked, device):
+    for case, g, w in results(checked, device):
         rtol = case.samples.rtol or RTOL.get(w.dtype.name)
         assert_close(g, w, ulps=case.samples.ulps, rtol=rtol, sums=case.samples.rtol is not None,
                      atol=1e-6 if dtypes.kind(w.dtype) in "fc" else 0, note=f"hlo on {device}: {case}")
 
 
-def _compiled(checked: Sequence[Case], device: Device) -> Iterator[tuple[Case, np.ndarray, np.ndarray]]:
+def results(checked: Sequence[Case], device: Device) -> Iterator[tuple[Case, np.ndarray, np.ndarray]]:
     """Results of a backend and of the eager slot. All cases of a record are one program, which compiles in less time."""
     want = [(case, w) for case in checked for w in apply_eager(case)]
     single = [dispatch.one_equation(c.op, [aval_of(x) for x in c.operands], c.params).jaxpr for c in checked]

@@ -12,7 +12,6 @@ from numjet.core.op import Missing, all_ops
 from numjet.core.trace import aval_of
 from numjet.foundation import dtypes
 from numjet.foundation.config import enable_x64
-from numjet.runtime import dispatch
 from numjet.testing import records
 from numjet.testing.close import RTOL, assert_close
 
@@ -66,18 +65,9 @@ def operands(op, case):
     return values if len(values) == 1 else [rng.choice(v, 500) for v in values]
 
 
-def run(case, device):
-    """One backend's results as NumPy arrays."""
-    avals = [aval_of(x) for x in case.operands]
-    program = dispatch.one_equation(case.op, avals, case.params)
-    executable = dispatch.compile_closed(program, "special", device=device)
-    return [np.asarray(x) for x in executable([dispatch.as_array(x, a, device)
-                                               for x, a in zip(case.operands, avals, strict=True)])]
-
-
-def agree(case, device):
-    """Compares the results of a backend with the eager ones, as docs/xla.md says."""
-    for got, want in zip(run(case, device), records.apply_eager(case), strict=True):
+def agree(cases, device):
+    """Compares the results of a backend with the eager ones, as docs/xla.md says. All cases are one program."""
+    for case, got, want in records.results(cases, device):
         note = f"{device} {case}"
         assert got.dtype == want.dtype and got.shape == want.shape, note
         if dtypes.kind(want.dtype) not in "fc":
@@ -118,7 +108,7 @@ def first(wrong, case):
 @pytest.mark.parametrize("name", ELEMENTWISE)
 @pytest.mark.parametrize("platform", ["cpu", "xla_cpu"])
 def test_elementwise(name, platform):
-    op, seen = all_ops()[name], set()
+    op, seen, cases = all_ops()[name], set(), []
     device = nj.devices(platform)[0]
     most = 2 if name in LOOPED and platform == "xla_cpu" else 6   # XLA takes seconds for one of these
     with enable_x64():
@@ -128,7 +118,8 @@ def test_elementwise(name, platform):
             if key in seen or len(seen) == most or extended:
                 continue
             seen.add(key)
-            agree(records.Case(op, operands(op, case), case.params, op.samples), device)
+            cases.append(records.Case(op, operands(op, case), case.params, op.samples))
+        agree(cases, device)
 
 
 def rows(dtype):
@@ -146,7 +137,7 @@ def rows(dtype):
 @pytest.mark.parametrize("name", sorted(REDUCTIONS))
 @pytest.mark.parametrize("platform", ["cpu", "xla_cpu"])
 def test_reductions(name, platform):
-    op, accepted = all_ops()[name], 0
+    op, accepted = all_ops()[name], []
     with enable_x64():
         for dtype in map(dtypes.as_dtype, DTYPES):
             case = records.Case(op, [rows(dtype)], REDUCTIONS[name], op.samples)
@@ -154,6 +145,6 @@ def test_reductions(name, platform):
                 op.abstract(aval_of(case.operands[0]), **case.params)
             except TypeError:
                 continue
-            accepted += 1
-            agree(case, nj.devices(platform)[0])
-    assert accepted >= 4
+            accepted.append(case)
+        agree(accepted, nj.devices(platform)[0])
+    assert len(accepted) >= 4
