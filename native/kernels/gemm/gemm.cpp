@@ -33,7 +33,8 @@ constexpr int64_t kLarge = 1 << 25;          // multiply-adds of a product of a 
 constexpr int64_t kEach = 1 << 15;           // multiply-adds in the time that a product of a batch takes beside them
 constexpr int64_t kMostParts = 64;
 constexpr int64_t kFinished = 1 << 14;       // elements of C for which an epilogue is worth a thread
-constexpr int64_t kDirectRows = 64;          // with so few rows of A, B is read where it lies
+constexpr int64_t kDirectRows = 64;          // with so few rows of A, B is read where it lies,
+constexpr int64_t kCrowdedRows = 14;         // with so few where its rows lie on the same sets of the first cache
 constexpr int64_t kNarrowRows = 64;          // with so many rows and few columns A is read where it lies
 constexpr int64_t kNarrowPanels = 4;         // of B, that many are few columns
 constexpr int64_t kUnpackedRows = 128;       // with so few rows,
@@ -73,6 +74,9 @@ void in_parts(int64_t parts, Body body, bool alone = false) {
   for (int64_t k = 0; k < parts; ++k) body(k);
 }
 
+// Whether rows so many elements apart lie on many sets of the first cache.
+bool spread(const Kernel& kernel, int64_t row) { return row * kernel.item % kSameSets != 0; }
+
 // A product, its kernel, and how it is cut.
 struct Plan {
   const Product& x;
@@ -93,7 +97,7 @@ struct Plan {
     height = ceil_div(x.m, blocks > kEven && even <= kFewBlocks ? even * slivers : needed);
     if (kernel.tiled()) height = ceil_div(height, kTileRows) * kTileRows;
     block_rows = slivers * height;
-    direct = kernel.direct && x.b_col == 1 && x.m <= kDirectRows;
+    direct = kernel.direct && x.b_col == 1 && x.m <= (spread(kernel, x.b_row) ? kDirectRows : kCrowdedRows);
   }
 
   // Parts of `rows` rows along k that are worth a thread, not bounded.
@@ -293,9 +297,6 @@ void multiply_narrow(const Plan& plan, bool alone = false) {
   plan.pack_b(0, panels, 0, plan.x.k, lent.data(), panel_bytes);
   Strided(plan, lent.data(), panel_bytes).run(alone || lent.scarce());
 }
-
-// Whether rows so many elements apart lie on many sets of the first cache.
-bool spread(const Kernel& kernel, int64_t row) { return row * kernel.item % kSameSets != 0; }
 
 // A matrix B that the second cache holds, few columns, or few enough rows: copies of A and B would cost more than they save.
 bool unpacked(const Plan& plan) {

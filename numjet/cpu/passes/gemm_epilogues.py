@@ -98,6 +98,7 @@ class Product:
     def __init__(self, function: Function, call: Call, loop: For, touching: Counter[Buffer], target: Target):
         self.function, self.call, self.loop, self.touching = function, call, loop, touching
         self.panel_bytes = target.caches.last_level // 4  # of the right operand; share_bytes in native/kernels/gemm/gemm.cpp
+        self.l2_bytes = target.caches.l2
         self.batch, self.m, self.n, self.k = gemm_sizes(call) or (0, 0, 0, 0)
         self.rows = self.batch * self.m
         (self.result,) = call.writes

@@ -111,6 +111,7 @@ STORED = {
     "rows together": lambda q, k, v: nj.nn.softmax(q @ k.T, axis=0) @ v,
     "a matrix made of it": lambda q, k, v: (p := jnp.tanh(q @ k.T)) @ p[:300, :30],
     "a matrix with rows across": lambda q, k, v: jnp.tanh(q @ k.T) @ v.reshape(40, 300).T,
+    "a matrix that the kernel would pass over repeatedly": lambda q, k, v: jnp.tanh(q @ k.T) @ jnp.tile(v, (1, 8)),
     "parts of it": lambda q, k, v: jnp.tanh(q @ k.T)[:, :200] @ v[:200],
 }
 
