@@ -77,12 +77,27 @@ SLOPES: list[tuple[str, tuple[float, ...], int, float]] = [
     *((f"beta.{name}", (0.0, 300.0, 1e3, 0.0, 1.0), place, 0.0) for name in ("cdf", "sf", "pdf") for place in (0, 3, 4)),
     *((f"{family}.{name}", (0.5, *shapes, 0.0, INF), len(shapes) + place, 0.0) for name in ("cdf", "logcdf", "sf", "logsf")
       for family, *shapes in (("norm",), ("t", 3.0), ("beta", 2.0, 3.0), ("gamma", 2.0)) for place in (1, 2)),
-    ("pareto.sf", (0.5, INF, 0.0, 1.0), 1, 0.0), ("nbinom.logpmf", (INF, 2.0, 0.25), 1, 0.0)]
+    ("pareto.sf", (0.5, INF, 0.0, 1.0), 1, 0.0), ("nbinom.logpmf", (INF, 2.0, 0.25), 1, 0.0),
+    # probabilities of 0 and 1, infinite numbers and means: the factorials' slopes, and log(p), k / p
+    *(("binom.logpmf", (1.0, 1.0, 0.0), place, slope) for place, slope in enumerate((-INF, 1.0, INF))),
+    *(("binom.logpmf", (0.0, 1.0, 1.0), place, slope) for place, slope in enumerate((INF, -INF, -INF))),
+    *(("binom.logpmf", (2.0, INF, 0.25), place, slope) for place, slope in enumerate((INF, np.log(0.75), -INF))),
+    *(("nbinom.logpmf", (1.0, 1.0, 1.0), place, slope) for place, slope in enumerate((-INF, 1.0, -INF))),
+    *(("nbinom.logpmf", (2.0, INF, 0.25), place, slope) for place, slope in enumerate((INF, np.log(0.25), INF))),
+    ("poisson.logpmf", (1.0, 0.0), 0, -INF), ("poisson.logpmf", (1.0, 0.0), 1, INF), ("poisson.logpmf", (1.0, INF), 0, INF),
+    ("poisson.logpmf", (1e300, 1.0), 0, -300 * np.log(10.0)), ("poisson.logpmf", (1e300, 1e-30), 1, INF),
+    *(("betabinom.logpmf", (0.0, 0.0, INF, INF), place, 0.0) for place in (1, 2)),
+    # arguments whose quotient by the scale overflows
+    ("pareto.logpdf", (1e300, 1.0, 0.0, 2.0**-99), 3, 2.0**99), ("pareto.logsf", (1e300, 1.0, 0.0, 2.0**-99), 3, 2.0**99),
+    ("pareto.pdf", (1e300, 1.0, 0.0, 1e-30), 3, 0.0), ("gamma.pdf", (1e300, 0.5, 0.0, 1e-30), 3, 0.0),
+    ("beta.pdf", (0.0, 0.5, 0.5), 0, -INF), ("beta.pdf", (-0.0, 0.5, 0.5), 0, -INF)]
 # Function, arguments, second derivative to the first one, at ends.
 CURVATURES: list[tuple[str, tuple[float, ...], float]] = [
     ("cauchy.ppf", (0.0,), -INF), ("cauchy.ppf", (1.0,), INF), ("cauchy.isf", (0.0,), INF),
     ("cauchy.ppf", (0.25, 0.0, INF), -INF), ("expon.logcdf", (0.0,), -INF), ("expon.logcdf", (-0.0,), -INF),
-    ("expon.logcdf", (1e3,), 0.0), ("pareto.logcdf", (1.0, 2.0), -INF)]
+    ("expon.logcdf", (1e3,), 0.0), ("pareto.logcdf", (1.0, 2.0), -INF),
+    ("laplace.cdf", (0.0,), 0.5), ("laplace.sf", (0.0,), -0.5), ("laplace.logsf", (0.0,), -2.0),
+    ("vonmises.logpdf", (0.0, INF), -INF), ("vonmises.logpdf", (2.0, INF), INF)]
 # Degenerate distributions whose parameter is infinite.
 LIMITS: list[tuple[str, tuple[float, ...], float]] = [
     *((f"{family}.{name}", (INF, INF), value) for family in ("gamma", "chi2")
@@ -97,11 +112,14 @@ LIMITS: list[tuple[str, tuple[float, ...], float]] = [
     ("beta.cdf", (0.5, INF, INF), NAN), ("pareto.cdf", (1.0, INF), 0.0),
     ("pareto.logcdf", (1.0, INF), -INF), ("pareto.ppf", (1.0, INF), 1.0),
     ("poisson.cdf", (INF, INF), 1.0), ("poisson.sf", (INF, INF), 0.0), ("binom.logpmf", (INF, INF, 0.25), -INF),
-    ("binom.pmf", (INF, INF, 0.25), 0.0)]
+    ("binom.pmf", (INF, INF, 0.25), 0.0), ("binom.logpmf", (2.0, INF, 0.25), -INF), ("binom.pmf", (0.0, INF, 0.0), 1.0),
+    ("nbinom.logpmf", (2.0, INF, 0.25), -INF), ("poisson.logpmf", (2.0, INF), -INF), ("poisson.logpmf", (INF, INF), NAN),
+    ("betabinom.pmf", (0.0, 0.0, INF, INF), 1.0), ("geom.std", (2.0**-99,), 2.0**99), ("nbinom.std", (1.0, 2.0**-99), 2.0**99)]
 # Counts of which logarithms of factorials cancel, and the logarithm of their probability: mpmath, with 60 digits.
 HUGE_COUNTS: list[tuple[str, tuple[float, ...], float]] = [
     ("nbinom.logpmf", (2.0**99, 1.0, 2.0**-99), -69.62157087543456),
-    ("binom.logpmf", (2.0**39, 2.0**40, 0.5), -14.08873496384386)]
+    ("binom.logpmf", (2.0**39, 2.0**40, 0.5), -14.08873496384386),
+    ("pareto.logpdf", (2.0**100, 1.0, 0.0, 2.0**-100), -300 * np.log(2.0))]
 
 Rows = tuple[np.ndarray, ...]
 

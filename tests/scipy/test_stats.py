@@ -250,6 +250,20 @@ def test_arguments():
     assert stats.gamma.logcdf(jnp.ones((3, 1)), jnp.ones(4)).shape == (3, 4)
 
 
+def test_complex_arguments(x64):
+    """Where a family takes them, slopes do not depend on the direction."""
+    z, step = np.array([0.25 + 0.5j, -1.5 + 0.25j]), 1e-4
+    for family, names in (("norm", "logpdf pdf"), ("cauchy", "logpdf pdf cdf sf logsf"), ("logistic", "logpdf pdf cdf sf")):
+        for name in names.split():
+            function = getattr(getattr(stats, family), name)
+            across, up = (np.diff(function(z + np.array([[-h], [h]])), axis=0) / h for h in (step, 1j * step))
+            np.testing.assert_allclose(across, up, rtol=1e-6, err_msg=f"{family}.{name}")
+    for family in ("gamma", "chi2", "gennorm", "poisson", "beta", "t"):
+        for name in {"logpdf", "logpmf", "cdf", "logcdf", "sf", "logsf"} & set(dir(getattr(stats, family))):
+            with pytest.raises(TypeError, match=rf"{family}.{name} does not accept dtype complex128"):
+                getattr(getattr(stats, family), name)(z, *([2.0] * (2 if family == "beta" else 1)))
+
+
 # -------------------------------------------------------------------------------------------- derivatives
 
 @pytest.mark.parametrize("name", CONTINUOUS)

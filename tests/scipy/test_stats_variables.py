@@ -87,7 +87,8 @@ def test_counts_are_distributed_as_they_should(name, x64):
 
 @pytest.mark.parametrize("name, shapes, want", [
     ("poisson", (np.inf,), np.inf), ("nbinom", (np.inf, 0.5), np.inf), ("vonmises", (np.inf,), 0.0), ("vonmises", (1e30,), 0.0),
-    ("gamma", (np.inf,), np.inf), ("pareto", (np.inf,), 1.0), ("geom", (1.0,), 1.0), ("binom", (5.0, 1.0), 5.0)])
+    ("gamma", (np.inf,), np.inf), ("pareto", (np.inf,), 1.0), ("geom", (1.0,), 1.0), ("binom", (5.0, 1.0), 5.0),
+    ("beta", (1.0, np.inf), 0.0), ("beta", (np.inf, 1.0), 1.0)])
 def test_samples_of_degenerate_distributions(name, shapes, want):
     draw = lambda *shapes: getattr(stats, name).rvs(*shapes, size=(3,), random_state=KEY)
     for call in (draw, nj.jit(draw)):

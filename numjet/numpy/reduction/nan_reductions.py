@@ -22,7 +22,7 @@ from numjet.numpy.indexing.where import choose_by
 from numjet.numpy.reduction import reductions
 from numjet.numpy.reduction.cumulative import without_nan
 from numjet.numpy.reduction.reductions import Axis
-from numjet.numpy.reduction.statistics import computing_dtype, inexact_dtype, per_degree, spread_dtype
+from numjet.numpy.reduction.statistics import computing_dtype, constant_if_empty, inexact_dtype, per_degree, spread_dtype
 from numjet.numpy.ufuncs.logic import isnan, logical_not
 
 
@@ -144,7 +144,7 @@ def nanmean(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keep
     Array(1.5, dtype=float32)
     """
     check_out("nanmean", out)
-    a = array_arg("nanmean", a)
+    a = constant_if_empty(array_arg("nanmean", a))
     wanted = inexact_dtype("nanmean", dtype, a)
     wide = computing_dtype(wanted)
     present = _present("nanmean", a, where)
@@ -163,7 +163,7 @@ def nanvar(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, ddof:
     Array(1., dtype=float32)
     """
     check_out("nanvar", out)
-    a = array_arg("nanvar", a)
+    a = constant_if_empty(array_arg("nanvar", a))
     wanted = spread_dtype("nanvar", dtype, a)
     wide = computing_dtype(dtypes.common_dtype(dtypes.to_inexact_dtype(a.dtype), wanted))
     present = _present("nanvar", a, where)

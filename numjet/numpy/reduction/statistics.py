@@ -12,6 +12,7 @@ from numjet.core.trace import Tracer
 from numjet.foundation import dtypes
 from numjet.lax.collective.reductions import axis_size
 from numjet.lax.elementwise import arithmetic, compare, convert
+from numjet.lax.elementwise.bits import stop_gradient
 from numjet.lax.shape import rearrange
 from numjet.numpy.core import promotion
 from numjet.numpy.core.promotion import array_arg, as_dtype, check_out, literal, size_literal, strong_array
@@ -26,6 +27,11 @@ _HALVES = frozenset(d for d in dtypes.FLOATING if d.itemsize < 4)
 def inexact_dtype(name: str, dtype: Any, a: Any) -> np.dtype:
     """The dtype of an average: the one asked for, or that of a made inexact."""
     return dtypes.to_inexact_dtype(a.dtype) if dtype is None else dtypes.check_user_dtype(dtype, name)
+
+
+def constant_if_empty(a: Any) -> Any:
+    """An array, without derivatives where it has no elements, of which no result depends: they would be those of 0 / 0."""
+    return stop_gradient(a) if 0 in a.shape else a
 
 
 def computing_dtype(dtype: np.dtype) -> np.dtype:
@@ -58,7 +64,7 @@ def mean(a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdim
         found = small.mean(a, axis, keepdims)
         if found is not None:
             return found
-    a = array_arg("mean", a)
+    a = constant_if_empty(array_arg("mean", a))
     if where is not None:
         where = mask_arg("mean", where, a.shape)
     wanted = inexact_dtype("mean", dtype, a)
@@ -141,7 +147,7 @@ def _spread(name: str, a: Any, axis: Axis, dtype: Any, out: None, ddof: Any, kee
         found = small.variance(a, axis, ddof, root)
         if found is not None:
             return found
-    a = array_arg(name, a)
+    a = constant_if_empty(array_arg(name, a))
     if where is not None:
         where = mask_arg(name, where, a.shape)
     wanted = spread_dtype(name, dtype, a)

@@ -22,8 +22,8 @@ _NEVER_WEAK = frozenset((
     "norm.cdf", "norm.isf", "norm.logcdf", "norm.logsf", "norm.ppf", "norm.sf", "truncnorm", "uniform.cdf"))
 LOG_2PI = math.log(2.0 * math.pi)
 _REAL = frozenset((
-    "bernoulli", "beta", "binom", "expon", "geom", "gumbel_l", "gumbel_r", "laplace", "nbinom", "norm.cdf", "norm.logcdf",
-    "norm.logsf", "norm.sf", "pareto", "t", "uniform", "wrapcauchy"))
+    "bernoulli", "beta", "binom", "chi2", "expon", "gamma", "gennorm", "geom", "gumbel_l", "gumbel_r", "laplace", "nbinom",
+    "norm.cdf", "norm.logcdf", "norm.logsf", "norm.sf", "pareto", "poisson", "t", "uniform", "wrapcauchy"))
 
 
 def float_args(name: str, *args: Any) -> list[Any]:

@@ -73,7 +73,9 @@ def pdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     vanishing = jnp.where(at_end, jnp.where(at_0, z, 1 - z), 0.0)
     exponent, other = jnp.where(at_end, jnp.where(at_0, a, b) - 1, 1.0), jnp.where(at_0, b, a) - 1
     inside = logpdf(jnp.where(at_end, loc + 0.5 * scale, x), a, b, loc, scale)
-    at_ends = other * jnp.log1p(-vanishing) - _log_beta(a, b) - jnp.log(scale)
+    # the slope of the other factor, which an infinite power multiplies, too, must not be against that of the power
+    rest = jnp.where(exponent < 0, -vanishing, other * jnp.log1p(-vanishing))
+    at_ends = rest - _log_beta(a, b) - jnp.log(scale)
     density = jnp.exp(jnp.where(at_end, factor_of_power(at_ends, exponent), inside))
     return jnp.where(at_end, density * power_of_zero(vanishing, exponent), density)
 
@@ -137,7 +139,16 @@ def isf(q: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     return loc + valid_scale(scale) * betainccinv(a, b, q)
 
 _variable = Variable(__name__, ("a", "b"), (2.0, 3.0), positive)
-rvs = _variable.samples(lambda key, a, b, shape, dtype: random.beta(key, a, b, shape, dtype))
+
+
+def _sample(key: Any, a: Any, b: Any, shape: Any, dtype: Any) -> Any:
+    """Also from the limits where a or b alone is infinite, which have all mass at 1 or at 0."""
+    endless = (a == math.inf) ^ (b == math.inf)
+    found = random.beta(key, jnp.where(endless, 1.0, a), jnp.where(endless, 1.0, b), shape, dtype)
+    return jnp.where(endless, jnp.where(a == math.inf, 1.0, 0.0), found)
+
+
+rvs = _variable.samples(_sample)
 mean = _variable.moment("mean", lambda a, b: a / (a + b), 1.3)
 
 

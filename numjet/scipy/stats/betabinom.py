@@ -35,9 +35,10 @@ def logpmf(k: Any, n: Any, a: Any, b: Any, loc: Any = 0) -> Any:
 
 
 def _single(n: Any, a: Any, b: Any) -> tuple[Any, Any, Any]:
-    """(whether a or b alone is infinite, and there is one count; the least and the largest count)."""
-    single = (a == math.inf) ^ (b == math.inf)
-    return single, jnp.where(single & (a == math.inf), n, 0.0), jnp.where(single & (b == math.inf), 0.0, n)
+    """(whether one count is left: a or b alone is infinite, or both for n = 0; the least and the largest count)."""
+    all_of_them, none = a == math.inf, b == math.inf
+    single = all_of_them ^ none | all_of_them & none & (n == 0)
+    return single, jnp.where(single & all_of_them, n, 0.0), jnp.where(single & none, 0.0, n)
 
 
 def _log_of_term(n: Any, a: Any, b: Any, k: Any, precise: bool) -> Any:

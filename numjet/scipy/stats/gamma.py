@@ -63,12 +63,13 @@ def pdf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Any:
     >>> round(float(pdf(3.0, 2.0, 0.5, 2.0)), 3)
     0.179
     """
-    z, a, loc, scale = standard_from_loc("gamma.pdf", x, a, loc, scale)
+    z, a, loc, scale = standard_from_loc("gamma.pdf", x, a, loc, scale, ends=(-math.inf, 0.0))
     at_end = (z == 0) & (a > 0) & (a != 1)    # where the derivatives of the exponential are products of 0 and infinity
+    far = (z == math.inf) & (0 < a) & (a < math.inf)
     z, exponent = jnp.where(at_end, z, 0.0), jnp.where(at_end, a - 1, 1.0)
-    inside = logpdf(jnp.where(at_end, loc + scale, x), a, loc, scale)
+    inside = logpdf(jnp.where(at_end | far, loc + scale, x), a, loc, scale)
     density = jnp.exp(jnp.where(at_end, factor_of_power(-z - gammaln(a) - jnp.log(scale), exponent), inside))
-    return jnp.where(at_end, density * power_of_zero(z, exponent), density)
+    return jnp.where(at_end, density * power_of_zero(z, exponent), jnp.where(far, 0.0, density))
 
 
 def cdf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Any:

@@ -85,5 +85,5 @@ _variable = Variable(__name__, ("p",), (0.25,), lambda p: (p > 0) & (p <= 1), sc
 rvs = _variable.samples(counts(lambda key, p, shape: random.geometric(key, p, shape)))
 mean = _variable.moment("mean", lambda p: 1 / p, 4.5)
 var = _variable.moment("var", lambda p: (1 - p) / (p * p), 12.0)
-std = _variable.moment("std", lambda p: (1 - p) / (p * p), 3.464, root=True)
+std = _variable.moment("std", lambda p: jnp.sqrt(1 - p) / p, 3.464)
 entropy = _variable.moment("entropy", lambda p: -(xlogy(p, p) + xlog1py(1 - p, -p)) / p, 2.249)

@@ -1,6 +1,7 @@
 """The Laplace distribution: two exponential distributions back to back at loc."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numjet.numpy as jnp
@@ -10,16 +11,22 @@ from numjet.scipy.stats.publish import LocationScale, on_probabilities
 from numjet.scipy.stats.variables import Variable
 
 
-def _lower(z: Any) -> Any:
-    """The probability of standard values up to z."""
-    negative = z < 0
-    tail = 0.5 * jnp.exp(jnp.where(negative, z, -z))
-    return jnp.where(negative, tail, 1 - tail)
+def _probability(upper: bool) -> Callable[[Any], Any]:
+    """cdf, or sf, of standard values. At 0 its second derivative is that from below."""
+    def of(z: Any) -> Any:
+        negative = z <= 0
+        tail = 0.5 * jnp.exp(jnp.where(negative, z, -z))
+        return jnp.where(negative != upper, tail, 1 - tail)
+    return of
 
 
-def _log_lower(z: Any) -> Any:
-    negative = z < 0
-    return jnp.where(negative, z - LOG_2, jnp.log1p(-0.5 * jnp.exp(-jnp.where(negative, 0.0, z))))
+def _logarithm(upper: bool) -> Callable[[Any], Any]:
+    """logcdf, or logsf, of standard values."""
+    def of(z: Any) -> Any:
+        negative = z <= 0
+        size, in_tail = jnp.where(negative, -z, z), negative != upper
+        return jnp.where(in_tail, -size - LOG_2, jnp.log1p(-0.5 * jnp.exp(-jnp.where(in_tail, 0.0, size))))
+    return of
 
 
 def _quantile(q: Any) -> Any:
@@ -30,10 +37,10 @@ def _quantile(q: Any) -> Any:
 
 _laplace = LocationScale(__name__)
 logpdf, pdf = _laplace.densities(lambda z, scale: -jnp.abs(z) - LOG_2 - jnp.log(scale), -1.636, 0.195)
-cdf = _laplace.probability("cdf", _lower, 0.611)
-logcdf = _laplace.probability("logcdf", _log_lower, -0.493)
-sf = _laplace.probability("sf", lambda z: _lower(-z), 0.389)
-logsf = _laplace.probability("logsf", lambda z: _log_lower(-z), -0.943)
+cdf = _laplace.probability("cdf", _probability(False), 0.611)
+logcdf = _laplace.probability("logcdf", _logarithm(False), -0.493)
+sf = _laplace.probability("sf", _probability(True), 0.389)
+logsf = _laplace.probability("logsf", _logarithm(True), -0.943)
 ppf = _laplace.quantile("ppf", on_probabilities(_quantile), 1.886)
 isf = _laplace.quantile("isf", on_probabilities(lambda q: -_quantile(q)), -0.886)
 

@@ -13,7 +13,7 @@ from numjet.scipy.stats.variables import Variable
 
 
 def _log_density(z: Any, scale: Any) -> Any:
-    size = jnp.abs(z)
+    size = jnp.where(jnp.real(z) < 0, -z, z)
     return -size - 2 * jnp.log1p(jnp.exp(-size)) - jnp.log(scale)
 
 

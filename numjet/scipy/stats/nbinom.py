@@ -67,4 +67,4 @@ _variable = Variable(__name__, ("n", "p"), (5.0, 0.3), lambda n, p: (n > 0) & (p
 rvs = _variable.samples(_mixed)
 mean = _variable.moment("mean", lambda n, p: n * (1 - p) / p, 12.167)
 var = _variable.moment("var", lambda n, p: n * (1 - p) / (p * p), 38.889)
-std = _variable.moment("std", lambda n, p: n * (1 - p) / (p * p), 6.236, root=True)
+std = _variable.moment("std", lambda n, p: jnp.sqrt(n * (1 - p)) / p, 6.236)

@@ -2,25 +2,38 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numjet.numpy as jnp
 from numjet import random
 from numjet.nn.activations import log1mexp
-from numjet.scipy.stats.arguments import float_args, standard_from_loc, where_inside, where_valid
+from numjet.scipy.stats.arguments import Ends, float_args, standard_from_loc, valid_scale, where_inside, where_valid
 from numjet.scipy.stats.publish import ENDS, exp_of, on_probabilities
 from numjet.scipy.stats.variables import INFINITE, Variable, positive
+
+
+def _standard(name: str, x: Any, b: Any, loc: Any, scale: Any,
+              ends: Ends | None = None) -> tuple[Any, Any, Any, Callable[[Any], Any]]:
+    """(z = (x - loc) / scale, b, scale, the logarithm of what z becomes). Where the quotient overflows, it is 2 in its place,
+    and the logarithm that of the quotient."""
+    x, b, loc, scale = float_args(name, x, b, loc, scale)
+    far = (x - loc < math.inf) & (scale > 0) & ((x - loc) / scale == math.inf)
+    log_far = jnp.log(jnp.where(far, x - loc, 1.0)) - jnp.log(jnp.where(far, scale, 1.0))
+    inner = (jnp.where(far, other, v) for other, v in ((2.0, x), (0.0, loc), (1.0, scale)))
+    z, _, _ = standard_from_loc(name, *inner, ends=ends)
+    return z, b, valid_scale(scale), lambda z: jnp.where(far, log_far, jnp.log(z))
 
 
 def _hazard(name: str, x: Any, b: Any, loc: Any, scale: Any) -> tuple[Any, Any]:
     """(-log of the survival function, a function that puts the values below the support and at infinity there)."""
     below, above = ENDS[name]
-    z, b, _, _ = standard_from_loc(f"pareto.{name}", x, b, loc, scale, ends=(below, above))
+    z, b, _, log = _standard(f"pareto.{name}", x, b, loc, scale, (below, above))
     z = where_valid(b > 0, z)
     z, set_above = where_inside((z == math.inf) & math.isfinite(above), 2.0, z, above)
     outside = z < 1
     z, set_below = where_inside(outside, 2.0, z, below)
-    hazard = jnp.where((outside | (z == 1)) & (b == math.inf), 1.0, b) * jnp.log(z)
+    hazard = jnp.where((outside | (z == 1)) & (b == math.inf), 1.0, b) * log(z)
     return hazard, lambda out: set_below(set_above(out))
 
 
@@ -30,10 +43,10 @@ def logpdf(x: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     >>> round(float(logpdf(4.0, 2.0, 0.5, 2.0)), 3)
     -1.679
     """
-    z, b, _, scale = standard_from_loc("pareto.logpdf", x, b, loc, scale)
+    z, b, scale, log = _standard("pareto.logpdf", x, b, loc, scale)
     z = where_valid(b > 0, z)
     z, set_outside = where_inside(z < 1, 2.0, z, -math.inf)
-    return set_outside(jnp.log(b) - jnp.log(scale) - (b + 1) * jnp.log(z))
+    return set_outside(jnp.log(b) - jnp.log(scale) - (b + 1) * log(z))
 
 
 pdf = exp_of(logpdf, 0.187)

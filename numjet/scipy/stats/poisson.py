@@ -33,9 +33,8 @@ def logpmf(k: Any, mu: Any, loc: Any = 0) -> Any:
     """
     k, mu, loc = float_args("poisson.logpmf", k, mu, loc)
     x = where_valid(mu >= 0, k - loc)
-    endless = (x < math.inf) & (mu == math.inf)    # where the logarithm is -mu and terms that are small beside it
     x, set_outside = where_inside((x < 0) | (x > jnp.floor(x)) | (x == math.inf) & (mu < math.inf), 0.0, x, -math.inf)
-    return set_outside(jnp.where(endless, -mu, _log_term(x, jnp.where(endless, 1.0, mu))))
+    return set_outside(_log_term(x, mu))
 
 
 _log_term = smooth_by_precision(log_poisson_term)

@@ -56,7 +56,7 @@ class Variable:
         return function
 
     def moment(self, name: str, formula: Callable[..., Any], value: float, root: bool = False) -> Callable[..., Any]:
-        """mean, var, median or entropy by the formula of shape parameters for loc = 0, scale = 1; `root`: std by that of var.
+        """A moment, median or entropy by the formula of shape parameters for loc = 0, scale = 1; `root`: std by that of var.
 
         value: the result for the example's parameters, loc = 0.5 and scale = 2.
         """
@@ -67,7 +67,8 @@ class Variable:
                 return loc + scale * standard
             if name == "entropy":
                 return jnp.where(jnp.isnan(loc), loc, standard + jnp.log(scale))
-            return jnp.where(jnp.isnan(loc), loc, jnp.sqrt(standard) * scale if root else standard * scale * scale)
+            deviation = jnp.sqrt(standard) if root else standard
+            return jnp.where(jnp.isnan(loc), loc, deviation * scale if name == "std" else standard * scale * scale)
         given = [*self._example, 0.5, *([2.0] if self._scaled else [])]
         call = f"{name}({', '.join(map(str, given))})"
         title = "The entropy, in nats." if name == "entropy" and not self._scaled else _TITLES[name]

@@ -22,12 +22,17 @@ def logpdf(x: Any, kappa: Any) -> Any:
     -1.581
     """
     x, kappa = float_args("vonmises.logpdf", x, kappa)
-    cosine_less_1 = -2 * jnp.square(jnp.sin(0.5 * x))
     # The slope of log(i0e) at 0 is the mean of both sides, that of kappa - |kappa| makes it the right one.
-    out = kappa * cosine_less_1 + kappa * (1 - jnp.sign(kappa)) - LOG_2PI - jnp.log(i0e(kappa))
+    out = kappa * _cosine_less_1(x) + kappa * (1 - jnp.sign(kappa)) - LOG_2PI - jnp.log(i0e(kappa))
     return jnp.where(kappa >= 0, out, jnp.nan)
 
 
+@custom_jvp
+def _cosine_less_1(x: Any) -> Any:
+    return -2 * jnp.square(jnp.sin(0.5 * x))
+
+
+_cosine_less_1.defjvps(lambda t, out, x: -t * jnp.sin(x))
 pdf = exp_of(logpdf, 0.206)
 
 

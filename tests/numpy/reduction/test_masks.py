@@ -77,6 +77,14 @@ def test_slopes_of_what_has_no_spread():
         assert np.isnan(call(lambda x: [f(x) for f in beyond])(few)).all()
 
 
+def test_slopes_of_nothing():
+    """Results of no elements depend on none."""
+    averages = [REDUCTIONS[name] for name in ("nanmean", "nanvar", "nanstd", "mean", "var", "std")]
+    slopes = lambda x: [nj.jvp(f, (x,), (x,)) for f in averages]
+    for call in (slopes, nj.jit(slopes)):
+        np.testing.assert_array_equal(call(np.zeros(0, np.float32)), [[np.nan, 0.0]] * 6)
+
+
 @pytest.mark.parametrize("quantile", [jnp.quantile, jnp.nanquantile])
 def test_slopes_of_quantiles_at_elements(quantile):
     """To q: that of the piece above an element; 0 at the last one and where q is limited."""
