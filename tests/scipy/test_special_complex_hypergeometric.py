@@ -74,7 +74,8 @@ def test_derivatives_of_airy(x64):
 # a, b, largest error relative to the modulus.
 PARAMETERS = [(1.5, 2.5, 1e-14), (0.5, 1.0, 4e-14), (1.0, 2.0, 1e-14), (-1.5, 0.5, 1e-13), (-2.0, 1.5, 2e-14),
               (2.0, -1.5, 4e-14), (5.0, 2.0, 2e-14), (3.5, 3.5, 2e-14), (10.0, 3.0, 1e-12), (-7.3, 4.2, 2e-10),
-              (0.25, 20.0, 1e-13), (0.0, 2.0, 1e-14), (-2.0, -3.0, 1e-14)]
+              (0.25, 20.0, 1e-13), (0.0, 2.0, 1e-14), (-2.0, -3.0, 1e-14), (-4.5, -24.5, 1e-9), (3.25, -6.5, 1e-10),
+              (-3.0, -18.5, 1e-12)]
 
 
 def test_errors_of_hyp1f1(x64):
@@ -91,7 +92,7 @@ def test_errors_of_hyp1f1(x64):
 
 def test_errors_of_hyp0f1(x64):
     function = nj.jit(special.hyp0f1)
-    for v in (0.5, 1.5, -1.5, 2.0, 10.0, 30.25, 1e-8):
+    for v in (0.5, 1.5, -1.5, 2.0, 10.0, 30.25, 1e-8, -26 - 9.6e-14):
         with mpmath.workdps(40):
             exact = [mpmath.hyp0f1(v, mpmath.mpmathify(complex(z))) for z in POINTS]
         assert errors(function(v, POINTS), exact) < 4e-14, v
@@ -100,7 +101,8 @@ def test_errors_of_hyp0f1(x64):
 # a, b, c, largest error relative to the modulus.
 GAUSS = [(0.5, 1.0, 1.5, 2e-14), (1.0, 1.0, 2.0, 2e-14), (0.25, 0.75, 2.5, 2e-14), (2.0, 3.0, 1.5, 4e-14),
          (-1.5, 0.5, 2.0, 2e-14), (3.3, -2.2, 0.7, 1e-11), (-2.0, 1.5, 0.5, 1e-13), (5.0, 7.0, 3.0, 1e-13),
-         (8.0, 9.0, 10.0, 1e-12), (4.0, 0.5, 1.0, 4e-14)]
+         (8.0, 9.0, 10.0, 1e-12), (4.0, 0.5, 1.0, 4e-14), (-5.5, -2.875, 4.0, 1e-11), (16.6, 16.0, 12.3, 1e-9),
+         (5.25, 3.5, -4.2, 1e-7)]
 PLANE = np.concatenate([numbers(1e-6, 0.3, 1, 3, 1e2, 1e6), 1 + numbers(1e-3, 0.2), [
     np.exp(1j * np.pi / 3), 0.5, -1, 0.99, 1.2 + 1e-9j, 1.2 - 1e-9j, -5, 2.5 + 1e-10j, -1j, 0.9 + 0.9j]])
 
@@ -141,6 +143,16 @@ def test_special_points_of_hypergeometric_functions(x64):
         assert special.hyp1f1(1.5, 2.5, complex(x, 0)).imag == 0
         np.testing.assert_allclose(special.hyp1f1(1.5, 2.5, complex(x, 0)), special.hyp1f1(1.5, 2.5, x), rtol=1e-13)
         np.testing.assert_allclose(special.hyp0f1(1.5, complex(x, 0)), special.hyp0f1(1.5, x), rtol=1e-13)
+
+
+def test_loops_of_hypergeometric_functions_end(x64):
+    """Where parameters and points are huge: the value where it is known, else NaN."""
+    found = [special.hyp1f1(1e8, 1e8, 100j), special.hyp1f1(1e17, 1e17, 100j), special.hyp0f1(1e300, 1e10j)]
+    np.testing.assert_allclose(found, [np.exp(100j), np.exp(100j), 1], rtol=1e-14)
+    unknown = [special.hyp1f1(1e10, 0.5, 1e17j), special.hyp1f1(1e8, 3e7, 100j), special.hyp1f1(-30000, 0.5, 3000j),
+               special.hyp2f1(0.5, 0.7, 1.2, 1.7e308 * (1 + 1j)), special.hyp2f1(0.5, 0.7, 1.2, 1e308 * (1 + 1j)),
+               special.hyp0f1(1e7, 1e10j)]
+    assert np.isnan(np.asarray(unknown)).all()
 
 
 def test_derivatives_of_hypergeometric_functions(x64):

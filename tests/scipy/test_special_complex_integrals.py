@@ -96,6 +96,7 @@ def test_elliptic_integrals_on_the_cut_and_of_zeros(x64):
     np.testing.assert_allclose(special.elliprg(0j, 0, 1j), 0.5 * np.sqrt(1j), rtol=1e-15)
     np.testing.assert_allclose(special.elliprc(1 + 1j, -1.0), 0.6872098445070481 + 0.04601692658382597j, rtol=1e-14)
     np.testing.assert_allclose(special.elliprj(1 + 0j, 2, 3, -1), special.elliprj(1.0, 2.0, 3.0, -1.0), rtol=1e-15)
+    np.testing.assert_allclose(special.exp1(-712 + 1j), -1.2571543434669668e306 + 1.9518582701792164e306j, rtol=1e-12)
     assert np.isnan(complex(special.elliprj(-1 + 1j, 1, 2, 1)))   # where Carlson's algorithm does not hold
 
 

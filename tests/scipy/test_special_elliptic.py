@@ -120,3 +120,28 @@ def test_derivatives_of_lambert():
     ]:
         with pytest.raises(error, match=match):
             call()
+
+
+# Function, arguments of very different sizes.
+FAR_APART = [
+    ("elliprd", (0.0, 1e300, 1e-30)), ("elliprd", (5e-324, 1e308, 1e-30)), ("elliprf", (0.0, 1e-300, 1e300)),
+    ("elliprc", (1e300, 1e-300)), ("elliprg", (5e-324, 1e-10, 1e300)), ("elliprj", (1.0, 2.0, 3.0, 1e-20)),
+    ("elliprj", (1.0, 2.0, 3.0, 1e100)), ("elliprj", (0.0, 1e-100, 3e100, 1e-5)), ("elliprj", (1e200, 2e200, 3e200, 1e200))]
+
+
+def test_carlson_forms_of_numbers_far_apart(x64):
+    def values(*tables):
+        return [getattr(special, name)(*args) for (name, _), args in zip(FAR_APART, tables, strict=True)]
+    arguments = [args for _, args in FAR_APART]
+    with mpmath.workdps(100):
+        exact = [float(getattr(mpmath, name)(*map(mpmath.mpf, args))) for name, args in FAR_APART]
+    for turn in (1, 1 + 0j):
+        found = nj.jit(values)(*([turn * x for x in args] for args in arguments))
+        np.testing.assert_allclose(found, exact, rtol=1e-14)
+    np.testing.assert_allclose(special.elliprd(0, np.float32(1e38), np.float32(1e-30)), 3e11, rtol=1e-6)
+    small = np.full(3, 1e-8), np.array([1e-4, 1.0, 10.0])
+    slopes = nj.vmap(nj.grad(lambda p, x: special.elliprj(x, 2.0, 3.0, p)))(*small)
+    with mpmath.workdps(40):
+        want = [float(mpmath.diff(lambda p, x=x: mpmath.elliprj(x, 2, 3, p), mpmath.mpf(1e-8), h=mpmath.mpf(1e-16)))
+                for x in small[1]]
+    np.testing.assert_allclose(slopes, want, rtol=1e-7)

@@ -316,6 +316,7 @@ EXTREME = [("gammaln", (1e-310,), 713.8013788281542), ("betaln", (1.0, 1e-310), 
            ("beta", (-0.5, -0.5), 0.0), ("gammaincinv", (1e30, 1e-310), 1e30 - 3.766e16),
            ("y0", (1e-310,), -454.49387560035393), ("j1", (1e-300,), 5e-301), ("j0", (5e-324,), 1.0),
            ("jv", (0.5, 1e-302), 7.978845608028654e-152),
+           ("gammaincinv", (0.0, 0.0), 0.0), ("gammaincinv", (0.0, 1.0), INF), ("hyp0f1", (1e-310, -1.0), -INF),
            ("polygamma", (40.0, -1e-30), INF), ("polygamma", (INF, 1.0), np.nan)]
 
 
@@ -323,6 +324,11 @@ EXTREME = [("gammaln", (1e-310,), 713.8013788281542), ("betaln", (1.0, 1e-310), 
 def test_extreme_arguments(name, args, want, x64):
     function = getattr(special, name)
     np.testing.assert_allclose([function(*args), nj.jit(function)(*args)], [want, want], rtol=1e-12)
+
+
+def test_probabilities_of_tiny_shapes_are_at_most_1(x64):
+    for call in (special.gammainc, nj.jit(special.gammainc)):
+        assert call(np.array([1e-300, 1e-200, 1e-100, 1e-30]), 1e-30).max() == 1
 
 
 REPEATED = [(0.5, 0.0, 1.0), (0.0, 0.0, 1.0), (0.0, 1e30, 0.0), (0.0, 1.0, 0.0), (INF, 0.0, 1.0), (INF, 2.0, INF),
@@ -340,6 +346,8 @@ def test_choices_with_repetition(x64):
 BENDS = [("boxcox", (2.0, -INF), 1, 0.0, 0.0), ("boxcox", (0.5, INF), 1, 0.0, 0.0), ("boxcox", (0.0, 0.0), 1, INF, -INF),
          ("boxcox1p", (1.0, -INF), 1, 0.0, 0.0), ("boxcox", (2.0, 0.0), 1, np.log(2) ** 2 / 2, np.log(2) ** 3 / 3),
          ("boxcox", (3.0, 2.0), 1, (1 + 9 * (np.log(9) - 1)) / 4, (9 * (np.log(9) ** 2 - 2 * np.log(9) + 2) - 2) / 8),
+         ("voigt_profile", (1.0, 1e-30, 0.5), 1, 4.481803197467773e-31, 0.4481803197467773),
+         ("voigt_profile", (0.0, 1e-7, 2.0), 1, -7.957747154594767e-9, -0.07957747154594767),
          ("owens_t", (INF, INF), 0, 0.0, 0.0), ("owens_t", (3e38, 1.0), 0, 0.0, 0.0), ("owens_t", (1.0, INF), 1, 0.0, 0.0),
          ("owens_t", (1.0, INF), 0, -np.exp(-0.5) / np.sqrt(8 * np.pi), np.exp(-0.5) / np.sqrt(8 * np.pi)),
          ("owens_t", (0.0, 2.0), 0, 0.0, -1 / np.pi),

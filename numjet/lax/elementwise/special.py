@@ -234,6 +234,7 @@ def _igamma_slope(a: Any, x: Any) -> Any:
 
 
 _MANY = 1e5    # SciPy's gammainc far below such parameters subtracts from 1: for 1e8, a fifth of it is wrong
+_TINY = 1e-15  # parameters below which SciPy's gammainc loses log(a) units in the last place, also beyond 1
 _FEWEST, _HUGE = 1e-300, 1e60   # between these parameters SciPy's quotients do not overflow
 
 
@@ -248,7 +249,7 @@ def _by_rule_where(wrong: Any, function: str, rule: Any) -> Any:
 
 
 def _wrong_igamma(a: np.ndarray, x: np.ndarray) -> np.ndarray:
-    return (a > _MANY) & np.isfinite(a) & (x < a) | (a > 0) & (a < _FEWEST)
+    return (a > _MANY) & np.isfinite(a) & (x < a) | (a > 0) & (a < _TINY)
 
 
 def _wrong_betainc(a: np.ndarray, b: np.ndarray, x: np.ndarray) -> np.ndarray:

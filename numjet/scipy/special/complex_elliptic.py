@@ -10,7 +10,7 @@ from typing import Any
 import numjet.numpy as jnp
 from numjet.foundation import dtypes
 from numjet.numpy.core.promotion import promote_args_inexact
-from numjet.scipy.special.elliptic_duplication import duplicated_rj, rd, rf
+from numjet.scipy.special.elliptic_duplication import rd_parts, rf, scaled_rd, scaled_rj
 from numjet.scipy.special.wide_evaluation import smooth_in_64_bits
 
 
@@ -43,22 +43,25 @@ def _any_infinite(*xs: Any) -> Any:
     return out
 
 
-def _scaled(*xs: Any) -> tuple[Any, ...]:
-    """The arguments by a power of four that brings the largest near 1, and that power's root."""
+def _scaled(*xs: Any) -> tuple[list[Any], list[Any], Any]:
+    """The arguments by a power of four that brings the largest near 2^200, the roots of these, and that power's root.
+
+    Small arguments may underflow, their roots do not; and products of both kinds are in the range of floats."""
     sizes = jnp.stack([jnp.maximum(jnp.abs(x.real), jnp.abs(x.imag)) for x in xs])
-    root = jnp.exp2(jnp.floor(0.5 * jnp.log2(jnp.max(sizes, axis=0))))
-    return (*(x / root / root for x in xs), root)
+    root = jnp.exp2(jnp.floor(0.5 * jnp.log2(jnp.max(sizes, axis=0))) - 100)
+    return [x / root / root for x in xs], [jnp.sqrt(x) / root for x in xs], root
 
 
-def _evaluated(function: Any, power: int, wrong: Any, infinite: Any, *xs: Any) -> Any:
-    """A function of the degree -power / 2, NaN where its arguments are wrong, inf where it is, 0 for infinite arguments."""
+def _evaluated(function: Any, wrong: Any, infinite: Any, *xs: Any) -> Any:
+    """A function of arguments, roots and scale, NaN where arguments are wrong, inf where it is, 0 for infinite ones."""
     far = _any_infinite(*xs)
     safe = [jnp.where(wrong | infinite | far, 1, x) for x in xs]
-    *scaled, root = _scaled(*safe)
-    out = function(*scaled)
-    for _ in range(power):
-        out = out / root
+    out = function(*_scaled(*safe))
     return jnp.where(wrong, jnp.nan, jnp.where(infinite, jnp.inf, jnp.where(far, 0, out)))
+
+
+def _scaled_rf(xs: list[Any], roots: list[Any], root: Any) -> Any:
+    return rf(xs[0], xs[1], xs[2], (roots[0], roots[1], roots[2])) / root
 
 
 @smooth_in_64_bits
@@ -68,7 +71,7 @@ def elliprf(x: Any, y: Any, z: Any) -> Any:
     >>> complex(elliprf(*jnp.array([1j, -1j, 2]))).real.__round__(4)
     1.0441
     """
-    return _evaluated(rf, 1, _on_cut(x, y, z), _two_zeros(x, y, z), x, y, z)
+    return _evaluated(_scaled_rf, _on_cut(x, y, z), _two_zeros(x, y, z), x, y, z)
 
 
 @smooth_in_64_bits
@@ -78,7 +81,7 @@ def elliprd(x: Any, y: Any, z: Any) -> Any:
     >>> complex(elliprd(*jnp.array([1j, -1j, 2]))).real.__round__(4)
     0.6593
     """
-    return _evaluated(rd, 3, _on_cut(x, y, z), ((x == 0) & (y == 0)) | (z == 0), x, y, z)
+    return _evaluated(scaled_rd, _on_cut(x, y, z), ((x == 0) & (y == 0)) | (z == 0), x, y, z)
 
 
 @smooth_in_64_bits
@@ -90,7 +93,7 @@ def elliprc(x: Any, y: Any) -> Any:
     """
     below = (y.imag == 0) & (y.real < 0)
     other, size = jnp.where(below, x - y, x), jnp.where(below, -y, y)
-    plain = _evaluated(lambda a, b: rf(a, b, b), 1, _on_cut(other) | jnp.isnan(y) | (y == 0), False, other, size)
+    plain = _evaluated(_scaled_rf, _on_cut(other) | jnp.isnan(y) | (y == 0), False, other, size, size)
     share = jnp.sqrt(jnp.where(below, x / jnp.where(below & (other != 0), other, 1), 1))
     return jnp.where(_on_cut(x), jnp.nan, share * plain)
 
@@ -103,12 +106,12 @@ def elliprg(x: Any, y: Any, z: Any) -> Any:
     0.8482
     """
     wrong, single, far = _on_cut(x, y, z), _two_zeros(x, y, z), _any_infinite(x, y, z)
-    *xs, root = _scaled(*(jnp.where(wrong | single | far, 1, v) for v in (x, y, z)))
+    xs, roots, root = _scaled(*(jnp.where(wrong | single | far, 1, v) for v in (x, y, z)))
     total: Any = 0
     for k in range(3):
-        last, first, second = xs[k], xs[k - 1], xs[k - 2]
-        part = last * (first + second) * rd(first, second, jnp.where(last == 0, 1, last))
-        total = total + jnp.where(last == 0, 0, part)
+        first, second = xs[k - 1], xs[k - 2]
+        (_, by), rest = rd_parts(first, second, xs[k], (roots[k - 1], roots[k - 2], roots[k]))
+        total = total + (first + second) * (3 * roots[k] / by + xs[k] * rest)
     out = jnp.where(single, 0.5 * jnp.sqrt(jnp.where(single, x + y + z, 1)), root * total / 6)
     return jnp.where(wrong, jnp.nan, jnp.where(far, jnp.inf, out))
 
@@ -132,4 +135,4 @@ def elliprj(x: Any, y: Any, z: Any, p: Any) -> Any:
     0.7541
     """
     wrong, infinite = _on_cut(x, y, z) | jnp.isnan(p) | ~_computable(x, y, z, p), _two_zeros(x, y, z)
-    return _evaluated(duplicated_rj, 3, wrong & ~(infinite & ~jnp.isnan(p)), infinite, x, y, z, p)
+    return _evaluated(scaled_rj, wrong & ~(infinite & ~jnp.isnan(p)), infinite, x, y, z, p)

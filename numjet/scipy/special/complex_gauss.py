@@ -22,6 +22,10 @@ from numjet.scipy.special.fixed_orders import fixed_orders
 from numjet.scipy.special.gamma_values import gamma_of_double, reciprocal_of_double
 
 _NEAR, _MOST_TERMS, _TAYLOR = 0.75, 3000, 64     # the power series' disc; terms of a Taylor series at half of its radius
+_HIGHEST_DEGREE, _LARGEST = 20000, 1e300         # of polynomials; of points, whose reciprocals are no subnormal numbers
+_CONNECTED, _SPLIT, _CANCELS = 0.75, 0.05, 10.0   # DLMF 15.8.2 and 15.8.4: radius, distance to whole numbers, lost digit
+_SMALL, _CANCELS_BEYOND = 4.0, 1e8                # of larger parameters Taylor series may lose more than this
+_MODERATE = 80.0                                  # parameters whose gamma functions may be multiplied
 _CORNER = complex(0.5, 0.5 * math.sqrt(3))
 _MIXED = numpy_dtype_promotion("standard")        # parameters are real and points complex, whatever programs may mix
 
@@ -33,13 +37,19 @@ def _series(a: Any, b: Any, c: Any, z: Any) -> Any:
         term = term * ((a + n) / (c + n) * ((b + n) / (n + 1))) * z
         return n + 1, term, total + term
 
-    def unfinished(state: Any) -> Any:
+    def active(state: Any) -> Any:
         n, term, total = state
         falls = (jnp.abs(z) * jnp.abs((a + n) * (b + n)) < 0.95 * jnp.abs((c + n) * (n + 1))) & (n > -c)
         done = falls & (jnp.abs(term) <= 1e-18 * jnp.abs(total)) | (term == 0)
-        return (n < _MOST_TERMS) & jnp.any(~done & jnp.isfinite(total))
+        return ~done & jnp.isfinite(total)
+    return _summed(active, step, z, _MOST_TERMS)
+
+
+def _summed(active: Any, step: Any, z: Any, most: int) -> Any:
+    """The sum of a series from the term 1 on, NaN where it goes on after the most terms."""
     one = jnp.ones_like(z)
-    return while_loop(unfinished, step, (jnp.zeros((), a.dtype), one, one))[2]
+    state = while_loop(lambda state: (state[0] < most) & jnp.any(active(state)), step, (jnp.zeros((), z.real.dtype), one, one))
+    return jnp.where(active(state), jnp.nan, state[2])
 
 
 def _polynomial(a: Any, b: Any, c: Any, z: Any) -> Any:
@@ -49,9 +59,7 @@ def _polynomial(a: Any, b: Any, c: Any, z: Any) -> Any:
         top = (a + n) * (b + n)
         term = jnp.where(top == 0, 0, term * (top / jnp.where(top == 0, 1, (c + n) * (n + 1)))) * z
         return n + 1, term, total + term
-    one = jnp.ones_like(z)
-    going = lambda state: (state[0] < _MOST_TERMS) & jnp.any((state[1] != 0) & jnp.isfinite(state[2]))
-    return while_loop(going, step, (jnp.zeros((), a.dtype), one, one))[2]
+    return _summed(lambda state: (state[1] != 0) & jnp.isfinite(state[2]), step, z, _HIGHEST_DEGREE)
 
 
 def _taylor(a: Any, b: Any, c: Any, gap: Any, value: Any, slope: Any, h: Any) -> tuple[Any, Any]:
@@ -104,8 +112,36 @@ def _in_plane(a: Any, b: Any, c: Any, z: Any) -> Any:
     second = jnp.where(turned, c - other, other)
     near = jnp.abs(point) <= _NEAR
     series = _series(power, jnp.where(near, second, 1), c, jnp.where(near, point, 0))
-    found = jnp.where(near, series, _beside_1(power, second, c, jnp.where(near, 1 - _CORNER, gap)))
-    return jnp.where(turned, _power_of_base(z, -power) * jnp.conj(found), found)
+    connected, value = _connected(a, b, c, z, jnp.abs(z) > _NEAR)
+    found = jnp.where(near, series, _beside_1(power, second, c, jnp.where(near | connected, 1 - _CORNER, gap)))
+    return jnp.where(connected, value, jnp.where(turned, _power_of_base(z, -power) * jnp.conj(found), found))
+
+
+def _connected(a: Any, b: Any, c: Any, z: Any, active: Any) -> tuple[Any, Any]:
+    """(Where it holds, 2F1 in the upper half plane by series about infinity or 1): DLMF 15.8.2 and 15.8.4.
+
+    Two terms that have poles where b - a, or c - a - b, is whole; elsewhere they keep the digits which Taylor series from
+    about 0 lose where parameters are large."""
+    inverse = 1 / jnp.where(active, z, 2)
+    outer = jnp.abs(inverse) < jnp.abs(1 - z)
+    point, gap = jnp.where(outer, inverse, 1 - z), jnp.where(outer, b - a, c - a - b)
+    sizes = jnp.maximum(jnp.maximum(jnp.abs(a), jnp.abs(b)), jnp.maximum(jnp.abs(c), jnp.abs(gap)))
+    holds = active & (jnp.abs(point) <= _CONNECTED) & (jnp.abs(gap - jnp.round(gap)) >= _SPLIT) & (sizes < _MODERATE)
+    p, q, r, gap = (jnp.where(holds, v, 0.25) for v in (a, b, c, gap))
+    point = jnp.where(holds, point, 0)
+    pick = lambda v, w: jnp.where(outer, v, w)
+    first = _series(p, pick(p - r + 1, q), 1 - gap, point)
+    second = _series(pick(q, r - p), pick(q - r + 1, r - q), 1 + gap, point)
+    log = jnp.log(jnp.where(holds, pick(z, 1 - z), 1))
+    log = lax.complex(log.real, pick(log.imag - math.pi, -jnp.abs(log.imag)))   # of -z or of 1 - z, below the cut
+    over, scale = reciprocal_of_double, gamma_of_double(r)
+    shares = [scale * over(v) * gamma_of_double(way) * over(w) * jnp.exp(power * log)
+              for v, w, way, power in ((pick(q, r - p), pick(r - p, r - q), gap, pick(-p, 0)),
+                                       (p, pick(r - q, q), -gap, pick(-q, gap)))]
+    one, other = shares[0] * first, shares[1] * second
+    total = one + other
+    most = jnp.where(sizes <= _SMALL, _CANCELS, _CANCELS_BEYOND)
+    return holds & (jnp.abs(one) + jnp.abs(other) <= most * jnp.abs(total)), total
 
 
 def _power_of_base(z: Any, exponent: Any) -> Any:
@@ -120,7 +156,7 @@ def _value(a: Any, b: Any, c: Any, z: Any) -> Any:
     """After Euler's transformation (DLMF 15.8.1) where it leads to a finite sum or to smaller parameters."""
     pole = _whole_below_1(c)
     ends = (_whole_below_1(a) & ((a > c) | ~pole)) | (_whole_below_1(b) & ((b > c) | ~pole))
-    known = jnp.isfinite(a) & jnp.isfinite(b) & jnp.isfinite(c) & jnp.isfinite(z)
+    known = jnp.isfinite(a) & jnp.isfinite(b) & jnp.isfinite(c) & (jnp.abs(z) < _LARGEST)
     usable = known & (~pole | ends) & ((z != 1) | ends)
     p, q, r, upper = (jnp.where(usable, v, 0.25) for v in (a, b, c, lax.complex(z.real, jnp.abs(z.imag))))
     whole = _whole_below_1(r - p) | _whole_below_1(r - q)

@@ -20,19 +20,22 @@ from numjet.core.trace import aval_of, is_array_like
 from numjet.foundation import dtypes
 from numjet.foundation.config import numpy_dtype_promotion
 from numjet.lax.elementwise import special
-from numjet.scipy.special.complex_bessel import all_kinds, order_and_point
+from numjet.scipy.special.complex_bessel import LARGEST_ORDER, all_kinds, order_and_point
 from numjet.scipy.special.fixed_orders import fixed_orders
 from numjet.scipy.special.gamma_family import gammasgn
 from numjet.scipy.special.gamma_values import reciprocal_of_double
 
 _SERIES_0F1 = 24
 _CANCELS = 30.0             # times its sum: sizes of the terms of 1F1's series beyond which it is not used
+_CANCELS_BELOW = 1e5        # the same for b < -8, where Taylor series lose more
+_NO_DIGIT = 1e16            # the same where nothing is left of the sum
 _LARGEST = 600.0            # |z| up to which it is tried
 _MOST_LOST = 3.4            # the logarithm of what terms of a Taylor series may exceed its sum by
 _START, _STEP = 3.0, 2.0    # the first center of a Taylor series, and how far each one leads
 _TAYLOR = 48                # its terms: by a factor of 2/3 at least each, and by that of the exponential
 _FAR, _FAR_TERMS = 50.0, 60
-_MOST_TERMS = 5000
+_MOST_TERMS, _MOST_STEPS = 5000, 4000
+_LOWEST = -18.0             # b from which on Taylor series keep digits
 _MIXED = numpy_dtype_promotion("standard")   # parameters are real and points complex, whatever programs may mix
 
 
@@ -71,7 +74,9 @@ def _series_0f1(v: Any, z: Any) -> tuple[Any, Any]:
         k = jnp.astype(k, v.dtype)
         term = term * small / ((k + 1) * (v + k))
         return term, total + term
-    return near, fori_loop(0, _SERIES_0F1, step, (jnp.ones_like(small), jnp.ones_like(small)))[1]
+    # of all terms but the first, less their factor z / v, which may overflow
+    rest = fori_loop(1, _SERIES_0F1, step, (jnp.ones_like(small), jnp.ones_like(small)))[1]
+    return near, 1 + small / v * rest
 
 
 @_MIXED
@@ -80,9 +85,10 @@ def _0f1_value(v: Any, z: Any) -> Any:
     usable = ~_whole_below_1(v) & jnp.isfinite(z) & jnp.isfinite(v)
     v, point = jnp.where(usable, v, 1), jnp.where(usable, z, 0)
     near, series = _series_0f1(v, point)
-    root = 2 * jnp.sqrt(jnp.where(near, 1, point))
-    scaled = all_kinds(True, v - 1, root)["iu"]
-    far = gammasgn(v) * _by_halves(special.lgamma(v) - (v - 1) * jnp.log(0.5 * root) + root, scaled)
+    beyond = ~near & (jnp.abs(v - 1) > LARGEST_ORDER)
+    root, order = 2 * jnp.sqrt(jnp.where(near, 1, point)), jnp.where(near | beyond, 0, v - 1)
+    scaled = jnp.where(beyond, jnp.nan, all_kinds(True, order, root)["iu"])
+    far = gammasgn(v) * _by_halves(special.lgamma(v) - order * jnp.log(0.5 * root) + root, scaled)
     return jnp.where(usable, _real_on_axis(z, jnp.where(near, series, far)), jnp.nan)
 
 
@@ -109,18 +115,25 @@ def _series(a: Any, b: Any, z: Any) -> tuple[Any, Any]:
         term = jnp.where(end & (a + n >= 0), 0, term * ((a + n) / ((b + n) * (n + 1))) * z)
         return n + 1, term, total + term, sizes + jnp.abs(term)
 
-    def unfinished(state: Any) -> Any:
+    def active(state: Any) -> Any:
         n, term, total, _ = state
         falls = (size * jnp.abs(a + n) < 0.9 * jnp.abs(b + n) * (n + 1)) & (n > -b)
         done = falls & (jnp.abs(term) <= 1e-18 * jnp.abs(total)) | (term == 0)
-        return (n < _MOST_TERMS) & jnp.any(~done & jnp.isfinite(total))
+        return ~done & jnp.isfinite(total)
 
     one = jnp.ones_like(z)
-    return while_loop(unfinished, step, (jnp.zeros((), size.dtype), one, one, jnp.ones_like(size)))[2:]
+    state = while_loop(lambda state: (state[0] < _MOST_TERMS) & jnp.any(active(state)), step,
+                       (jnp.zeros((), size.dtype), one, one, jnp.ones_like(size)))
+    return jnp.where(active(state), jnp.nan, state[2]), state[3]
 
 
 def _along_ray(a: Any, b: Any, z: Any) -> Any:
-    """From the series near 0 to z, by Taylor series of z w'' + (b - z) w' = a w."""
+    """From the series near 0 to z, by Taylor series of z w'' + (b - z) w' = a w.
+
+    NaN where they are too many, do not converge, or lose all digits to the other solution, z^(1 - b), as for b < -18."""
+    steps = jnp.abs(z) / _STEP + (jnp.maximum(b, 0) + 1) * jnp.log(jnp.maximum(jnp.abs(z) / _START, 1))
+    usable = (steps < _MOST_STEPS) & (b > _LOWEST)
+    a, b, z = jnp.where(usable, a, 0), jnp.where(usable, b, 1), jnp.where(usable, z, 1)
     goal = jnp.abs(z)
     direction = z / goal
     start = jnp.minimum(goal, _START)
@@ -138,8 +151,9 @@ def _along_ray(a: Any, b: Any, z: Any) -> Any:
             new = ((n + a) * u * h - (n + 1) * (n + b - center) * following) * h * by / ((n + 1) * (n + 2))
             return following, new, total + new, change + (n + 2) * new
         first = slope * h
-        _, _, total, change = fori_loop(0, _TAYLOR, term, (value, first, value + first, first))
-        return total, change / jnp.where(h == 0, 1, h)
+        before, last, total, change = fori_loop(0, _TAYLOR, term, (value, first, value + first, first))
+        ended = jnp.abs(before) + jnp.abs(last) <= 1e-12 * (jnp.abs(value) + jnp.abs(first))
+        return jnp.where(ended, total, jnp.nan), change / jnp.where(h == 0, 1, h)
 
     def step(state: Any) -> Any:
         here, value, slope = state
@@ -147,7 +161,8 @@ def _along_ray(a: Any, b: Any, z: Any) -> Any:
         moves = following > here
         new, new_slope = taylor(here * direction, value, slope, (following - here) * direction)
         return following, jnp.where(moves, new, value), jnp.where(moves, new_slope, slope)
-    return while_loop(lambda state: jnp.any(state[0] < goal), step, (start, value, slope))[1]
+    value = while_loop(lambda state: jnp.any(state[0] < goal), step, (start, value, slope))[1]
+    return jnp.where(usable, value, jnp.nan)
 
 
 def _expansion(first: Any, second: Any, w: Any) -> Any:
@@ -172,14 +187,22 @@ def _far(a: Any, b: Any, z: Any) -> tuple[Any, Any]:
     return special.lgamma(b) + z, gammasgn(b) * (grows + rest * turned)
 
 
-def _right(a: Any, b: Any, z: Any) -> tuple[Any, Any]:
-    """1F1 for Re z >= 0 and Im z >= 0, as an exponent and a factor of exp of it."""
-    spread = jnp.abs(a) + jnp.abs(1 - a) + jnp.abs(b - a) + jnp.abs(a - b + 1)
-    ends, size = _whole_below_1(a), jnp.abs(z)
-    far = ~ends & (size >= _FAR + spread + spread * spread / 40)   # where 60 terms are as many as are needed
-    tried = ends | ~far & (size <= _LARGEST)
+def _by_series(a: Any, b: Any, z: Any) -> tuple[Any, Any]:
+    """(Whether the power series keeps its digits, its sum): where a ends it, or its terms do not cancel.
+
+    NaN for polynomials without any."""
+    ends = _whole_below_1(a)
+    tried = ends | (jnp.abs(z) <= _LARGEST)
     series, sizes = _series(jnp.where(tried, a, 0), b, jnp.where(tried, z, 0))
-    direct = ends | tried & (sizes <= _CANCELS * jnp.abs(series))
+    lost = ends & (sizes > _NO_DIGIT) & (sizes > _NO_DIGIT * jnp.abs(series))
+    direct = ends | tried & (sizes <= jnp.where(b < -8, _CANCELS_BELOW, _CANCELS) * jnp.abs(series))
+    return direct, jnp.where(lost, jnp.nan, series)
+
+
+def _right(a: Any, b: Any, z: Any, direct: Any, series: Any) -> tuple[Any, Any]:
+    """1F1 for Re z >= 0 and Im z >= 0, as an exponent and a factor of exp of it, from its series where that is direct."""
+    spread = jnp.abs(a) + jnp.abs(1 - a) + jnp.abs(b - a) + jnp.abs(a - b + 1)
+    far = ~direct & (jnp.abs(z) >= _FAR + spread + spread * spread / 40)   # where 60 terms are as many as are needed
     rest = ~(far | direct)
     between = _along_ray(jnp.where(rest, a, 0), jnp.where(rest, b, 1), jnp.where(rest, z, 1))
     log, factor = _far(jnp.where(far, a, 1), jnp.where(far, b, 1), jnp.where(far, z, 60))
@@ -188,15 +211,21 @@ def _right(a: Any, b: Any, z: Any) -> tuple[Any, Any]:
 
 @_MIXED
 def _1f1_value(a: Any, b: Any, z: Any) -> Any:
-    """After Kummer's transformation (DLMF 13.2.39) for Re z < 0. The polynomial if a = 0, -1, ... ends it before b."""
+    """After Kummer's transformation (DLMF 13.2.39) for Re z < 0, unless only the plain series keeps its digits, or where it
+    gives a polynomial."""
     pole, ends = _whole_below_1(b), _whole_below_1(a)
     polynomial = pole & ends & (a >= b)
     usable = jnp.isfinite(a) & jnp.isfinite(b) & jnp.isfinite(z) & ~pole
     a, safe = jnp.where(usable | polynomial, a, 0), jnp.where(usable, b, 1.5)
     point = jnp.where(usable, lax.complex(z.real, jnp.abs(z.imag)), 1)
-    left = point.real < 0
-    right = jnp.where(left, lax.complex(-point.real, point.imag), point)   # the conjugate of -z
-    log, factor = _right(jnp.where(left, safe - a, a), safe, right)
+    plain, sum_of_plain = _by_series(a, safe, point)
+    whole, negative = _whole_below_1(safe - a), point.real < 0
+    turnable = ~ends & (whole | negative)
+    turned = jnp.where(turnable, safe - a, 0), safe, jnp.where(turnable, lax.complex(-point.real, point.imag), 0)   # conj(-z)
+    direct, series = _by_series(*turned)
+    left = turnable & (whole | direct | ~plain)
+    kinds = zip((*turned, direct, series), (a, safe, point, plain, sum_of_plain), strict=True)
+    log, factor = _right(*(jnp.where(left, v, w) for v, w in kinds))
     log, factor = jnp.where(left, jnp.conj(log), log), jnp.where(left, jnp.conj(factor), factor)
     out = _by_halves(jnp.where(left, log + point, log), factor)
     out = jnp.where(jnp.signbit(z.imag), jnp.conj(out), out)

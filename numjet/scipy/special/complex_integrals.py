@@ -77,7 +77,8 @@ def _e1(z: Any) -> Any:
     point = lax.complex(x, y)
     fraction = _e1_fraction(jnp.where(usable & ~beside, point, 4))
     scaled = jnp.where(far, _e1_far(jnp.where(far, point, 50)), fraction)
-    out = jnp.where(near, _e1_series(jnp.where(near, point, 1), near), jnp.exp(-jnp.where(usable & ~near, point, 1)) * scaled)
+    half = jnp.exp(-0.5 * jnp.where(usable & ~near, point, 1))   # twice: the product may be finite where its square is not
+    out = jnp.where(near, _e1_series(jnp.where(near, point, 1), near), half * scaled * half)
     imaginary = jnp.where((y == 0) & usable, jnp.where(x < 0, -math.pi, 0), out.imag)
     unknown = jnp.where((x == -jnp.inf) | jnp.isnan(x) | jnp.isnan(y), jnp.nan, 0)
     on_cut = (x == -jnp.inf) & (y == 0)

@@ -2,6 +2,7 @@
 """
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 import numjet.numpy as jnp
 from numjet.api.jit_when_eager import jit_when_eager
 from numjet.scipy.special import complex_elliptic
-from numjet.scipy.special.elliptic_duplication import rd, rf
+from numjet.scipy.special.elliptic_duplication import rd, rf, scaled_rd
 from numjet.scipy.special.gamma_family import floats
 
 
@@ -21,12 +22,15 @@ def _wide(name: str, *xs: Any) -> tuple[list[Any], np.dtype]:
     return [x.astype(np.float32) if dtype.itemsize == 2 else x for x in found], dtype
 
 
-def _scaled(x: Any, y: Any, z: Any) -> tuple[Any, Any, Any, Any]:
-    """The arguments by a power of four that brings the largest near 1, and that power's root."""
-    largest = jnp.maximum(jnp.maximum(x, y), z)
+def scaled_up(*xs: Any) -> tuple[list[Any], list[Any], Any]:
+    """The arguments by a power of four that brings the largest far above 1, the roots of these, and that power's root.
+
+    Small arguments may underflow, their roots do not; and products of both kinds are in the range of floats."""
+    largest = functools.reduce(jnp.maximum, xs)
     usable = (largest > 0) & jnp.isfinite(largest)
-    root = jnp.exp2(jnp.floor(0.5 * jnp.log2(jnp.where(usable, largest, 1))))
-    return x / root / root, y / root / root, z / root / root, root
+    up = np.finfo(largest.dtype).maxexp // 10
+    root = jnp.exp2(jnp.floor(0.5 * jnp.log2(jnp.where(usable, largest, 1))) - up)
+    return [x / root / root for x in xs], [jnp.sqrt(x) / root for x in xs], root
 
 
 def elliprf(x: Any, y: Any, z: Any) -> Any:
@@ -44,8 +48,7 @@ def elliprf(x: Any, y: Any, z: Any) -> Any:
     wrong = (jnp.minimum(jnp.minimum(x, y), z) < 0) | jnp.isnan(x + y + z)
     infinite = (x + y == 0) | (y + z == 0) | (z + x == 0)
     safe = [jnp.where(wrong | infinite, 1, v) for v in (x, y, z)]
-    a, b, c, root = _scaled(*safe)
-    a_root, b_root, c_root = (jnp.sqrt(v) / root for v in safe)   # scaled arguments underflow, their roots do not
+    (a, b, c), (a_root, b_root, c_root), root = scaled_up(*safe)
     out = jnp.where(jnp.isinf(x + y + z), 0, rf(a, b, c, (a_root, b_root, c_root)) / root)
     return jnp.where(wrong, jnp.nan, jnp.where(infinite, jnp.inf, out)).astype(dtype)
 
@@ -65,8 +68,7 @@ def elliprd(x: Any, y: Any, z: Any) -> Any:
     wrong = (jnp.minimum(jnp.minimum(x, y), z) < 0) | jnp.isnan(x + y + z)
     infinite = (x + y == 0) | (z == 0)
     safe = [jnp.where(wrong | infinite, 1, v) for v in (x, y, z)]
-    a, b, c, root = _scaled(*safe)
-    out = jnp.where(jnp.isinf(x + y + z), 0, rd(a, b, c) / root / root / root)
+    out = jnp.where(jnp.isinf(x + y + z), 0, scaled_rd(*scaled_up(*safe)))
     return jnp.where(wrong, jnp.nan, jnp.where(infinite, jnp.inf, out)).astype(dtype)
 
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 import numjet.numpy as jnp
 from numjet.control.loops.while_loop import fori_loop
 
@@ -38,16 +40,32 @@ def rf(x: Any, y: Any, z: Any, roots: tuple[Any, Any, Any] | None = None) -> Any
 
 def rd(x: Any, y: Any, z: Any, roots: tuple[Any, Any, Any] | None = None) -> Any:
     """Carlson's R_D. DLMF 19.36.2."""
+    by, rest = rd_parts(x, y, z, _roots(x, y, z) if roots is None else roots)
+    return 3 / by[0] / by[1] + rest
+
+
+def rd_parts(x: Any, y: Any, z: Any, roots: tuple[Any, Any, Any]) -> tuple[tuple[Any, Any], Any]:
+    """(the divisors of 3 in the first term of R_D, whose product may underflow, and the sum of all other terms)."""
+    zero = jnp.zeros_like(x + y + z)
+    new_x, new_y, new_z, shift = _duplicate(x + zero, y + zero, z + zero, roots)
+    return (roots[2], z + shift), _rest_of_rd(new_x, new_y, new_z)
+
+
+def scaled_rd(xs: list[Any], roots: list[Any], root: Any) -> Any:
+    """R_D of root^2 times the arguments, whose roots are given, without overflow on the way."""
+    (by, sums), rest = rd_parts(xs[0], xs[1], xs[2], (roots[0], roots[1], roots[2]))
+    return 3 / (by * root) / root / sums / root + rest / root / root / root
+
+
+def _rest_of_rd(x: Any, y: Any, z: Any) -> Any:
+    """A quarter of R_D."""
     def step(_: Any, v: Any) -> Any:
         x, y, z, total, factor = v
-        return forward(x, y, z, total, factor, _roots(x, y, z))
-
-    def forward(x: Any, y: Any, z: Any, total: Any, factor: Any, roots: tuple[Any, Any, Any]) -> Any:
+        roots = _roots(x, y, z)
         new_x, new_y, new_z, shift = _duplicate(x, y, z, roots)
         return new_x, new_y, new_z, total + factor / (roots[2] * (z + shift)), 0.25 * factor
-    zero = jnp.zeros_like(x + y + z)
-    start = forward(x + zero, y + zero, z + zero, zero, zero + 1, _roots(x, y, z) if roots is None else roots)
-    x, y, z, total, factor = fori_loop(0, _STEPS, step, start)
+    zero = jnp.zeros_like(x)
+    x, y, z, total, factor = fori_loop(0, _STEPS, step, (x, y, z, zero, zero + 0.25))
     mean = (x + y + 3 * z) / 5
     a, b = 1 - x / mean, 1 - y / mean
     c = -(a + b) / 3
@@ -64,20 +82,19 @@ def rc(x: Any, y: Any) -> Any:
 
 
 def duplicated_rj(x: Any, y: Any, z: Any, p: Any) -> Any:
-    """Carlson's algorithm of 1995 for p > 0."""
-    gap = (p - x) * (p - y) * (p - z)
+    """Carlson's algorithm of 1995 for p > 0, in forward mode alone: the count of steps is data.
 
+    As many steps as make p, a quarter each time, no larger than x, y and z, and then their differences small."""
     def step(_: Any, state: Any) -> Any:
-        x, y, z, p, total, factor, gap = state
+        x, y, z, p, total, factor = state
         a, b, c, d = jnp.sqrt(x), jnp.sqrt(y), jnp.sqrt(z), jnp.sqrt(p)
         shift = a * b + b * c + c * a
-        product = (d + a) * (d + b) * (d + c)
-        total = total + factor / product * rc(jnp.ones_like(x), 1 + gap / (product * product))
-        return (0.25 * (x + shift), 0.25 * (y + shift), 0.25 * (z + shift), 0.25 * (p + shift), total, 0.25 * factor,
-                gap / 64)
+        total = total + factor / (d + a) / (d + b) / (d + c) * rc(jnp.ones_like(x), _complement(d, a, b, c))
+        return 0.25 * (x + shift), 0.25 * (y + shift), 0.25 * (z + shift), 0.25 * (p + shift), total, 0.25 * factor
 
     zero = jnp.zeros_like(x + y + z + p)
-    x, y, z, p, total, factor, _ = fori_loop(0, 28, step, (x + zero, y + zero, z + zero, p + zero, zero, zero + 1, gap + zero))
+    start = (x + zero, y + zero, z + zero, p + zero, zero, zero + 1)
+    x, y, z, p, total, factor = fori_loop(0, _steps_of_rj(x, y, z, p), step, start)
     mean = (x + y + z + 2 * p) / 5
     a, b, c = 1 - x / mean, 1 - y / mean, 1 - z / mean
     d = -(a + b + c) / 2
@@ -86,3 +103,25 @@ def duplicated_rj(x: Any, y: Any, z: Any, p: Any) -> Any:
     e4, e5 = (2 * a * b * c + e2 * d + 3 * d * d * d) * d, a * b * c * d * d
     series = 1 + e2 * (-3 / 14 + 9 * e2 / 88 - 9 * e3 / 52) + e3 / 6 - 3 * e4 / 22 + 3 * e5 / 26
     return 6 * total + factor * series / (mean * jnp.sqrt(mean))
+
+
+def _complement(d: Any, *roots: Any) -> Any:
+    """1 less the product of (root - d) / (root + d), which are 1 less a share each, or its negative: without cancellation."""
+    negative: Any = False
+    out: Any = 0
+    for root in roots:
+        below = jnp.abs(root) < jnp.abs(d)
+        share = 2 * jnp.where(below, root, d) / (d + root)
+        negative, out = negative ^ below, share + (1 - share) * out
+    return jnp.where(negative, 2 - out, out)
+
+
+def scaled_rj(xs: list[Any], roots: list[Any], root: Any) -> Any:
+    """R_J of root^2 times the arguments."""
+    return duplicated_rj(xs[0], xs[1], xs[2], xs[3]) / root / root / root
+
+
+def _steps_of_rj(x: Any, y: Any, z: Any, p: Any) -> Any:
+    largest = jnp.maximum(jnp.maximum(jnp.abs(x), jnp.abs(y)), jnp.abs(z))
+    more = jnp.maximum(0.5 * jnp.log2(jnp.abs(p) / largest), 0)
+    return jnp.astype(_STEPS + 2 + jnp.ceil(jnp.max(jnp.where(jnp.isfinite(more), more, 0), initial=0)), np.int32)

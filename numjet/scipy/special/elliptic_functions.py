@@ -9,9 +9,9 @@ from typing import Any
 import numjet.numpy as jnp
 from numjet.control.custom.custom_jvp import custom_jvp
 from numjet.scipy.special import complex_elliptic
-from numjet.scipy.special.elliptic import _scaled, _wide
+from numjet.scipy.special.elliptic import _wide, scaled_up
 from numjet.scipy.special.elliptic_duplication import duplicated_rj, rc, rd, rf
-from numjet.scipy.special.wide_evaluation import in_64_bits
+from numjet.scipy.special.wide_evaluation import in_64_bits, smooth_in_64_bits
 
 _LANDEN_STEPS = 9
 
@@ -108,9 +108,9 @@ def elliprc(x: Any, y: Any) -> Any:
     a = jnp.where(below, x - y, x)
     b = jnp.abs(y)
     fine = ~(wrong | singular | jnp.isinf(a + b))
-    a, b, _, root = _scaled(*(jnp.where(fine, v, 1) for v in (a, b, b)))
+    (a, b), (first, second), root = scaled_up(*(jnp.where(fine, v, 1) for v in (a, b)))
     share = jnp.where(fine & below, jnp.sqrt(jnp.where(fine & below, x / jnp.where(below, x - y, 1), 1)), 1)
-    out = jnp.where(fine, share * rc(a, b) / root, 0)
+    out = jnp.where(fine, share * rf(a, b, b, (first, second, second)) / root, 0)
     return jnp.where(wrong | singular, jnp.nan, out).astype(dtype)
 
 
@@ -128,11 +128,11 @@ def elliprg(x: Any, y: Any, z: Any) -> Any:
     infinite = jnp.isinf(x + y + z)
     low, high = jnp.minimum(jnp.minimum(x, y), z), jnp.maximum(jnp.maximum(x, y), z)
     middle = jnp.maximum(jnp.minimum(jnp.maximum(x, y), z), jnp.minimum(x, y))
-    single = middle <= 1e-200 * high  # two zeros: half the root of the third
+    single = middle <= (1e-30 if dtype.itemsize < 8 else 1e-200) * high  # two zeros: half the root of the third
     safe = [jnp.where(wrong | infinite | single, 1, v) for v in (low, high, middle)]
-    a, b, c, root = _scaled(*safe)
+    (a, b, c), (a_root, b_root, c_root), root = scaled_up(*safe)
     bent = rd(a, b, c) * (a - c) * (b - c) / 3
-    found = 0.5 * root * (c * rf(a, b, c) - bent + jnp.sqrt(a) * jnp.sqrt(b / c))
+    found = 0.5 * root * (c * rf(a, b, c, (a_root, b_root, c_root)) - bent + a_root * (b_root / c_root))
     out = jnp.where(single, 0.5 * jnp.sqrt(jnp.where(single, high, 1)), jnp.where(infinite, jnp.inf, found))
     return jnp.where(wrong, jnp.nan, out).astype(dtype)
 
@@ -156,17 +156,23 @@ def elliprj(x: Any, y: Any, z: Any, p: Any) -> Any:
     wrong = wrong | (p == 0)
     huge = jnp.isinf(x + y + z + p)
     skip = wrong | infinite | huge
-    low, high = jnp.minimum(jnp.minimum(x, y), z), jnp.maximum(jnp.maximum(x, y), z)
-    middle = jnp.maximum(jnp.minimum(jnp.maximum(x, y), z), jnp.minimum(x, y))
-    a, b, c, p = (jnp.where(skip, 1, v) for v in (low, middle, high, p))
-    below, q = p < 0, jnp.abs(p)
-    turned = jnp.where(below, (c * (a + b + q) - a * b) / (c + q), p)
-    plain = duplicated_rj(a, b, c, turned)
-    product = jnp.where(below, a * b + turned * q, 1)
-    extra = 3 * jnp.sqrt(a * b * c / product) * rc(product, jnp.where(below, turned * q, 1))
-    out = jnp.where(below, ((turned - c) * plain - 3 * rf(a, b, c) + extra) / (c + q), plain)
+    out = _rj(*(jnp.where(skip, 1, v) for v in (x, y, z, p)))
     out = jnp.where(infinite, jnp.inf, jnp.where(huge, 0, out))
     return jnp.where(wrong, jnp.nan, out).astype(dtype)
+
+
+@smooth_in_64_bits
+def _rj(x: Any, y: Any, z: Any, p: Any) -> Any:
+    low, high = jnp.minimum(jnp.minimum(x, y), z), jnp.maximum(jnp.maximum(x, y), z)
+    middle = jnp.maximum(jnp.minimum(jnp.maximum(x, y), z), jnp.minimum(x, y))
+    below, size = p < 0, jnp.abs(p)
+    (a, b, c, q), roots, root = scaled_up(low, middle, high, size)
+    turned = jnp.where(below, (c * (a + b + q) - a * b) / (c + q), q)
+    plain = duplicated_rj(a, b, c, turned)
+    product = jnp.where(below, a * b + turned * q, 1)
+    extra = 3 * roots[0] * roots[1] * (roots[2] / jnp.sqrt(product)) * rc(product, jnp.where(below, turned * q, 1))
+    value = ((turned - c) * plain - 3 * rf(a, b, c, (roots[0], roots[1], roots[2])) + extra) / (c + q)
+    return jnp.where(below, value, plain) / root / root / root
 
 
 def _rj_of_complex(*xs: Any) -> Any:

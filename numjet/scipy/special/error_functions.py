@@ -265,7 +265,7 @@ def voigt_profile(x: Any, sigma: Any, gamma: Any) -> Any:
     x, sigma, gamma = floats("voigt_profile", x, sigma, gamma)
     dtype = x.dtype
     x, sigma, gamma = map(_widened, (x, sigma, gamma))
-    sharp = jnp.maximum(jnp.abs(x), jnp.abs(gamma)) * jnp.finfo(x.dtype).eps ** 2 > jnp.abs(sigma)    # Cauchy's density, to eps
+    sharp = jnp.maximum(jnp.abs(x), jnp.abs(gamma)) * jnp.finfo(x.dtype).eps ** (1 / 3) > jnp.abs(sigma)   # nearly Cauchy's
     sharp = (sigma == 0) | sharp
     wide = jnp.where(sharp, 1, sigma)
     by = wide * math.sqrt(2)
@@ -274,4 +274,13 @@ def voigt_profile(x: Any, sigma: Any, gamma: Any) -> Any:
     square = x * x + gamma * gamma
     cauchy = jnp.where(square == 0, jnp.inf, gamma / (math.pi * jnp.where(square == 0, 1, square)))
     beyond = (jnp.isinf(x) | jnp.isinf(gamma)) & ~jnp.isnan(x + sigma + gamma)
-    return jnp.where(beyond, 0, jnp.where(sharp, cauchy, mixed)).astype(dtype)
+    return jnp.where(beyond, 0, jnp.where(sharp, cauchy * _broadened(x, sigma, gamma, sharp & ~beyond), mixed)).astype(dtype)
+
+
+def _broadened(x: Any, sigma: Any, gamma: Any, active: Any) -> Any:
+    """Voigt's profile by Cauchy's density to the order sigma^2: it solves the heat equation in half of sigma^2 and x."""
+    size = jnp.maximum(jnp.abs(x), jnp.abs(gamma))
+    usable = active & (size > 0)
+    u, v, width = (jnp.where(usable, w, other) / jnp.where(usable, size, 1) for w, other in ((x, 1), (gamma, 0), (sigma, 0)))
+    square = u * u + v * v
+    return 1 + jnp.square(width) * (3 * u * u - v * v) / jnp.square(square)

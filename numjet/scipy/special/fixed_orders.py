@@ -58,9 +58,13 @@ def largest(order: Any) -> float:
 
 
 def cos_sin_pi(v: Any) -> tuple[Any, Any]:
-    """cos(pi v) and sin(pi v), exact at multiples of 1/2."""
-    rest = v - 2 * jnp.round(0.5 * v)
-    half = jnp.abs(rest) == 0.5
-    whole = rest == jnp.round(rest)
-    return (jnp.where(half, 0, jnp.cos(math.pi * rest)),
-            jnp.where(whole, 0, jnp.where(half, jnp.sign(rest), jnp.sin(math.pi * rest))))
+    """cos(pi v) and sin(pi v), right relatively beside their zeros: v less the nearest whole number is exact.
+
+    >>> [float(x) for x in cos_sin_pi(jnp.array(2.5))]
+    [0.0, 1.0]
+    """
+    whole = jnp.round(v)
+    rest = v - whole
+    sign = jnp.where(whole == 2 * jnp.round(0.5 * whole), 1, -1)
+    sine = jnp.where(rest == 0, 0, sign * jnp.sin(math.pi * rest))
+    return sign * jnp.sin(math.pi * (0.5 - jnp.abs(rest))), sine

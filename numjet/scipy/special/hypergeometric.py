@@ -131,6 +131,8 @@ def hyp1f1(a: Any, b: Any, x: Any) -> Any:
 
     inf where b is a non-positive integer, unless a is one that ends the sum first. Derivatives of any order, for complex x to x
     alone. Digits are lost for large negative a, where the function oscillates, and for |x| > 500 with |a| or |b| above 20.
+    For complex x with |a| and |b| up to 8 the error is 1e-12, times the condition of the problem; beyond, NaN where a series
+    does not converge, for b < -18 where its terms cancel, and where more than 4000 steps would lead to x.
 
     >>> round(float(hyp1f1(1.0, 2.0, 1.0)), 4)
     1.7183
@@ -229,7 +231,9 @@ def hyp2f1(a: Any, b: Any, c: Any, x: Any) -> Any:
     Real x > 1: infinite, but for polynomials (a or b is a non-positive integer) and for c equal to a or b; at 1 Gauss's sum,
     infinite for c <= a + b. inf where c is a non-positive integer, unless a or b ends the sum first. Derivatives of any
     order for x < 1. Digits are lost where parameters are large and of several signs. Complex x have their cut there, on which
-    the value is that above it, or for an imaginary part of -0.0 below; derivatives to x alone.
+    the value is that above it, or for an imaginary part of -0.0 below; derivatives to x alone; NaN for |x| >= 1e300 and where a
+    series does not converge. Their error is mostly 1e-12 for parameters up to 6, 1e-9 up to 20, times the condition of the
+    problem; more is lost for negative c beside larger a and b.
 
     >>> round(float(hyp2f1(1.0, 1.0, 2.0, 0.5)), 4)
     1.3863

@@ -37,7 +37,7 @@ def hyp0f1(v: Any, z: Any) -> Any:
     """The confluent hypergeometric limit function 0F1(; v; z), of real v and real or complex z; NaN for v = 0, -1, ...
 
     v and z are broadcast; of any dtype. Derivatives of any order to z; NotImplementedError for one to v. Error: that of jv and
-    iv, and eps times the exponents.
+    iv, and eps times the exponents. NaN for complex z beyond |v| / 4 where |v - 1| > 1e5.
 
     >>> round(float(hyp0f1(0.5, 1.0)), 4)
     3.7622

@@ -83,7 +83,8 @@ def _gamma_inverse(upper: bool) -> Callable[..., Any]:
         p, q = (1 - y, y) if upper else (y, 1 - y)
         x, fine = _gamma_solution(a, p, q)
         edge = jnp.where((q == 0) | jnp.isinf(a) & (p > 0), jnp.inf, 0.0)
-        wrong = ~((a > 0) & (y >= 0) & (y <= 1))
+        ends = (a == 0) & ((p == 0) | (q == 0))
+        wrong = ~(((a > 0) | ends) & (y >= 0) & (y <= 1))
         return jnp.where(fine, x, jnp.where(wrong, jnp.nan, edge))
 
     function = custom_jvp(lambda a, y: in_64_bits(value, a, y))
