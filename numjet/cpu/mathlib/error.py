@@ -111,9 +111,10 @@ def _erfc_quotient(c: Calc, a: Expr, square: Expr, missed: Expr, divisor: Expr) 
 
 def erfc(c: Calc, x: Expr) -> Expr:
     """1 - erf(x) without cancellation: literally for small x, where that is more accurate."""
-    a = c.at_most(c.abs(x), 10.3 if c.single else 27.3)
+    a = c.abs(x)
     small = c.sub(1.0, c.fma(a, c.poly(ERF_32 if c.single else ERF_64, c.mul(a, a)), a))
-    return _mirrored(c, x, c.select(c.test("lt", a, 0.4 if c.single else 0.5), small, c.scaled(*_erfc_parts(c, a), True)))
+    large = c.fading(c.neg(a), -10.3 if c.single else -27.3, lambda b: c.scaled(*_erfc_parts(c, c.neg(b)), True))
+    return _mirrored(c, x, c.select(c.test("lt", a, 0.4 if c.single else 0.5), small, large))
 
 
 def _mirrored(c: Calc, x: Expr, value: Expr) -> Expr:

@@ -94,10 +94,12 @@ def expm1_parts(c: Calc, x: Expr) -> tuple[Operand, Expr, Power]:
 
 def exp(c: Calc, x: Expr) -> Expr:
     """exp(x): infinity from log(max) on, denormals and 0 below log(tiny)."""
-    low, high = (-104.0, 89.0) if c.single else (-746.0, 710.0)
-    x = c.at_most(c.at_least(x, low), high)
-    p, power = exp_parts(c, x, short=True)
-    return c.scaled(p, power, c.test("lt", x, 0.0))
+    last, high = (-104.0, 89.0) if c.single else (-746.0, 710.0)
+
+    def near(x: Expr) -> Expr:
+        p, power = exp_parts(c, x, short=True)
+        return c.scaled(p, power, c.test("lt", x, 0.0))
+    return c.fading(c.at_most(x, high), last, near)
 
 
 def _exp2m1_near(c: Calc, r: Expr) -> Expr:
@@ -107,28 +109,31 @@ def _exp2m1_near(c: Calc, r: Expr) -> Expr:
 
 def exp2(c: Calc, x: Expr) -> Expr:
     """2**x, exact for integers x."""
-    low, high = (-151.0, 129.0) if c.single else (-1076.0, 1025.0)
-    x = c.at_most(c.at_least(x, low), high)
-    power, index = _power(c, c.add(x, _rounder(c)))
-    r = c.sub(x, power.number)
-    if c.single:
-        p = c.fma(r, c.poly(EXP2_32, r), 1.0)
-    else:
-        entry = c.lookup("exp2_16", index)
-        p = c.fma(entry, _exp2m1_near(c, r), entry)
-    return c.scaled(p, power, c.test("lt", x, 0.0))
+    last, high = (-151.0, 129.0) if c.single else (-1076.0, 1025.0)
+
+    def near(x: Expr) -> Expr:
+        power, index = _power(c, c.add(x, _rounder(c)))
+        r = c.sub(x, power.number)
+        if c.single:
+            p = c.fma(r, c.poly(EXP2_32, r), 1.0)
+        else:
+            entry = c.lookup("exp2_16", index)
+            p = c.fma(entry, _exp2m1_near(c, r), entry)
+        return c.scaled(p, power, c.test("lt", x, 0.0))
+    return c.fading(c.at_most(x, high), last, near)
 
 
 def exp_double(c: Calc, x: Expr, tail: Expr) -> Expr:
     """exp(x + tail), float64, for a tiny tail, nearly rounded to nearest."""
-    x = c.at_most(c.at_least(x, -746.0), 710.0)
-    power, index = _power(c, c.fma(x, LOG2_E, _rounder(c)))
-    r = c.fma(power.number, -LN2_EXACT[0], x)
-    growth = _expm1_near(c, r, EXP_64)
-    rest = c.add(c.fma(power.number, -LN2_EXACT[1], tail), c.lookup("exp2_16_miss", index))
-    entry = c.lookup("exp2_16", index)
-    p = c.fma(entry, c.fma(rest, growth, c.add(rest, growth)), entry)
-    return c.scaled(p, power, c.test("lt", x, 0.0))
+    def near(x: Expr) -> Expr:
+        power, index = _power(c, c.fma(x, LOG2_E, _rounder(c)))
+        r = c.fma(power.number, -LN2_EXACT[0], x)
+        growth = _expm1_near(c, r, EXP_64)
+        rest = c.add(c.fma(power.number, -LN2_EXACT[1], tail), c.lookup("exp2_16_miss", index))
+        entry = c.lookup("exp2_16", index)
+        p = c.fma(entry, c.fma(rest, growth, c.add(rest, growth)), entry)
+        return c.scaled(p, power, c.test("lt", x, 0.0))
+    return c.fading(c.at_most(x, 710.0), -746.0, near)
 
 
 def expm1(c: Calc, x: Expr) -> Expr:

@@ -226,6 +226,12 @@ class Calc:
         back = self.select(negative, 2.0**-half, 2.0**half)
         return self.mul(self.mul(p, self.pow2(n.bits, offset)), back)
 
+    def fading(self, x: Expr, last: float, result: Callable[[Expr], Expr]) -> Expr:
+        """result(x), which is 0 for all x below `last`, without an underflow there: on many machines that takes a hundred
+        cycles, and masked elements are all there. Where `scale` is an instruction, it leaves out what is not selected."""
+        gone = self.test("lt", x, last)
+        return self.select(gone, 0.0, result(x if self.exponents else self.select(gone, 0.0, x)))
+
     def lookup(self, table: str, index: Expr) -> Expr:
         """An element of a table of `ir.tables`, at an index modulo its length."""
         return self.e.lookup(table, index)

@@ -39,9 +39,7 @@ def logistic(c: Calc, x: Expr) -> Expr:
 
     The quotient is corrected by its remainder, with the rounding error of 1 + e.
     """
-    y = c.at_least(c.neg(c.abs(x)), -104.0 if c.single else -746.0)
-    p, power = exp_parts(c, y)
-    e = c.scaled(p, power, True)
+    e = c.fading(c.neg(c.abs(x)), -104.0 if c.single else -746.0, lambda y: c.scaled(*exp_parts(c, y), True))
     total = c.add(e, 1.0)
     return _careful_quotient(c, c.select(c.test("lt", x, 0.0), e, 1.0), total, c.sub(e, c.sub(total, 1.0)))
 

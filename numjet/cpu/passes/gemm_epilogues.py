@@ -21,7 +21,8 @@ from numjet.cpu.passes.manager import Context, Pass
 from numjet.cpu.remarks import Recorder
 from numjet.cpu.target import Target
 
-WORTH = 1 << 14          # elements of a result
+WORTH = 1 << 14          # elements of a result,
+WORTH_EACH = 1 << 11     # and of each product of a batch, with which a loop alone is joined: each is handed over by a call
 FEW_COLUMNS = 16         # with fewer, loops over parts of rows are too short
 FEW_ROWS = 128           # of a single product, with fewer the threads share its columns, and rows are not whole
 _REAL = CODES["complex64"]
@@ -105,9 +106,9 @@ class Product:
         self.sums = AffineForms.of(loop.body)
 
     def joined(self) -> GemmWithEpilogue | None:
-        """Both as one statement; None where they cannot be."""
+        """Both as one statement; None where they cannot be, or not with profit."""
         nest = self.joinable()
-        if nest is None or not (self._passing() or self._thrifty()):
+        if nest is None or self.m * self.n < WORTH_EACH or not (self._passing() or self._thrifty()):
             return None
         return self._flat_tiles() if self._flat(nest) else self._gemm_with_epilogue(nest, self._cut(nest))
 

@@ -22,6 +22,9 @@ from numjet.cpu.lowering.scalars import FLOAT32, HALVES
 from numjet.foundation import dtypes
 
 GEMM_SIZE = 32 ** 3       # multiply-adds from which the kernel pays for packing its operands
+FLOAT_SIZE = 12 ** 3      # the same for floats: loops are as fast only as code of the second tier;
+FLOAT_SIZE_INSIDE = 20 ** 3   # in a loop, where each call counts and the second tier soon runs;
+FLOAT_SIDE = 8            # with so many rows and columns
 COMPLEX_ROWS = 32 ** 2    # the same for complex rows by a vector, whose real and imaginary parts loops take apart at each load
 WRITTEN_OUT = 64          # multiply-adds of a product that is kept in registers: code size
 READ_AGAIN = 16.0         # cost up to which the operands of a product of few terms are computed again
@@ -135,6 +138,8 @@ class MatrixProducts:
         if k == 0 or aval.size == 0:
             return self.deferred.full(0, aval)
         least = COMPLEX_ROWS if dtype.kind == "c" and n == 1 and not tx else GEMM_SIZE
+        if min(m, n) >= FLOAT_SIDE and dtype.kind == "f" and _alike(x, y, dtype):
+            least = FLOAT_SIZE_INSIDE if self.ir.in_loop else FLOAT_SIZE
         long = k >= VERY_LONG and (n > 1 or tx) and _alike(x, y, dtype)   # the kernel adds up long columns in parts
         if m * n * k >= least and dtype.name in products.CODES and (min(m, n) > 1 or long or _stored(x, y, dtype)):
             few = 1 < min(m, n) and m * n * dtype.itemsize <= FEW_SUMS
