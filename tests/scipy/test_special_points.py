@@ -316,6 +316,7 @@ EXTREME = [("gammaln", (1e-310,), 713.8013788281542), ("betaln", (1.0, 1e-310), 
            ("beta", (-0.5, -0.5), 0.0), ("gammaincinv", (1e30, 1e-310), 1e30 - 3.766e16),
            ("y0", (1e-310,), -454.49387560035393), ("j1", (1e-300,), 5e-301), ("j0", (5e-324,), 1.0),
            ("jv", (0.5, 1e-302), 7.978845608028654e-152),
+           ("betainc", (1e-310, 1.0, 1e-310), 1.0), ("betainc", (1e-310, 0.5, 1e-30), 1.0),
            ("gammaincinv", (0.0, 0.0), 0.0), ("gammaincinv", (0.0, 1.0), INF), ("hyp0f1", (1e-310, -1.0), -INF),
            ("polygamma", (40.0, -1e-30), INF), ("polygamma", (INF, 1.0), np.nan)]
 
@@ -324,6 +325,14 @@ EXTREME = [("gammaln", (1e-310,), 713.8013788281542), ("betaln", (1.0, 1e-310), 
 def test_extreme_arguments(name, args, want, x64):
     function = getattr(special, name)
     np.testing.assert_allclose([function(*args), nj.jit(function)(*args)], [want, want], rtol=1e-12)
+
+
+def test_probabilities_of_beta_with_parameters_of_very_different_sizes():
+    p, q = np.array([1e-30, 0.5, 2.0, 30.0], np.float32), np.array([[1e5], [1e10], [1e20], [1e30]], np.float32)
+    x = np.maximum(p, 1) / q
+    want = reference.betainc(*np.broadcast_arrays(*(v.astype(np.float64) for v in (p, q, x))))
+    for call in (special.betainc, nj.jit(special.betainc)):
+        np.testing.assert_allclose(call(p, q, x), want, rtol=1e-6)
 
 
 def test_probabilities_of_tiny_shapes_are_at_most_1(x64):

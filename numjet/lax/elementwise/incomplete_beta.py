@@ -19,9 +19,11 @@ _UNROLLED = 4                        # pairs in one step of a loop
 _LARGE = 64.0                        # p from which on differences of the fraction are rewritten
 _LEAST = 0.005                       # of 1 - x, for which the fraction converges for parameters below 1
 _POWERS_TO = 60.0                    # from here on the density is an exponential, below a product of powers
+_SINGLE_TO = 1e4                     # the same for float32 results: logarithms of gamma functions of larger ones cancel
 _MANY = {True: 1e5, False: 1e4}      # p q / (p + q) from which on the fraction does not converge next to the mean
 _NEAR = 8.0                          # half the square of the deviate up to which the expansion is used instead
 _TINY, _FROM_TINY = 1e-200, 2.0**300
+_LEAST_P = 1e-300
 _HALF_LOG_2_PI = 0.5 * math.log(2 * math.pi)
 
 
@@ -47,7 +49,8 @@ class _Sides:
         self.swap = _swapped(p, q, x)
         other = 1.0 - x
         rest = (1.0 - other) - x          # 1 - x is other + rest
-        self.p, self.q = q.where(self.swap, p), p.where(self.swap, q)
+        # The share by such a p beside another q is 1, and the fraction, which is nearly its inverse, stays finite.
+        self.p, self.q = q.where(self.swap, p).at_least(_LEAST_P), p.where(self.swap, q)
         self.x, self.y = other.where(self.swap, x), x.where(self.swap, other)
         self.x_rest, self.y_rest = rest.where(self.swap, 0.0), x.constant(0.0).where(self.swap, rest)
         self.below = (self.p * self.y - self.q * self.x) + (self.p * self.y_rest - self.q * self.x_rest)
@@ -128,10 +131,9 @@ def _by_powers(s: _Sides) -> Number:
 
 
 def _scaled(s: _Sides, precise: bool) -> Number:
-    if not precise:
-        return _scaled_single(s)
-    large = s.p.b.prim("not", s.p.b.prim("and", s.p < _POWERS_TO, s.q < _POWERS_TO))
-    return _log_scaled(s).math("exp").where(large, _by_powers(s))
+    most = _POWERS_TO if precise else _SINGLE_TO
+    large = s.p.b.prim("not", s.p.b.prim("and", s.p < most, s.q < most))
+    return _log_scaled(s).math("exp").where(large, _by_powers(s) if precise else _scaled_single(s))
 
 
 def _scaled_single(s: _Sides) -> Number:
