@@ -87,6 +87,8 @@ SLOPES: list[tuple[str, tuple[float, ...], int, float]] = [
     ("poisson.logpmf", (1.0, 0.0), 0, -INF), ("poisson.logpmf", (1.0, 0.0), 1, INF), ("poisson.logpmf", (1.0, INF), 0, INF),
     ("poisson.logpmf", (1e300, 1.0), 0, -300 * np.log(10.0)), ("poisson.logpmf", (1e300, 1e-30), 1, INF),
     *(("betabinom.logpmf", (0.0, 0.0, INF, INF), place, 0.0) for place in (1, 2)),
+    *((name, (-1.0, *parameters), place, 0.0) for name, *parameters in (
+        ("binom.logpmf", 2.5, 1.0), ("nbinom.logpmf", INF, 0.25), ("poisson.logpmf", INF)) for place in (0, 1)),
     # arguments whose quotient by the scale overflows
     ("pareto.logpdf", (1e300, 1.0, 0.0, 2.0**-99), 3, 2.0**99), ("pareto.logsf", (1e300, 1.0, 0.0, 2.0**-99), 3, 2.0**99),
     ("pareto.pdf", (1e300, 1.0, 0.0, 1e-30), 3, 0.0), ("gamma.pdf", (1e300, 0.5, 0.0, 1e-30), 3, 0.0),

@@ -138,6 +138,8 @@ DECIDED: dict[str, tuple[Sequence[str], str]] = {
     **{name: (COMPLEX, "the formula of real numbers, as in JAX; SciPy refuses them") for name in _OF_COMPLEX
        if not name.endswith("pdf")},
     "cauchy.logpdf": (COMPLEX, "on the branch of JAX's formula, which is another one than SciPy's"),
+    **{f"logistic.{name}": (COMPLEX, "the formula of real numbers, as in JAX; SciPy's takes the absolute value")
+       for name in ("logpdf", "pdf")},
     **{f"multivariate_normal.{name}": (COMPLEX, "the formula of real numbers, as in JAX; SciPy drops imaginary parts")
        for name in ("logpdf", "pdf")},
     **dict.fromkeys(("beta.entropy", "betabinom.mean", "betabinom.var", "betabinom.std"),

@@ -108,6 +108,20 @@ def test_densities_of_kde_have_the_dtype_of_data_points_and_weights():
         assert stats.gaussian_kde(data, weights=weights.astype(int)).weights.dtype == np.float32
 
 
+def test_kde_with_weights_of_0_and_below(x64):
+    """The density also depends on a weight that is 0, and may be negative where weights are."""
+    data, weights, step = jnp.array([1.0, 2.0, 4.0, 7.0]), np.array([1.0, 2.0, 3.0, 0.0]), 1e-6
+    parts = lambda kde: (kde.evaluate(5.0)[0], kde.logpdf(5.0)[0], kde.integrate_gaussian(0.0, 2.0), kde.integrate_kde(kde))
+    density = nj.jit(lambda weight: parts(stats.gaussian_kde(data, 0.5, jnp.array(weights).at[3].set(weight))))
+    rise = np.subtract(density(step), density(0.0)) / step
+    for mode in (nj.jacrev, nj.jacfwd):
+        np.testing.assert_allclose(mode(density)(0.0), rise, rtol=1e-4)
+    kde = stats.gaussian_kde(data, 0.2, np.array([1.0, -1.5, 1.0, 2.0]))
+    kernels = oracle.norm.pdf(2.0, data, np.sqrt(kde.covariance[0, 0]))
+    np.testing.assert_allclose(kde.evaluate(2.0), [kernels @ np.asarray(kde.weights)], rtol=1e-12)
+    assert kde.evaluate(2.0) < 0
+
+
 def test_kde_samples():
     kde = stats.gaussian_kde(jnp.array([[0.0, 4.0, 4.0], [1.0, 5.0, 9.0]]), 0.05, jnp.array([1.0, 2.0, 1.0]))
     drawn = np.asarray(kde.resample(nj.random.key(0), (40, 100)))

@@ -25,8 +25,9 @@ def logpmf(k: Any, n: Any, p: Any, loc: Any = 0) -> Any:
     """
     k, n, p, loc = float_args("binom.logpmf", k, n, p, loc)
     x = where_valid((n >= 0) & (p >= 0) & (p <= 1), k - loc)
-    x, set_outside = where_inside((x < 0) | (x > n) | (x == math.inf), 0.0, x, -math.inf)
-    return set_outside(_log_term(n, p, x))
+    outside = (x < 0) | (x > n) | (x == math.inf)
+    x, set_outside = where_inside(outside, 0.0, x, -math.inf)
+    return set_outside(_log_term(*(jnp.where(outside, inner, v) for inner, v in ((1.0, n), (0.5, p))), x))
 
 
 @smooth_by_precision

@@ -65,7 +65,7 @@ def pdf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """
     z, a, loc, scale = standard_from_loc("gamma.pdf", x, a, loc, scale, ends=(-math.inf, 0.0))
     at_end = (z == 0) & (a > 0) & (a != 1)    # where the derivatives of the exponential are products of 0 and infinity
-    far = (z == math.inf) & (0 < a) & (a < math.inf)
+    far = (z == math.inf) & (0 < a) & (a < math.inf) & ((x < math.inf) | (a <= 1))    # else infinity less infinity
     z, exponent = jnp.where(at_end, z, 0.0), jnp.where(at_end, a - 1, 1.0)
     inside = logpdf(jnp.where(at_end | far, loc + scale, x), a, loc, scale)
     density = jnp.exp(jnp.where(at_end, factor_of_power(-z - gammaln(a) - jnp.log(scale), exponent), inside))

@@ -6,11 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numjet.numpy as jnp
-from numjet import random
+from numjet import lax, random
 from numjet.foundation import dtypes
 from numjet.foundation.tree import register_pytree_node_class
 from numjet.lax.linalg.triangular import cholesky, triangular_solve
-from numjet.nn.normalization import logsumexp
 from numjet.numpy.core.promotion import array_arg, promote_args_inexact
 from numjet.scipy.special.probability import ndtr
 from numjet.scipy.stats.arguments import LOG_2PI
@@ -97,7 +96,7 @@ class gaussian_kde:
 
     def evaluate(self, points: Any) -> Any:
         """The density at points of shape (d, m) (one coordinate: also (m,)), of shape (m,). ValueError for other shapes."""
-        return jnp.exp(self.logpdf(points))
+        return _product(*self._mixture("evaluate", points))
 
     def __call__(self, points: Any) -> Any:
         """evaluate(points)."""
@@ -109,10 +108,13 @@ class gaussian_kde:
 
     def logpdf(self, x: Any) -> Any:
         """The logarithm of the density at points as of evaluate."""
-        if array_arg("gaussian_kde.logpdf", x).dtype in dtypes.COMPLEX:
+        total, shift = self._mixture("logpdf", x)
+        return jnp.log(total) + shift
+
+    def _mixture(self, name: str, x: Any) -> tuple[Any, Any]:
+        if array_arg(f"gaussian_kde.{name}", x).dtype in dtypes.COMPLEX:
             raise NotImplementedError("gaussian_kde does not support complex points")
-        points = self._points(x)
-        return _log_mixture(self.dataset, self.weights, points, self.covariance)
+        return _mixture(self.dataset, self.weights, self._points(x), self.covariance)
 
     def _points(self, x: Any) -> Any:
         points = jnp.atleast_2d(x)
@@ -133,7 +135,7 @@ class gaussian_kde:
             raise ValueError(f"mean does not have dimension {self.d}")
         if cov.shape != (self.d, self.d):
             raise ValueError(f"covariance does not have dimension {self.d}")
-        return jnp.exp(_log_mixture(self.dataset, self.weights, mean[:, None], self.covariance + cov)[0])
+        return _product(*_mixture(self.dataset, self.weights, mean[:, None], self.covariance + cov))[0]
 
     def integrate_box_1d(self, low: Any, high: Any) -> Any:
         """The probability of the interval from low to high. ValueError unless d is 1."""
@@ -149,8 +151,8 @@ class gaussian_kde:
             raise TypeError(f"integrate_kde: expected a gaussian_kde, got {type(other)}")
         if other.d != self.d:
             raise ValueError("KDEs are not the same dimensionality")
-        logs = _log_mixture(self.dataset, self.weights, other.dataset, self.covariance + other.covariance)
-        return jnp.sum(other.weights * jnp.exp(logs))
+        parts = _mixture(self.dataset, self.weights, other.dataset, self.covariance + other.covariance)
+        return jnp.sum(other.weights * _product(*parts))
 
     def integrate_box(self, low_bounds: Any, high_bounds: Any, maxpts: Any = None) -> Any:
         """NotImplementedError: see integrate_box_1d."""
@@ -169,12 +171,22 @@ class gaussian_kde:
         return self.dataset[:, index] + (root @ noise.T).reshape((self.d, *shape))
 
 
-def _log_mixture(data: Any, weights: Any, points: Any, cov: Any) -> Any:
-    """log of sum_i w_i N(point_j; data_i, cov) for every point: the columns of data and points."""
+def _product(total: Any, shift: Any) -> Any:
+    return total * jnp.exp(shift)
+
+
+def _mixture(data: Any, weights: Any, points: Any, cov: Any) -> tuple[Any, Any]:
+    """sum_i w_i N(point_j; data_i, cov) for every point, the columns of data and points: (total, the logarithm of its factor).
+
+    The sum is that of quotients by the largest term with a weight. Other terms have slopes to their weights, too."""
     data, weights, points, cov = promote_args_inexact("gaussian_kde", data, weights, points, cov)
     root = cholesky(cov)
     size = data.shape[0]
     data, points = (triangular_solve(root, v, left_side=True, lower=True) for v in (data, points))
     squares = jnp.sum(jnp.square(data[:, :, None] - points[:, None, :]), axis=0)
     log_norm = 0.5 * size * LOG_2PI + jnp.sum(jnp.log(jnp.diagonal(root)))
-    return logsumexp(-0.5 * squares, axis=0, b=weights[:, None]) - log_norm
+    logs, weights = -0.5 * squares, weights[:, None]
+    largest = lax.stop_gradient(jnp.max(jnp.where(weights == 0, -math.inf, logs), axis=0))
+    largest = jnp.where(jnp.isinf(largest), 0.0, largest)
+    most = math.log(float(jnp.finfo(logs.dtype).max)) * (1 - 2.0 ** -9)
+    return jnp.sum(weights * jnp.exp(jnp.minimum(logs - largest, most)), axis=0), largest - log_norm

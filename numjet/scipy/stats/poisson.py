@@ -33,8 +33,9 @@ def logpmf(k: Any, mu: Any, loc: Any = 0) -> Any:
     """
     k, mu, loc = float_args("poisson.logpmf", k, mu, loc)
     x = where_valid(mu >= 0, k - loc)
-    x, set_outside = where_inside((x < 0) | (x > jnp.floor(x)) | (x == math.inf) & (mu < math.inf), 0.0, x, -math.inf)
-    return set_outside(_log_term(x, mu))
+    outside = (x < 0) | (x > jnp.floor(x)) | (x == math.inf) & (mu < math.inf)
+    x, set_outside = where_inside(outside, 0.0, x, -math.inf)
+    return set_outside(_log_term(x, jnp.where(outside, 1.0, mu)))
 
 
 _log_term = smooth_by_precision(log_poisson_term)
