@@ -182,3 +182,18 @@ def test_other_transformations_inside(by_rules):
     expected = bits(by_rules(nj.value_and_grad(fun), x))
     for _ in range(CALLS):
         assert bits(nj.value_and_grad(fun)(x)) == expected
+
+
+def test_arrays_of_numpy_are_read_when_they_are_given(by_rules):
+    """Such an operand is a residual, as it was during the call."""
+    x, weights = jnp.arange(3.0), np.zeros(3, np.float32)
+    functions = (lambda x: jnp.vdot(x, weights), lambda x: jnp.sum(x * weights),
+                 lambda x: jnp.sum(jnp.where(x > 1, weights, x)))
+    for k in range(2 * CALLS):
+        for fun in functions:
+            weights[:] = k, 2 * k, 3
+            expected = bits(by_rules(nj.grad(fun), x))
+            assert bits(nj.grad(fun)(x)) == expected
+            _, back = nj.vjp(fun, x)
+            weights[:] = -1
+            assert bits(back(jnp.float32(1))[0]) == expected

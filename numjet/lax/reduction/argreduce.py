@@ -87,7 +87,7 @@ def _folded(b: Any, x: Any, axis: int, kind: str, position: np.dtype) -> Any:
 def _in_two_passes(b: Any, x: Any, axis: int, kind: str, position: np.dtype) -> Any:
     """Two reductions, which vectorize: the extreme, then the least position where it is attained."""
     size = x.shape[axis]
-    best = b.reduce(on_bools(kind, x.dtype), x, (axis,))
+    best = b.materialize(b.reduce(on_bools(kind, x.dtype), x, (axis,)))   # else a short one is computed for each candidate
 
     def candidate(*index: Any) -> Any:
         value = b.read(x, *index)
