@@ -1,12 +1,14 @@
 """Operators of arrays and tracers: the functions behind `x + y`, `x[0]` and `x < y`."""
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from numjet.api.eager_plans import taped
+from numjet.core import transfers
 from numjet.core.trace import EVAL, Array, aval_of, current_trace, is_array_like
 from numjet.foundation import dtypes
 from numjet.foundation.config import config
@@ -79,14 +81,21 @@ _ORDER: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
+def _row_reader() -> Callable[[Any, int], Any]:
+    """What reads a row: natively, unless the guard of transfers would ask for an index, which no user gives."""
+    return operator.getitem if transfers.unguarded() else getitem
+
+
 def _iterate(self: Any) -> Iterator[Any]:
     if self.ndim == 0:
         raise TypeError("iteration over a 0-d array")
-    return (self[i] for i in range(len(self)))
+    read = _row_reader()
+    return (read(self, i) for i in range(len(self)))
 
 
 def _reversed(self: Any) -> Iterator[Any]:
-    return (self[i] for i in reversed(range(len(self))))
+    read = _row_reader()
+    return (read(self, i) for i in reversed(range(len(self))))
 
 
 def _getitem(self: Any, idx: Any) -> Any:

@@ -118,7 +118,7 @@ def ppf(q: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Any:
     5.885
     """
     q, a, loc, scale = float_args("gamma.ppf", q, a, loc, scale)
-    return loc + valid_scale(scale) * gammaincinv(a, q)
+    return loc + valid_scale(scale) * gammaincinv(where_valid(a > 0, a), q)
 
 
 def isf(q: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Any:
@@ -128,7 +128,7 @@ def isf(q: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Any:
     2.423
     """
     q, a, loc, scale = float_args("gamma.isf", q, a, loc, scale)
-    return loc + valid_scale(scale) * gammainccinv(a, q)
+    return loc + valid_scale(scale) * gammainccinv(where_valid(a > 0, a), q)
 
 _variable = Variable(__name__, ("a",), (2.0,), positive)
 rvs = _variable.samples(lambda key, a, shape, dtype: random.gamma(key, a, shape, dtype))

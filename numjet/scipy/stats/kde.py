@@ -189,4 +189,4 @@ def _mixture(data: Any, weights: Any, points: Any, cov: Any) -> tuple[Any, Any]:
     largest = lax.stop_gradient(jnp.max(jnp.where(weights == 0, -math.inf, logs), axis=0))
     largest = jnp.where(jnp.isinf(largest), 0.0, largest)
     most = math.log(float(jnp.finfo(logs.dtype).max)) * (1 - 2.0 ** -9)
-    return jnp.sum(weights * jnp.exp(jnp.minimum(logs - largest, most)), axis=0), largest - log_norm
+    return jnp.sum(weights * jnp.exp(jnp.minimum(logs - largest[None], most)), axis=0), largest - log_norm
