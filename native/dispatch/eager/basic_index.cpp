@@ -198,8 +198,8 @@ bool is_plain(const PyArray_Descr* dtype) {
 }
 
 bool suits(Array* array) {
-  return evaluating_arrays() && trace_state.here && !array->committed && !array->sharding && !array->remote && !array->info->placed &&
-         is_plain(array->info->dtype) && array_ready(array);
+  return evaluating_arrays() && trace_state.here && !array->committed && !array->sharding && !array->remote &&
+         !array->info->placed && is_plain(array->info->dtype) && array_ready(array);
 }
 
 }  // namespace

@@ -38,13 +38,6 @@ PyObject* run_recorded(CachedFunction* self, const Signature& signature, PyObjec
   return PyErr_Occurred() ? nullptr : Py_NewRef(PyTuple_GET_ITEM(answer.get(), 0));
 }
 
-PyObject* run_first(CachedFunction* self, const Signature& signature, PyObject* const* args, size_t flags, PyObject* kwnames) {
-  PyRef result(run_itself(self, args, flags, kwnames));
-  if (!result) return nullptr;
-  if (as_it_was(signature) && self->state->cache.assign(signature, seen_once()) < 0) return nullptr;
-  return PyErr_Occurred() ? nullptr : result.release();
-}
-
 PyObject* call(PyObject* self_object, PyObject* const* args, size_t flags, PyObject* kwnames) {
   CachedFunction* self = as_cached(self_object);
   const PyRef alive = PyRef::share(self_object);
@@ -59,7 +52,7 @@ PyObject* call(PyObject* self_object, PyObject* const* args, size_t flags, PyObj
   const int found = built == 1 ? self->state->cache.find(signature, entry) : -1;
   if (!go_on_unanswered()) return nullptr;
   if (found < 0 || entry.get() == never()) return run_itself(self, args, flags, kwnames);
-  if (found == 0) return run_first(self, signature, args, flags, kwnames);
+  if (found == 0) return run_first(self, self->state->cache, as_it_was, signature, args, flags, kwnames);
   if (entry.get() == seen_once()) return run_recorded(self, signature, args, count, kwnames);
   if (is_program(entry)) return PyObject_Vectorcall(entry, args, flags, kwnames);
   PyObject* result = run_tape(reinterpret_cast<Tape*>(entry.get()), signature.leaves.begin(), signature.leaves.size());

@@ -25,6 +25,14 @@ PyObject* keywords_of(PyObject* const* values, PyObject* kwnames) {
   return kwargs.release();
 }
 
+PyObject* run_first(CachedFunction* self, SignatureCache& cache, bool (*unchanged)(const Signature&), const Signature& signature,
+                    PyObject* const* args, size_t flags, PyObject* kwnames) {
+  PyRef result(run_itself(self, args, flags, kwnames));
+  if (!result) return nullptr;
+  if (unchanged(signature) && cache.assign(signature, seen_once()) < 0) return nullptr;
+  return PyErr_Occurred() ? nullptr : result.release();
+}
+
 namespace {
 
 // The classes of Python that take part, the function that records, and the names of attributes.
@@ -139,13 +147,6 @@ PyObject* run_recorded(CachedFunction* self, PyObject* trace, const Signature& s
   return PyErr_Occurred() ? nullptr : Py_NewRef(PyTuple_GET_ITEM(answer.get(), 0));
 }
 
-PyObject* run_first(CachedFunction* self, const Signature& signature, PyObject* const* args, size_t flags, PyObject* kwnames) {
-  PyRef result(run_itself(self, args, flags, kwnames));
-  if (!result) return nullptr;
-  if (flags_as_they_were(signature) && self->state->linear.assign(signature, seen_once()) < 0) return nullptr;
-  return PyErr_Occurred() ? nullptr : result.release();
-}
-
 // pattern(trace, values, results and residuals, tangents) -> the result of the call. Null without an error: these values are for
 // the function itself, which says what is wrong with them.
 PyObject* follow(PyObject* entry, PyObject* trace, const Signature& signature, const Operands& operands) {
@@ -188,7 +189,7 @@ PyObject* call_linear(CachedFunction* self, PyObject* const* args, size_t flags,
   const int found = built == 1 ? self->state->linear.find(signature, entry) : -1;
   if (!go_on_unanswered()) return nullptr;
   if (found < 0 || entry.get() == never()) return run_itself(self, args, flags, kwnames);
-  if (found == 0) return run_first(self, signature, args, flags, kwnames);
+  if (found == 0) return run_first(self, self->state->linear, flags_as_they_were, signature, args, flags, kwnames);
   if (entry.get() == seen_once()) return run_recorded(self, trace, signature, args, count, kwnames);
   PyObject* result = follow(entry, trace, signature, operands);
   return result || PyErr_Occurred() ? result : run_itself(self, args, flags, kwnames);

@@ -23,6 +23,10 @@ inline PyObject* tuple_of(PyObject* const* objects, size_t count) {
 // The arguments by keyword, as a dict.
 PyObject* keywords_of(PyObject* const* values, PyObject* kwnames);
 
+// The first call of a signature: the function runs, which is noted in a cache unless the flags have changed meanwhile.
+PyObject* run_first(CachedFunction* self, SignatureCache& cache, bool (*unchanged)(const Signature&), const Signature& signature,
+                    PyObject* const* args, size_t flags, PyObject* kwnames);
+
 // The result of a call in the trace that records what functions do to values and tangents.
 PyObject* call_linear(CachedFunction* self, PyObject* const* args, size_t flags, PyObject* kwnames);
 

@@ -17,7 +17,7 @@ from numjet import lax
 from numjet.control.loops.while_loop import fori_loop, while_loop
 from numjet.foundation.config import numpy_dtype_promotion
 from numjet.scipy.special.complex_bessel import order_and_point
-from numjet.scipy.special.complex_hypergeometric import _whole_below_1
+from numjet.scipy.special.complex_hypergeometric import whole_below_1
 from numjet.scipy.special.fixed_orders import fixed_orders
 from numjet.scipy.special.gamma_values import gamma_of_double, reciprocal_of_double
 
@@ -154,17 +154,17 @@ def _power_of_base(z: Any, exponent: Any) -> Any:
 @_MIXED
 def _value(a: Any, b: Any, c: Any, z: Any) -> Any:
     """After Euler's transformation (DLMF 15.8.1) where it leads to a finite sum or to smaller parameters."""
-    pole = _whole_below_1(c)
-    ends = (_whole_below_1(a) & ((a > c) | ~pole)) | (_whole_below_1(b) & ((b > c) | ~pole))
+    pole = whole_below_1(c)
+    ends = (whole_below_1(a) & ((a > c) | ~pole)) | (whole_below_1(b) & ((b > c) | ~pole))
     known = jnp.isfinite(a) & jnp.isfinite(b) & jnp.isfinite(c) & (jnp.abs(z) < _LARGEST)
     usable = known & (~pole | ends) & ((z != 1) | ends)
     p, q, r, upper = (jnp.where(usable, v, 0.25) for v in (a, b, c, lax.complex(z.real, jnp.abs(z.imag))))
-    whole = _whole_below_1(r - p) | _whole_below_1(r - q)
+    whole = whole_below_1(r - p) | whole_below_1(r - q)
     smaller = jnp.abs(r - p) + jnp.abs(r - q) < jnp.abs(p) + jnp.abs(q)
     euler = ~pole & (upper != 1) & (whole | smaller & ~ends)
     rest = r - p - q
     p, q = jnp.where(euler, r - p, p), jnp.where(euler, r - q, q)
-    finite = _whole_below_1(p) | _whole_below_1(q)
+    finite = whole_below_1(p) | whole_below_1(q)
     polynomial = _polynomial(*(jnp.where(finite, v, w) for v, w in ((p, 0), (q, 0), (r, 1), (upper, 0))))
     plane = _in_plane(*(jnp.where(finite, 0.25, v) for v in (p, q, r, upper)))
     found = jnp.where(finite, polynomial, plane)

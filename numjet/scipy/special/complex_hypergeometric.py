@@ -48,7 +48,7 @@ def is_complex(z: Any) -> bool:
     return is_array_like(z) and bool(dtypes.issubdtype(aval_of(z).dtype, np.complexfloating))
 
 
-def _whole_below_1(x: Any) -> Any:
+def whole_below_1(x: Any) -> Any:
     return (x <= 0) & (x == jnp.round(x))
 
 
@@ -82,7 +82,7 @@ def _series_0f1(v: Any, z: Any) -> tuple[Any, Any]:
 @_MIXED
 def _0f1_value(v: Any, z: Any) -> Any:
     """The series up to |z| = 1, DLMF 10.39.9 beyond."""
-    usable = ~_whole_below_1(v) & jnp.isfinite(z) & jnp.isfinite(v)
+    usable = ~whole_below_1(v) & jnp.isfinite(z) & jnp.isfinite(v)
     v, point = jnp.where(usable, v, 1), jnp.where(usable, z, 0)
     near, series = _series_0f1(v, point)
     beyond = ~near & (jnp.abs(v - 1) > LARGEST_ORDER)
@@ -108,7 +108,7 @@ def hyp0f1(v: Any, z: Any) -> Any:
 
 def _series(a: Any, b: Any, z: Any) -> tuple[Any, Any]:
     """The sum of (a)_n / (b)_n z^n / n!, until its terms no longer matter, and the sum of their sizes."""
-    size, end = jnp.abs(z), _whole_below_1(a)
+    size, end = jnp.abs(z), whole_below_1(a)
 
     def step(state: Any) -> Any:
         n, term, total, sizes = state
@@ -191,7 +191,7 @@ def _by_series(a: Any, b: Any, z: Any) -> tuple[Any, Any]:
     """(Whether the power series keeps its digits, its sum): where a ends it, or its terms do not cancel.
 
     NaN for polynomials without any."""
-    ends = _whole_below_1(a)
+    ends = whole_below_1(a)
     tried = ends | (jnp.abs(z) <= _LARGEST)
     series, sizes = _series(jnp.where(tried, a, 0), b, jnp.where(tried, z, 0))
     lost = ends & (sizes > _NO_DIGIT) & (sizes > _NO_DIGIT * jnp.abs(series))
@@ -213,13 +213,13 @@ def _right(a: Any, b: Any, z: Any, direct: Any, series: Any) -> tuple[Any, Any]:
 def _1f1_value(a: Any, b: Any, z: Any) -> Any:
     """After Kummer's transformation (DLMF 13.2.39) for Re z < 0, unless only the plain series keeps its digits, or where it
     gives a polynomial."""
-    pole, ends = _whole_below_1(b), _whole_below_1(a)
+    pole, ends = whole_below_1(b), whole_below_1(a)
     polynomial = pole & ends & (a >= b)
     usable = jnp.isfinite(a) & jnp.isfinite(b) & jnp.isfinite(z) & ~pole
     a, safe = jnp.where(usable | polynomial, a, 0), jnp.where(usable, b, 1.5)
     point = jnp.where(usable, lax.complex(z.real, jnp.abs(z.imag)), 1)
     plain, sum_of_plain = _by_series(a, safe, point)
-    whole, negative = _whole_below_1(safe - a), point.real < 0
+    whole, negative = whole_below_1(safe - a), point.real < 0
     turnable = ~ends & (whole | negative)
     turned = jnp.where(turnable, safe - a, 0), safe, jnp.where(turnable, lax.complex(-point.real, point.imag), 0)   # conj(-z)
     direct, series = _by_series(*turned)
