@@ -56,6 +56,12 @@ def test_airy_far_out_and_on_the_axis(x64):
     np.testing.assert_array_equal(special.airy(complex(INF, 0)), [0, 0, INF, INF])
     assert np.isnan(np.asarray(special.airy(complex(NAN, 1)))).all()
     assert np.isfinite(np.asarray(special.airye(1e30 + 1e30j))).all()
+    for x in (1e250, 1.7e308, INF):
+        np.testing.assert_allclose(special.airye(complex(x, 0)), special.airye(x), rtol=1e-14)
+    ai, ai_slope, bi, _ = special.airye(-1e250 + 1e250j)   # z^(-1/4) and z^(1/4) over sqrt(pi), which 2^-400 z has by 2^100
+    near = special.airye((-1e250 + 1e250j) * 2.0**-400)
+    np.testing.assert_allclose([ai, ai_slope], [near[0] * 2.0**-100, near[1] * 2.0**100], rtol=1e-14)
+    assert np.isnan(complex(bi)) and np.isfinite(complex(special.airye(1e250 + 1e-120j)[2]))
 
 
 def test_derivatives_of_airy(x64):

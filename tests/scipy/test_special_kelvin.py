@@ -52,6 +52,10 @@ def test_ends():
         assert special.ker(0.0) == np.inf and special.kerp(0.0) == -np.inf and special.keip(0.0) == 0
         np.testing.assert_allclose(special.kei(0.0), -np.pi / 4, rtol=1e-15)
         assert special.ker(np.inf) == special.kei(np.inf) == 0
+        for name, x in (("ker", 5e-324), ("kei", 5e-324), ("kerp", 1e-307)):
+            np.testing.assert_allclose(getattr(special, name)(x), exact(name, x), rtol=1e-13)
+        for x in (1e-310, 1e-200):   # the first term of DLMF 10.65.5
+            np.testing.assert_allclose(special.keip(x), (0.5 - np.euler_gamma - np.log(0.5 * x)) * 0.5 * x, rtol=1e-13)
         np.testing.assert_allclose(nj.grad(special.beip)(0.0), 0.5, rtol=1e-13)
         np.testing.assert_allclose(special.kelvin(2.0), oracle.kelvin(2.0), rtol=1e-9)
     assert special.ber(np.zeros((0, 3), np.float32)).shape == (0, 3)

@@ -16,6 +16,7 @@ from numjet.scipy.special.horner import horner
 
 _NEAR, _TERMS = 1.0, 14   # where the power series is used; its last term is 1e-24
 _AT_ZERO = 0.355028053887817239260, 0.258819403792806798405   # Ai(0) and -Ai'(0), DLMF 9.2.3 and 9.2.4
+_KNOWN_PHASE = 1e15       # radians, of which nothing is left to sine and cosine beyond
 _ROOT_3 = math.sqrt(3)
 _MIXED = numpy_dtype_promotion("standard")   # orders are real and points complex, whatever programs may mix
 
@@ -119,6 +120,20 @@ def values(z: Any) -> tuple[Any, Any, Any, Any]:
     return ai, ai_slope, bi, bi_slope
 
 
+def _leading(z: Any) -> tuple[Any, Any, Any, Any]:
+    """The first terms of DLMF 9.7.5 to 9.7.8, scaled: all digits where |z|^(3/2) may overflow.
+
+    NaN on the negative axis, where two terms oscillate, and for Bi where its phase is not known: left, or far from the axis."""
+    x, y = z.real, z.imag
+    root = jnp.sqrt(jnp.sqrt(z)) * math.sqrt(math.pi)
+    phase = jnp.sqrt(jnp.where(x > 0, x, jnp.nan)) * y
+    turn = jnp.where(jnp.abs(phase) < _KNOWN_PHASE, _turn(phase), jnp.nan)
+    known = jnp.where((x < 0) & (y == 0), jnp.nan, 0.5)
+    flat = lambda v: lax.complex(v.real, jnp.where(y == 0, 0, v.imag))
+    ai, ai_slope, bi, bi_slope = (known / root, -known / math.pi * root, turn / root, turn / math.pi * root)
+    return flat(ai), flat(ai_slope), flat(bi), flat(bi_slope)
+
+
 def scaled_values(z: Any) -> tuple[Any, Any, Any, Any]:
     """Ai and Ai' times exp(zeta), Bi and Bi' times exp(-|Re zeta|).
 
@@ -127,5 +142,10 @@ def scaled_values(z: Any) -> tuple[Any, Any, Any, Any]:
     """
     *scaled, _, fine = airy_parts(z)
     nan = jnp.full_like(z.real, jnp.nan)
-    ai, ai_slope, bi, bi_slope = (jnp.where(fine, v, lax.complex(nan, nan)) for v in scaled)
+    beyond = jnp.isfinite(z) & ~fine
+    far = _leading(jnp.where(beyond, z, 1))
+    high, ends = (z.imag == 0) & (z.real == jnp.inf), (0, -jnp.inf, 0, jnp.inf)
+    ai, ai_slope, bi, bi_slope = (
+        jnp.where(fine, v, jnp.where(beyond, leading, jnp.where(high, end, lax.complex(nan, nan))))
+        for v, leading, end in zip(scaled, far, ends, strict=True))
     return ai, ai_slope, bi, bi_slope

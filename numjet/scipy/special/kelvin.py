@@ -88,20 +88,22 @@ def _of_second_kind(order: int, x: Any) -> Any:
 
 
 def _small_second_kind(order: int, x: Any) -> tuple[Any, Any]:
-    """ker and kei, or their derivatives, for 0 < x <= 1: DLMF 10.65.3 to 10.65.5, with q = (x / 2)^2 and x / 2."""
+    """ker and kei, or their derivatives, for 0 < x <= 1: DLMF 10.65.3 to 10.65.5, with q = (x / 2)^2 and x / 2.
+
+    Of K0(z) = sum (psi(k + 1) - log(z / 2)) (z^2 / 4)^k / k!^2, where the angle of log z is pi / 4."""
     half = x / 2
-    log, q = jnp.log(half), half * half
-    real, imag, rise_real, rise_imag = 0.0, 0.0, 0.0, 0.0
-    harmonic = -float(np.euler_gamma)
-    for k in range(11):
-        sign, size = [(1, 0), (0, 1), (-1, 0), (0, -1)][k % 4], q**k * (1 / math.factorial(k)**2)
-        value = size * (harmonic - log)                # of K0(z) = sum (psi(k + 1) - log(z / 2)) (z^2 / 4)^k / k!^2
-        turn = -math.pi / 4 * size                     # the angle of log z
-        real, imag = real + sign[0] * value - sign[1] * turn, imag + sign[1] * value + sign[0] * turn
-        slope, turned = (2 * k * value - size) / x, 2 * k * turn / x
-        rise_real, rise_imag = rise_real + sign[0] * slope - sign[1] * turned, rise_imag + sign[1] * slope + sign[0] * turned
-        harmonic += 1 / (k + 1)
-    return (rise_real, rise_imag) if order else (real, imag)
+    log, q = jnp.log(x) - math.log(2), half * half   # not the logarithm of the half, which may be 0
+    real, imag = (-1 / x, jnp.zeros_like(x)) if order else (0.0, 0.0)
+    for k in range(order, 11):
+        harmonic = sum(1 / n for n in range(1, k + 1)) - float(np.euler_gamma)
+        value, turn = harmonic - log, -math.pi / 4
+        if order:   # the derivatives of x^(2k) times these, over x^(2k - 1)
+            value, turn = 2 * k * value - 1, 2 * k * turn
+        size = half / 2 * q**(k - 1) if order else q**k
+        size = size * ((1, 1, -1, -1)[k % 4] / math.factorial(k)**2)
+        along, across = (value, turn) if k % 2 == 0 else (-turn, value)
+        real, imag = real + size * along, imag + size * across
+    return real, imag
 
 
 def _first(order: int, x: Any) -> tuple[Any, Any]:
