@@ -241,7 +241,7 @@ def _program(jaxpr: Jaxpr, consts: Sequence[Any]) -> Callable[..., list[Any]]:
 
     def known(*arrays: Any) -> list[Any]:
         found = [_number(x, a) if type(x) in _NUMBERS else x for x, a in zip(arrays, avals, strict=True)]
-        return [dispatch.as_array(x) if type(x) is np.ndarray else x for x in eval_jaxpr(jaxpr, consts, *found)]
+        return [x if type(x) is Array else dispatch.as_array(x) for x in eval_jaxpr(jaxpr, consts, *found)]
     return known
 
 

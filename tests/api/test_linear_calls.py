@@ -197,3 +197,12 @@ def test_arrays_of_numpy_are_read_when_they_are_given(by_rules):
             _, back = nj.vjp(fun, x)
             weights[:] = -1
             assert bits(back(jnp.float32(1))[0]) == expected
+
+
+@pytest.mark.parametrize("fun", [lambda x: special.mathieu_a(2, x), lambda x: jnp.where(np.bool_(True), x * x, x),
+                                 lambda x: special.kv(np.float64(2.5), x), lambda x: jnp.clip(x * x, np.float32(0.5), 9)])
+def test_scalars_of_numpy_are_residuals(fun, by_rules):
+    """A condition that a function makes of a static argument is such a scalar, and is what the backward pass reads."""
+    for k in range(CALLS):
+        x = jnp.array(1.5 + k, jnp.float32)
+        assert bits(nj.grad(fun)(x)) == bits(by_rules(nj.grad(fun), x))
