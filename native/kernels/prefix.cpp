@@ -4,8 +4,6 @@
 // cache; waits until the run before has reported what is in front; reports to the next one; and then writes its results. So
 // memory is read once, and the bits are the same for any number of threads (compare Merrill and Garland, "Single-pass parallel
 // prefix scan with decoupled look-back", 2016).
-#include <sched.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -103,12 +101,13 @@ struct Problem {
   }
 
   void wait_for(int64_t task) {
-    for (int k = 1; reported.load(std::memory_order_acquire) != task; ++k) {
-      if (k % kSpins == 0) sched_yield();
+    for (int k = 0; k < kSpins; ++k) {
+      if (reported.load(std::memory_order_acquire) == task) return;
 #if defined(__x86_64__)
       __builtin_ia32_pause();
 #endif
     }
+    yield_until([&] { return reported.load(std::memory_order_acquire) == task; });
   }
 
   // `total` alone, combined with what is in front, by a scan of one element.

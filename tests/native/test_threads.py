@@ -7,6 +7,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -176,3 +177,27 @@ def test_a_worker_stays_where_nothing_else_is_allowed():
     finally:
         os.sched_setaffinity(0, allowed)
         _native.stop_threads()
+
+
+@pytest.mark.skipif(_native.num_threads() == 1, reason="one processor")
+def test_a_caller_that_waits_long_goes_on_alone():
+    """As where another process has taken the worker's processor: the next regions do not wait for it again."""
+    caller, begun, waited = threading.get_ident(), threading.Event(), []
+
+    def body(*_):
+        if threading.get_ident() == caller:
+            start = time.perf_counter()
+            begun.wait(20)
+            waited.append(time.perf_counter() - start)
+        else:
+            begun.set()
+            while not waited:
+                time.sleep(0.001)
+            time.sleep(0.05 + 5 * waited[0])
+    before, calls = _native.parallel_regions(), []
+    parallel_for(2, body)
+    parallel_for(7, lambda _, begin, end: calls.append((begin, end, threading.get_ident())))
+    assert begun.is_set() and calls == [(0, 7, caller)] and _native.parallel_regions() == before + 2
+    _native.stop_threads()   # new threads are tried
+    meeting = threading.Barrier(2, timeout=20)
+    parallel_for(2, lambda *_: meeting.wait())

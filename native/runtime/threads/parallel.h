@@ -1,6 +1,9 @@
 // Loops in C++ over the threads of compiled programs. No Python in here.
 #pragma once
+#include <sched.h>
+
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <exception>
 #include <new>
@@ -29,6 +32,13 @@ template <class Body> void parallel_for(int64_t chunks, Body body) {
       },
       &context);
   if (context.error) std::rethrow_exception(context.error);
+}
+
+// Gives up the processor until another chunk has made `ready` true. The pool learns how long that took.
+template <class Ready> void yield_until(Ready ready) {
+  const auto began = std::chrono::steady_clock::now();
+  while (!ready()) sched_yield();
+  note_wait(std::chrono::nanoseconds(std::chrono::steady_clock::now() - began).count());
 }
 
 // Memory for `size` numbers, uninitialised, aligned to 64 bytes, from the pool of buffers.

@@ -4,8 +4,6 @@
 // one never waits in vain, and a thread that waits leaves the others at work: no barrier stands between the steps of an
 // algorithm, as it would between loops. That holds as nj_parallel_for leaves out no task.
 #pragma once
-#include <sched.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
@@ -25,10 +23,9 @@ class Progress {
   // Throws std::bad_alloc when a task that others wait for did.
   void wait(int64_t item, int64_t stage) const {
     constexpr int64_t spins = 4000;
-    for (int64_t k = 0; stages_[item].load(std::memory_order_acquire) < stage; ++k) {
-      if (failed_.load(std::memory_order_relaxed)) throw std::bad_alloc();
-      if (k >= spins) sched_yield();
-    }
+    for (int64_t k = 0; k < spins; ++k)
+      if (reached(item, stage)) return;
+    yield_until([&] { return reached(item, stage); });
   }
 
   // body(task) for tasks 0 ... count - 1, shared among threads.
@@ -44,6 +41,11 @@ class Progress {
   }
 
  private:
+  bool reached(int64_t item, int64_t stage) const {
+    if (stages_[item].load(std::memory_order_acquire) >= stage) return true;
+    if (failed_.load(std::memory_order_relaxed)) throw std::bad_alloc();
+    return false;
+  }
   std::unique_ptr<std::atomic<int64_t>[]> stages_;
   std::atomic<bool> failed_{false};
 };

@@ -36,6 +36,13 @@ constexpr uint64_t kLeftMask = 0xffffffffu;
 constexpr int64_t kMostChunks = kLeftMask;
 constexpr int64_t kLooks = 64;  // checks of the stop flag by a caller that runs a region alone
 
+// Where other processes take the processors, a worker may be put aside for milliseconds with a chunk in its hands. A caller that
+// waited so long, and several times as long as it worked, runs the next regions alone: so many times as long as it had waited
+// that trying again costs a small part of the time, but not longer than it takes to notice that the processors are free again.
+constexpr auto kLongWait = std::chrono::microseconds(200);
+constexpr int kWaitToWork = 3, kAloneToWait = 4;
+constexpr auto kLongestAlone = std::chrono::seconds(1);
+
 inline void pause_briefly() {
 #if defined(__x86_64__) || defined(__i386__)
   __builtin_ia32_pause();
@@ -58,6 +65,7 @@ struct Worker {
 
 struct Pool {
   std::mutex entry;  // held while a region runs, or threads start or end; only try_lock
+  Clock::time_point alone_until{};  // with `entry` held
 
   // Number of the region in the upper half, number of unclaimed chunks in the lower half. A thread that decrements it owns a
   // chunk, and `region` does not change before that chunk is done.
@@ -80,6 +88,7 @@ std::atomic<Pool*> current_pool{new Pool};
 std::atomic<int> wanted{0};  // 0: one per processor
 std::atomic<uint64_t> regions{0};
 thread_local bool inside_region = false;
+thread_local Clock::duration waited_inside{};  // for chunks of other threads, since the region began
 thread_local bool holds_entry = false;  // a signal handler may run in the middle of a region, and change the number of threads
 
 // Claims and runs chunks until none is left.
@@ -143,6 +152,7 @@ void stop(Pool* pool) {
   pool->workers.clear();
   pool->stopping.store(false);
   pool->started_for = 0;
+  pool->alone_until = {};
 }
 
 // With `entry` held. Starts fewer threads than wanted if the system refuses more.
@@ -211,8 +221,16 @@ void make_way(Pool* pool) {
     if (worker.thread.joinable()) worker.placement.make_way(worker.thread.native_handle(), here);
 }
 
+// With `entry` held. worked, waited: the time of the caller.
+void note_waiting(Pool* pool, Clock::time_point now, Clock::duration worked, Clock::duration waited) {
+  if (waited < kLongWait || waited < kWaitToWork * worked) return;
+  pool->alone_until = now + std::min<Clock::duration>(kAloneToWait * waited, kLongestAlone);
+}
+
 // With `entry` held.
 void run_shared(Pool* pool, const Region& region) {
+  const Clock::time_point began = Clock::now();
+  waited_inside = {};
   pool->region = region;
   pool->unfinished.store(region.chunks);
   make_way(pool);
@@ -220,7 +238,10 @@ void run_shared(Pool* pool, const Region& region) {
   pool->claims.store(number << 32 | static_cast<uint64_t>(region.chunks));
   wake(pool, region.chunks);
   work_on(pool);
+  const Clock::time_point worked = Clock::now();
   wait_for_workers(pool);
+  const Clock::time_point ended = Clock::now();
+  note_waiting(pool, ended, worked - began - waited_inside, ended - worked + waited_inside);
 }
 
 // A forked child has no workers. If a signal handler forked in the middle of a region, the chunks of the workers are lost.
@@ -269,6 +290,8 @@ void end_idle_threads() {
   if (entry.taken && pool->started_for) stop(pool);
 }
 
+void note_wait(int64_t nanoseconds) { waited_inside += std::chrono::nanoseconds(nanoseconds); }
+
 uint64_t shared_regions() { return regions.load(std::memory_order_relaxed); }
 
 int prepare_threads_for_fork() { return pthread_atfork(nullptr, nullptr, after_fork_in_child); }
@@ -287,8 +310,12 @@ void run_region(int64_t chunks, Body body, void* context, StopFlag* stop) {
     body(context, 0, chunks);
     return;
   }
-  start(pool);
   regions.fetch_add(1, std::memory_order_relaxed);
+  if (Clock::now() < pool->alone_until) {
+    body(context, 0, chunks);
+    return;
+  }
+  start(pool);
   run_shared(pool, {body, context, chunks, stop});
 }
 

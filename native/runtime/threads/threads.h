@@ -14,7 +14,10 @@ int thread_count();
 // Ends the threads, unless a region is running; the next region starts new ones. Never waits for a region.
 void end_idle_threads();
 
-// Regions whose chunks were offered to several threads.
+// A chunk waited so long for the chunk of another thread.
+void note_wait(int64_t nanoseconds);
+
+// Regions whose chunks were offered to several threads, or would have been while no other process takes the processors.
 uint64_t shared_regions();
 
 // Called once; registers a handler that gives a forked child a pool without threads.
