@@ -318,7 +318,11 @@ EXTREME = [("gammaln", (1e-310,), 713.8013788281542), ("betaln", (1.0, 1e-310), 
            ("jv", (0.5, 1e-302), 7.978845608028654e-152),
            ("betainc", (1e-310, 1.0, 1e-310), 1.0), ("betainc", (1e-310, 0.5, 1e-30), 1.0),
            ("gammaincinv", (0.0, 0.0), 0.0), ("gammaincinv", (0.0, 1.0), INF), ("hyp0f1", (1e-310, -1.0), -INF),
-           ("polygamma", (40.0, -1e-30), INF), ("polygamma", (INF, 1.0), np.nan)]
+           ("polygamma", (40.0, -1e-30), INF), ("polygamma", (INF, 1.0), np.nan),
+           ("betainc", (1.0, 1e-30, 1 - 2.0**-20), 20e-30 * np.log(2)),
+           ("betaincc", (1e-30, 1.0, 2.0**-20), 20e-30 * np.log(2)),
+           ("polygamma", (1.0, -70.5), 9.855520126863498), ("polygamma", (3.0, -1e9 - 0.25), 1558.5454565440386),
+           ("zeta", (2.0, -1e9 - 0.5), np.pi**2 - 1e-9)]
 
 
 @pytest.mark.parametrize("name, args, want", EXTREME)
@@ -338,6 +342,7 @@ def test_probabilities_of_beta_with_parameters_of_very_different_sizes():
 def test_probabilities_of_tiny_shapes_are_at_most_1(x64):
     for call in (special.gammainc, nj.jit(special.gammainc)):
         assert call(np.array([1e-300, 1e-200, 1e-100, 1e-30]), 1e-30).max() == 1
+        np.testing.assert_allclose(nj.grad(call)(1e-310, 1e-30), -reference.exp1(1e-30), rtol=1e-12)
 
 
 REPEATED = [(0.5, 0.0, 1.0), (0.0, 0.0, 1.0), (0.0, 1e30, 0.0), (0.0, 1.0, 0.0), (INF, 0.0, 1.0), (INF, 2.0, INF),
@@ -360,6 +365,7 @@ BENDS = [("boxcox", (2.0, -INF), 1, 0.0, 0.0), ("boxcox", (0.5, INF), 1, 0.0, 0.
          ("owens_t", (INF, INF), 0, 0.0, 0.0), ("owens_t", (3e38, 1.0), 0, 0.0, 0.0), ("owens_t", (1.0, INF), 1, 0.0, 0.0),
          ("owens_t", (1.0, INF), 0, -np.exp(-0.5) / np.sqrt(8 * np.pi), np.exp(-0.5) / np.sqrt(8 * np.pi)),
          ("owens_t", (0.0, 2.0), 0, 0.0, -1 / np.pi),
+         ("gammaln", (-70.5,), 0, 4.26268814231018, 9.855520126863498),
          ("polygamma", (0.0, 1e200), 1, 1e-200, 0.0)]
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from numjet.lax.elementwise.beta_expansion import normal_correction
-from numjet.lax.elementwise.gamma_pieces import log_gamma_star, log_gamma_star_1, phi
+from numjet.lax.elementwise.gamma_pieces import log_gamma_1p, log_gamma_star, log_gamma_star_1, phi
 from numjet.lax.elementwise.special_loops import Number, S, Step, equals, numbers
 
 _PAIRS = {True: 256, False: 128}     # of levels of the fraction, for parameters up to about 1e5; True: of float64 results
@@ -24,6 +24,8 @@ _MANY = {True: 1e5, False: 1e4}      # p q / (p + q) from which on the fraction 
 _NEAR = 8.0                          # half the square of the deviate up to which the expansion is used instead
 _TINY, _FROM_TINY = 1e-200, 2.0**300
 _LEAST_P = 1e-300
+_VANISHING = 3e-6                    # p, in units of q if that is below 1, at which a step of p / q has an error of its square
+_POWER_TERMS = 16                    # of a sum of (q x)^n / (n! n) for q x up to 1
 _HALF_LOG_2_PI = 0.5 * math.log(2 * math.pi)
 
 
@@ -174,12 +176,32 @@ def _by_expansion(s: _Sides, precise: bool) -> tuple[S, Number]:
     return here, 0.5 * (-half_root).math("erfc") - (-half).math("exp") * correction * (1 / math.sqrt(2 * math.pi))
 
 
+def _log_of_most(s: _Sides) -> tuple[S, Number]:
+    """Where p is so small that the share is 1 but for rounding, and there log(share), which is small, from the series
+    x^p / (p B(p, q)) (1 + p sum of (1 - q)_n x^n / (n! (p + n))), DLMF 8.17.7."""
+    b = s.p.b
+    here = b.prim("and", s.p < _VANISHING * s.q.at_most(1.0), s.x * s.q.at_least(1.0) <= 1.0)
+    p, q, x = s.p.where(here, 0.0), s.q.where(here, 1.0), s.x.where(here, 0.5)
+    term, total = x.constant(1.0), x.constant(0.0)
+    for n in range(1, _POWER_TERMS + 1):
+        term = term * ((float(n) - q) * x * (1.0 / n))
+        total = total + term / (p + float(n))
+    power = x.where(x > 0.0, 1.0).math("log") + (q + 0.5 * p).math("digamma") - log_gamma_1p(p)
+    return here, p * power + (p * total).math("log1p")
+
+
+def _complement(s: _Sides, share: Number) -> Number:
+    """1 - share, also where it is so small that it is lost in the share's rounding."""
+    here, log = _log_of_most(s)
+    return (-log.math("expm1")).where(here, 1.0 - share)
+
+
 def _share(s: _Sides, fraction: Number, precise: bool, upper: bool) -> Number:
     here, near = _by_expansion(s, precise)
     scaled = _scaled(s, precise)
     value = near.where(here, (scaled * fraction).where(scaled > 0.0, 0.0))   # where the fraction overflows, this is 0
     own = s.swap if upper else s.x.b.prim("not", s.swap)
-    return value.where(own, 1.0 - value)
+    return value.where(own, _complement(s, value))
 
 
 def _log_share(s: _Sides, fraction: Number, precise: bool, upper: bool) -> Number:
@@ -187,7 +209,9 @@ def _log_share(s: _Sides, fraction: Number, precise: bool, upper: bool) -> Numbe
     here, near = _by_expansion(s, precise)
     log = near.where(here, 1.0).math("log").where(here, _log_scaled(s) + fraction.math("log"))
     own = s.swap if upper else s.x.b.prim("not", s.swap)
-    return log.where(own, (-(log.at_most(0.0).math("exp"))).math("log1p"))
+    most, log_of_most = _log_of_most(s)
+    other = (-(log.at_most(0.0).math("exp"))).math("log1p")
+    return log.where(own, (-log_of_most.math("expm1")).math("log").where(most, other))
 
 
 def _rule(value: Callable[[_Sides, Number, bool, bool], Number], upper: bool, zero: float, one: float) -> Callable[[Any], Any]:

@@ -11,7 +11,7 @@ import numpy as np
 from numjet.core.emit import NamedArithmetic
 from numjet.foundation import dtypes
 from numjet.lax.elementwise.convert import convert_values
-from numjet.lax.elementwise.scipy_functions import scipy_special
+from numjet.lax.elementwise.scipy_functions import erfc_without_loss, gammaln_with_limits, psi_by_reflection, scipy_special
 
 _HALVES = (np.dtype(np.float16), np.dtype(dtypes.bfloat16))
 _COMPARE = {"eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater,
@@ -29,8 +29,8 @@ _MATH: dict[str, Any] = {
     "nextafter": np.nextafter, "div": np.divide, "rem": np.fmod, "fmod": np.fmod, "shl": np.left_shift, "shra": np.right_shift,
     "shrl": np.right_shift, **_COMPARE,
     "round_away": lambda x: np.trunc(x) + np.where(np.abs(x - np.trunc(x)) >= 0.5, np.copysign(1, x), 0),
-}
-_SCIPY = {"erf": "erf", "erfc": "erfc", "erf_inv": "erfinv", "lgamma": "gammaln", "digamma": "psi"}
+    "erf": lambda x: scipy_special.erf(x), "erfc": erfc_without_loss, "erf_inv": lambda x: scipy_special.erfinv(x),
+    "lgamma": gammaln_with_limits, "digamma": psi_by_reflection}
 
 
 class NumpyScalars(NamedArithmetic):
@@ -48,8 +48,7 @@ class NumpyScalars(NamedArithmetic):
             return (x * y + z).astype(dtype)
         if dtype in _HALVES:
             args = tuple(a.astype(np.float32) for a in args)
-        fn = getattr(scipy_special, _SCIPY[name]) if name in _SCIPY else _MATH[name]
-        out = np.asarray(fn(*args))
+        out = np.asarray(_MATH[name](*args))
         return out if out.dtype == bool else out.astype(dtype)
 
     def compare(self, op: str, x: np.ndarray, y: np.ndarray) -> np.ndarray:

@@ -14,7 +14,15 @@ from numjet.lax.elementwise import gamma_slopes, incomplete_beta, incomplete_gam
 from numjet.lax.elementwise.arithmetic import add_p, div_p, mul_p, neg_p, sign_p, sqrt_p, square_p, sub_p
 from numjet.lax.elementwise.compare import clamp_p, eq_p, gt_p, lt_p, min_p
 from numjet.lax.elementwise.dual_numbers import derivative
-from numjet.lax.elementwise.scipy_functions import by_scipy, scipy_special
+from numjet.lax.elementwise.scipy_functions import (
+    by_scipy,
+    erfc_without_loss,
+    gammaln_with_limits,
+    odd,
+    psi_by_reflection,
+    scipy_special,
+    zeta as zeta_by_scipy,
+)
 from numjet.lax.elementwise.special_loops import by_numpy, looped, looped_hlo
 from numjet.lax.elementwise.transcendental import exp_p, log1p_p, log_p
 from numjet.lax.operands import BINARY_SHAPES, FLOATS, UNARY_SHAPES, binary, ternary, where
@@ -36,45 +44,6 @@ def _looped_function(name: str, nargs: int, eager: Any, rule: Any, jvp: Any, low
                        hlo=looped_hlo(rule), elementwise=False,
                        samples=Samples(shapes=shapes, dtypes=FLOATS, low=low, high=high, ulps=256, order=order, wrt=wrt,
                                        make=make))
-
-
-def _psi(x: np.ndarray) -> np.ndarray:
-    """SciPy's, below 0 by the reflection formula (DLMF 5.5.4), as SciPy's loses all digits near the poles; NaN at these."""
-    with np.errstate(all="ignore"):
-        to_pole = x - np.rint(x)
-        reflected = scipy_special.psi(1 - x) - np.pi / np.tan(np.pi * to_pole)
-    return np.where(x > 0, scipy_special.psi(x), np.where(to_pole == 0, np.nan, reflected))
-
-
-def _gammaln(x: np.ndarray) -> np.ndarray:
-    """SciPy's, inf at -inf, and -log|x| beside the pole at 0, where 1 / x may overflow."""
-    size = np.abs(x)
-    near = (size < 1e-20) & (size > 0)
-    with np.errstate(all="ignore"):
-        value = np.where(near, -np.log(np.where(near, size, 1)), scipy_special.gammaln(x))
-    return np.where(np.isinf(x), np.inf, value)
-
-
-def _erfc(x: np.ndarray) -> np.ndarray:
-    """SciPy's; beyond 1, where it loses 250 ulps, erfcx(x) exp(-x**2) with the square in two parts, the first one exact."""
-    tail = np.minimum(np.maximum(x, 1), 28)
-    head = tail.astype(np.float32).astype(np.float64)
-    with np.errstate(all="ignore"):
-        far = scipy_special.erfcx(tail) * np.exp(-(tail - head) * (tail + head)) * np.exp(-head * head)
-    return np.where((x > 1) & (x < 28), far, scipy_special.erfc(x))
-
-
-def _odd(name: str) -> Any:
-    """An odd function of SciPy, with -0.0 at -0.0."""
-    return lambda x: np.copysign(getattr(scipy_special, name)(x), x)
-
-
-def _zeta(s: np.ndarray, q: np.ndarray) -> np.ndarray:
-    """SciPy's, NaN where an operand is; of large s, where SciPy has NaN, the first term."""
-    far = (s >= 1e17) & (q > 1)
-    with np.errstate(under="ignore"):
-        value = np.where(far, np.where(far, q, 1) ** -np.where(far, s, 1), scipy_special.zeta(s, q))
-    return np.where(np.isnan(s) | np.isnan(q), np.nan, value)
 
 
 def _refuse(message: str) -> Any:
@@ -106,7 +75,7 @@ def erf(x: Any) -> Any:
     return erf_p(x)
 
 
-erfc_p: Op = _builder_function("erfc", _erfc, lambda t, out, x: neg_p.bind(mul_p.bind(t, _erf_slope(x))), -3, 3)
+erfc_p: Op = _builder_function("erfc", erfc_without_loss, lambda t, out, x: neg_p.bind(mul_p.bind(t, _erf_slope(x))), -3, 3)
 
 
 def erfc(x: Any) -> Any:
@@ -119,7 +88,7 @@ def erfc(x: Any) -> Any:
 
 
 erf_inv_p: Op = _builder_function(
-    "erf_inv", _odd("erfinv"),
+    "erf_inv", odd("erfinv"),
     lambda t, out, x: mul_p.bind(t, mul_p(exp_p.bind(square_p.bind(out)), math.sqrt(math.pi) / 2)), -0.9, 0.9)
 
 
@@ -134,7 +103,7 @@ def erf_inv(x: Any) -> Any:
 
 # ------------------------------------------------------------------------------------------------ gamma functions
 
-lgamma_p: Op = _builder_function("lgamma", _gammaln, lambda t, out, x: mul_p.bind(t, digamma_p.bind(x)), 0.5, 9)
+lgamma_p: Op = _builder_function("lgamma", gammaln_with_limits, lambda t, out, x: mul_p.bind(t, digamma_p.bind(x)), 0.5, 9)
 
 
 def lgamma(x: Any) -> Any:
@@ -146,7 +115,7 @@ def lgamma(x: Any) -> Any:
     return lgamma_p(x)
 
 
-digamma_p: Op = _builder_function("digamma", _psi, lambda t, out, x: mul_p.bind(t, polygamma_p(1.0, x)), 0.5, 9)
+digamma_p: Op = _builder_function("digamma", psi_by_reflection, lambda t, out, x: mul_p.bind(t, polygamma_p(1.0, x)), 0.5, 9)
 
 
 def digamma(x: Any) -> Any:
@@ -169,8 +138,8 @@ def _polygamma_eager(n: np.ndarray, x: np.ndarray) -> np.ndarray:
     wide = x.astype(np.float64)
     order = np.where(whole, n, 1).astype(np.float64)
     with np.errstate(all="ignore"):
-        size = scipy_special.gamma(order + 1) * _zeta(order + 1, wide)
-    value = np.where(n == 0, _psi(wide), np.where(order % 2 == 0, -size, size))
+        size = scipy_special.gamma(order + 1) * zeta_by_scipy(order + 1, wide)
+    value = np.where(n == 0, psi_by_reflection(wide), np.where(order % 2 == 0, -size, size))
     return np.where(whole, value, np.nan).astype(x.dtype)
 
 
@@ -184,7 +153,7 @@ polygamma_p: Op = _looped_function(
 def polygamma(m: Any, x: Any) -> Any:
     """The m-th derivative of digamma at x, for whole numbers m >= 0 given as floats; NaN for other m.
 
-    Compiled programs give NaN for x <= -14 (poles excepted). Not differentiable with respect to m (ValueError).
+    Not differentiable with respect to m (ValueError).
 
     >>> polygamma(0.0, 1.0)
     Array(-0.5772157, dtype=float32, weak_type=True)
@@ -193,7 +162,7 @@ def polygamma(m: Any, x: Any) -> Any:
 
 
 zeta_p: Op = _looped_function(
-    "zeta", 2, by_scipy(_zeta), rules.zeta,
+    "zeta", 2, by_scipy(zeta_by_scipy), rules.zeta,
     (_refuse("zeta gradient with respect to its first argument is not supported"),
      lambda t, out, s, q: neg_p.bind(mul_p.bind(t, mul_p.bind(s, zeta_p.bind(add_p(s, 1.0), q))))), 1.5, 6, order=2,
     wrt=(1,))
@@ -202,7 +171,7 @@ zeta_p: Op = _looped_function(
 def zeta(x: Any, q: Any) -> Any:
     """Hurwitz's zeta function: the sum of (q + n)**-x over n = 0, 1, ..., for x > 1.
 
-    Compiled programs give NaN for q <= -14 (poles excepted). Not differentiable with respect to x (ValueError).
+    Not differentiable with respect to x (ValueError).
 
     >>> zeta(2.0, 1.0)
     Array(1.644934, dtype=float32, weak_type=True)
@@ -514,7 +483,7 @@ def _i1e_jvp(t: Any, out: Any, x: Any) -> Any:
 
 
 bessel_i1e_p: Op = elementwise(
-    "bessel_i1e", accepts=FLOAT, eager=by_scipy(_odd("i1e")), cpu=rules.bessel_i1e, hlo=SCALARS, jvp=_i1e_jvp, cost=40.0,
+    "bessel_i1e", accepts=FLOAT, eager=by_scipy(odd("i1e")), cpu=rules.bessel_i1e, hlo=SCALARS, jvp=_i1e_jvp, cost=40.0,
     samples=Samples(shapes=UNARY_SHAPES, dtypes=FLOATS, low=0.1, high=20, ulps=32))
 
 

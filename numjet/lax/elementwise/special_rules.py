@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from numjet.lax.elementwise.special_loops import S, const, less, polynomial
+from numjet.lax.elementwise.scipy_functions import ZETA_LEFT, zeta_shift
+from numjet.lax.elementwise.special_loops import Number, S, const, less, polynomial
 from numjet.lax.elementwise.special_tables import (
     BERNOULLI,
     I0_NEAR,
@@ -93,7 +94,6 @@ def bessel_i1e(b: Any, x: S) -> S:
 
 # ------------------------------------------------------------------------------------------------ zeta, polygamma
 
-_LEFT = -14.0            # the sums are right for parameters above this one
 _BERNOULLI_TERMS = 8
 _HEAD = {True: 24, False: 18}   # terms before Euler-Maclaurin's: errors 1e-16 for float64, 1e-10 for smaller dtypes
 
@@ -127,16 +127,31 @@ def _rest(b: Any, s: S, a: S, to_power: Callable[..., S]) -> S:
 
 
 def _ends(b: Any, s: S, q: S, total: S) -> S:
-    """The total, infinite at the poles, NaN where there is no value."""
+    """The total, infinite at the poles, NaN where there is no value: for s < 1, and negative q with fractional s."""
     one, infinity = const(b, 1.0), const(b, math.inf)
     whole = lambda x: b.compare("eq", x, b.prim("floor", x))
     pole = b.prim("and", b.compare("le", q, const(b, 0.0)), whole(q))
     total = b.select(b.prim("or", pole, b.compare("eq", s, one)), infinity, total)
     real = b.prim("or", b.compare("ge", q, const(b, 0.0)), whole(s))
-    known = b.prim("and", b.prim("and", real, b.compare("ge", s, one)), b.compare("gt", q, const(b, _LEFT)))
+    known = b.prim("and", b.prim("and", real, b.compare("ge", s, one)), b.compare("gt", q, const(b, -math.inf)))
     harmonic = b.prim("and", b.compare("eq", s, one), b.compare("eq", q, q))
     known = b.prim("or", known, b.prim("or", harmonic, b.prim("and", pole, b.compare("gt", s, one))))
     return b.select(known, total, const(b, math.nan))
+
+
+def _moved(b: Any, q: S) -> tuple[S, S, S, S]:
+    """Whether q is so far on the left that the sum is found by zeta_shift, and its three parameters: q, and harmless ones
+    elsewhere."""
+    left = less(b, q, ZETA_LEFT)
+    u, v, w = zeta_shift(Number(b, b.select(left, q, const(b, -20.5))), lambda x: Number(b, b.prim("floor", x.s)))
+    return left, b.select(left, u.s, q), v.s, w.s
+
+
+def _below(b: Any, s: S, v: S, w: S, to_power: Callable[..., S]) -> S:
+    """(-1)^s (zeta(s, v) - zeta(s, w))."""
+    half = b.mul(s, const(b, 0.5))
+    difference = b.sub(_rest(b, s, v, to_power), _rest(b, s, w, to_power))
+    return b.select(b.compare("eq", half, b.prim("floor", half)), difference, b.neg(difference))
 
 
 def _zeta(m: Any, order: Callable[[Any, S], S], finish: Callable[..., S]) -> Any:
@@ -145,21 +160,24 @@ def _zeta(m: Any, order: Callable[[Any, S], S], finish: Callable[..., S]) -> Any
     The rest is right for whole s also where q < 0.
     """
     terms, to_power = _HEAD[m.precise], _power if m.precise else _power_of_single
+    start = m.prepare(lambda b, x, q: _moved(b, q)[1])
 
-    def step(b: Any, n: S, carry: Sequence[S], x: S, q: S) -> Sequence[S]:
-        return (b.add(carry[0], to_power(b, b.add(q, n), order(b, x))),)
+    def step(b: Any, n: S, carry: Sequence[S], x: S, q: S, u: S) -> Sequence[S]:
+        return (b.add(carry[0], to_power(b, b.add(u, n), order(b, x))),)
 
     def last(b: Any, x: S, q: S, head: S) -> S:
-        s, a = order(b, x), b.add(q, const(b, float(terms)))
+        left, u, v, w = _moved(b, q)
+        s, a = order(b, x), b.add(u, const(b, float(terms)))
         total = b.add(head, _rest(b, s, a, to_power))
+        total = b.select(left, b.add(total, _below(b, s, v, w, to_power)), total)
         infinite = b.compare("eq", b.prim("abs", head), const(b, math.inf))
         return finish(b, x, q, _ends(b, s, q, b.select(infinite, head, total)))
 
-    return m.combine(last, *m.iterate(terms, (0.0,), step))
+    return m.combine(last, *m.iterate(terms, (0.0,), step, start))
 
 
 def zeta(m: Any) -> Any:
-    """Hurwitz's zeta function: the sum of (q + n)^-s over n >= 0. NaN for q <= -14 (save the poles) and for s < 1."""
+    """Hurwitz's zeta function: the sum of (q + n)^-s over n >= 0. NaN for s < 1."""
     return _zeta(m, lambda b, s: s, lambda b, s, q, value: value)
 
 
