@@ -92,7 +92,18 @@ SLOPES: list[tuple[str, tuple[float, ...], int, float]] = [
     # arguments whose quotient by the scale overflows
     ("pareto.logpdf", (1e300, 1.0, 0.0, 2.0**-99), 3, 2.0**99), ("pareto.logsf", (1e300, 1.0, 0.0, 2.0**-99), 3, 2.0**99),
     ("pareto.pdf", (1e300, 1.0, 0.0, 1e-30), 3, 0.0), ("gamma.pdf", (1e300, 0.5, 0.0, 1e-30), 3, 0.0),
-    ("beta.pdf", (0.0, 0.5, 0.5), 0, -INF), ("beta.pdf", (-0.0, 0.5, 0.5), 0, -INF)]
+    ("beta.pdf", (0.0, 0.5, 0.5), 0, -INF), ("beta.pdf", (-0.0, 0.5, 0.5), 0, -INF),
+    # digamma(z), and the same at a whole step
+    ("special.poch", (0.25, 0.0), 1, -4.22745353337626541), ("special.poch", (-0.375, 0.0), 1, 1.2139579020901),
+    ("special.poch", (0.25, 0.0), 0, 0.0), ("special.poch", (0.25, -2.0), 1, -1.76966981227761),
+    ("special.poch", (0.25, -2.0), 0, 1.45124716553288),
+    # at poles of the second parameter, at infinities, and of polynomials
+    ("special.hyp1f1", (1.0, -2.0, 0.0), 2, -0.5), ("special.hyp1f1", (-1.0, -1.0, 1.0), 2, 1.0),
+    *(("special.hyp1f1", (-1.0, 1.0, x), 2, -1.0) for x in (INF, -INF)), ("special.hyp1f1", (0.0, 2.0, INF), 2, 0.0),
+    *(("special.hyp1f1", (1.0, b, INF), place, slope) for b in (1.0, 3.0) for place, slope in enumerate((INF, -INF, INF))),
+    ("special.hyp1f1", (1.0, 2.0, -INF), 2, 0.0), ("special.hyp2f1", (1.0, 2.0, -2.0, 0.0), 3, -1.0),
+    ("special.hyp2f1", (1.0, 0.5, 2.0, 1.0), 3, INF), ("special.hyp2f1", (1.0, 0.5, 4.0, 1.0), 3, 0.4),
+    ("special.hyp2f1", (-1.0, 1.0, 2.0, INF), 3, -0.5)]
 # Function, arguments, second derivative to the first one, at ends.
 CURVATURES: list[tuple[str, tuple[float, ...], float]] = [
     ("cauchy.ppf", (0.0,), -INF), ("cauchy.ppf", (1.0,), INF), ("cauchy.isf", (0.0,), INF),

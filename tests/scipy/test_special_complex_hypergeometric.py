@@ -106,9 +106,9 @@ def test_errors_of_hyp0f1(x64):
 
 # a, b, c, largest error relative to the modulus.
 GAUSS = [(0.5, 1.0, 1.5, 2e-14), (1.0, 1.0, 2.0, 2e-14), (0.25, 0.75, 2.5, 2e-14), (2.0, 3.0, 1.5, 4e-14),
-         (-1.5, 0.5, 2.0, 2e-14), (3.3, -2.2, 0.7, 1e-11), (-2.0, 1.5, 0.5, 1e-13), (5.0, 7.0, 3.0, 1e-13),
-         (8.0, 9.0, 10.0, 1e-12), (4.0, 0.5, 1.0, 4e-14), (-5.5, -2.875, 4.0, 1e-11), (16.6, 16.0, 12.3, 1e-9),
-         (5.25, 3.5, -4.2, 1e-7)]
+         (-1.5, 0.5, 2.0, 2e-14), (3.3, -2.2, 0.7, 1e-12), (-2.0, 1.5, 0.5, 2e-14), (5.0, 7.0, 3.0, 2e-14),
+         (8.0, 9.0, 10.0, 2e-14), (4.0, 0.5, 1.0, 4e-14), (-5.5, -2.875, 4.0, 2e-14), (16.6, 16.0, 12.3, 4e-14),
+         (5.25, 3.5, -4.2, 2e-14), (2.25, 2.0, -28.125, 2e-14), (-15.0, 5.0, 0.9375, 2e-14)]
 PLANE = np.concatenate([numbers(1e-6, 0.3, 1, 3, 1e2, 1e6), 1 + numbers(1e-3, 0.2), [
     np.exp(1j * np.pi / 3), 0.5, -1, 0.99, 1.2 + 1e-9j, 1.2 - 1e-9j, -5, 2.5 + 1e-10j, -1j, 0.9 + 0.9j]])
 
@@ -131,6 +131,9 @@ def test_points_of_hyp2f1(x64):
         np.testing.assert_allclose(special.hyp2f1(0.5, 1, 1.5, complex(2, y)), want, rtol=1e-14)
     np.testing.assert_allclose(special.hyp2f1(0.5, 1, 2.5, 1 + 0j), 1.5, rtol=1e-14)
     np.testing.assert_allclose(special.hyp2f1(-1, 2, -2, 0.5j), 1 + 0.5j, rtol=1e-14)
+    np.testing.assert_array_equal(special.hyp2f1(0, 18.5, -2.5, 1.375 + 0j), 1)
+    want = -520335153.56378192 + 1774200340.7607115j
+    np.testing.assert_allclose(special.hyp2f1(16.6, 16, -12.3, -0.346 - 1.337j), want, rtol=1e-13)
     np.testing.assert_array_equal([special.hyp2f1(0.5, 1, 1.5, 1 + 0j), special.hyp2f1(1, 2, -2, 0.5j)], INF)
     assert np.isnan([complex(special.hyp2f1(1, 2, 3, complex(INF, 0))), complex(special.hyp2f1(NAN, 1, 1, 1j))]).all()
     for x in (-30.0, -0.5, 0.7, 0.99):

@@ -124,8 +124,9 @@ def test_densities_that_vanish_at_an_end_have_finite_derivatives(distribution, a
 
 
 def _named(name):
+    """A function of a distribution, or of scipy.special."""
     distribution, function = name.split(".")
-    return getattr(getattr(stats, distribution), function)
+    return getattr(special if distribution == "special" else getattr(stats, distribution), function)
 
 
 def test_slopes_at_ends_of_supports_and_parameters(x64):
@@ -300,6 +301,12 @@ def test_products_with_logarithms(name, shift, x64):
 # Arguments at which intermediate results overflow, lose their digits or do not end, and the values.
 EXTREME = [("gammaln", (1e-310,), 713.8013788281542), ("betaln", (1.0, 1e-310), 713.8013788281542),
            ("zeta", (1e30, 2.0), 0.0), ("zeta", (np.inf, 1.5), 0.0), ("expn", (-1e30, 1.0), np.nan),
+           ("expn", (1.5, 0.5), np.nan), ("expn", (np.nan, 0.0), np.nan), ("expn", (np.nan, INF), np.nan),
+           ("expn", (1.5, 2.0), 0.042566070501657191), ("hyp1f1", (1.0, 3.0, INF), INF), ("hyp1f1", (1.0, 3.0, 1e300), INF),
+           ("hyp1f1", (-66.75, 0.5, 42.25), -1547028252.6768296),
+           ("hyp1f1", (52.25, 0.00390625, -31.25), -8.3554426458240074e-5),
+           ("hyp1f1", (-81.5, 15.5, 300.0), -1.8431357860748446e+43),
+           ("poch", (1e-30, -1.0), -1.0), ("poch", (1e-310, -2.0), 0.5), ("poch", (-0.0014, -82.0), 2.0890080197057983e-123),
            ("poch", (1e-310, 0.0), 1.0), ("poch", (1e-310, 2.0), 1e-310), ("poch", (1e-310, 1e-310), 0.5),
            ("boxcox", (0.5, 5e-324), np.log(0.5)), ("boxcox1p", (2.0, -1e-310), np.log(3.0)),
            ("betainc", (1.0, 1e300, 0.5), 1.0), ("betainc", (1e300, 1.0, 0.5), 0.0), ("betaincc", (1.0, 1e300, 0.5), 0.0),

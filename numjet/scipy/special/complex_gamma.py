@@ -16,6 +16,7 @@ from numjet.foundation import dtypes
 from numjet.lax.elementwise import special
 from numjet.numpy.core.promotion import promote_args_inexact
 from numjet.scipy.special.horner import horner
+from numjet.scipy.special.whole_numbers import is_odd, whole_below_1
 from numjet.scipy.special.wide_evaluation import smooth_in_64_bits
 
 # C. Lanczos, "A precision approximation of the gamma function" (J. SIAM Numer. Anal. 1, 1964), with g = 7 and 9 terms, as
@@ -52,7 +53,7 @@ def _with_sign_of(z: Any, out: Any) -> Any:
 
 
 def _is_pole(z: Any) -> Any:
-    return (z.imag == 0) & (z.real <= 0) & (z.real == jnp.round(z.real))
+    return (z.imag == 0) & whole_below_1(z.real)
 
 
 def _right(z: Any) -> Any:
@@ -99,9 +100,8 @@ def reciprocal_gamma(z: Any) -> Any:
     right = _right(right)
     # sin(pi z) = i / 2 exp(-i pi z) (1 - exp(2 pi i z)), and x + n has the sign (-1)^n of x
     whole = jnp.round(upper.real)
-    odd = whole - 2 * jnp.round(0.5 * whole) != 0
     turned = jnp.exp(right + math.pi * lax.complex(upper.imag, whole - upper.real)) * _turns_less_one(upper)
-    reflected = jnp.where(odd, 1, -1) * (0.5j / math.pi) * turned
+    reflected = jnp.where(is_odd(whole), 1, -1) * (0.5j / math.pi) * turned
     return _with_sign_of(z, jnp.where(left, reflected, jnp.exp(-right)))
 
 

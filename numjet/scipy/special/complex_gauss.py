@@ -2,126 +2,176 @@
 
 By Pfaff's transformation (DLMF 15.8.1) every point is in the disc of radius 1 about 1, or near 0, where the power series
 converges fast. In the disc, Taylor series of the differential equation lead there from exp(pi i / 3), which is as far from 0
-as from 1, each by half of the distance to the nearer one (J. Pearson, S. Olver and M. Porter, "Numerical methods for the
-computation of the confluent and Gauss hypergeometric functions", 2017). Errors are measured against mpmath in
-tests/scipy/test_special_complex_hypergeometric.py.
+as from 1, each by half of the distance to the nearer one, or by less for larger parameters (J. Pearson, S. Olver and M. Porter,
+"Numerical methods for the computation of the confluent and Gauss hypergeometric functions", 2017). All in double-double
+arithmetic where digits cancel. Errors are measured against mpmath in tests/scipy/test_special_complex_hypergeometric.py.
 """
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any
 
 import numjet.numpy as jnp
 from numjet import lax
-from numjet.control.loops.while_loop import fori_loop, while_loop
+from numjet.control.loops.while_loop import while_loop
+from numjet.foundation import tree
 from numjet.foundation.config import numpy_dtype_promotion
 from numjet.scipy.special.complex_bessel import order_and_point
-from numjet.scipy.special.complex_hypergeometric import whole_below_1
+from numjet.scipy.special.double_double import DoubleDouble, alike, double_double, nearest, select
 from numjet.scipy.special.fixed_orders import fixed_orders
 from numjet.scipy.special.gamma_values import gamma_of_double, reciprocal_of_double
+from numjet.scipy.special.summation import summed
+from numjet.scipy.special.whole_numbers import whole_below_1
 
-_NEAR, _MOST_TERMS, _TAYLOR = 0.75, 3000, 64     # the power series' disc; terms of a Taylor series at half of its radius
+_NEAR, _MOST_TERMS, _TAYLOR = 0.75, 3000, 500    # the power series' disc; terms of series, at most
 _HIGHEST_DEGREE, _LARGEST = 20000, 1e300         # of polynomials; of points, whose reciprocals are no subnormal numbers
 _CONNECTED, _SPLIT, _CANCELS = 0.75, 0.05, 10.0   # DLMF 15.8.2 and 15.8.4: radius, distance to whole numbers, lost digit
-_SMALL, _CANCELS_BEYOND = 4.0, 1e8                # of larger parameters Taylor series may lose more than this
 _MODERATE = 80.0                                  # parameters whose gamma functions may be multiplied
+_MOST_LOST = 3.5                                  # the logarithm of what terms of Taylor series may exceed the value by
+_SMALL, _WIDEST = 4.0, 500.0                      # parameters of which float64 does, and of which there are too many steps
+_SMALLER, _SMALL_BESIDE = 0.8, 1e-3               # what Euler's transformation is for; what Pfaff's loses 3 digits of
+_MOST_CHANGED = 1e8                               # by twice the digits: double the digits of that are lost, of 32
 _CORNER = complex(0.5, 0.5 * math.sqrt(3))
 _MIXED = numpy_dtype_promotion("standard")        # parameters are real and points complex, whatever programs may mix
 
 
-def _series(a: Any, b: Any, c: Any, z: Any) -> Any:
-    """The sum of (a)_n (b)_n / (c)_n z^n / n!, until its terms no longer matter."""
+def _least(x: Any) -> float:
+    """Sizes of terms that no longer matter beside 1, in arithmetic of the type of x."""
+    return 1e-33 if isinstance(x, DoubleDouble) else 1e-18
+
+
+def _series(a: Any, b: Any, c: Any, z: Any) -> tuple[Any, Any, Any]:
+    """(The sum of (a)_n (b)_n / (c)_n z^n / n!, until its terms no longer matter; z times its derivative; the sum of sizes)."""
+    least = _least(z)
+    p, q, r, size = nearest(a), nearest(b), nearest(c), jnp.abs(nearest(z))
+
     def step(state: Any) -> Any:
-        n, term, total = state
+        n, term, total, change, sizes = state
         term = term * ((a + n) / (c + n) * ((b + n) / (n + 1))) * z
-        return n + 1, term, total + term
+        return n + 1, term, total + term, change + term * (n + 1), sizes + jnp.abs(nearest(term))
 
     def active(state: Any) -> Any:
-        n, term, total = state
-        falls = (jnp.abs(z) * jnp.abs((a + n) * (b + n)) < 0.95 * jnp.abs((c + n) * (n + 1))) & (n > -c)
-        done = falls & (jnp.abs(term) <= 1e-18 * jnp.abs(total)) | (term == 0)
+        n, term, total = state[0], nearest(state[1]), nearest(state[2])
+        falls = (size * jnp.abs((p + n) * (q + n)) < 0.95 * jnp.abs((r + n) * (n + 1))) & (n > -r)
+        done = falls & (jnp.abs(term) <= least * jnp.abs(total)) | (term == 0)
         return ~done & jnp.isfinite(total)
-    return _summed(active, step, z, _MOST_TERMS)
-
-
-def _summed(active: Any, step: Any, z: Any, most: int) -> Any:
-    """The sum of a series from the term 1 on, NaN where it goes on after the most terms."""
-    one = jnp.ones_like(z)
-    state = while_loop(lambda state: (state[0] < most) & jnp.any(active(state)), step, (jnp.zeros((), z.real.dtype), one, one))
-    return jnp.where(active(state), jnp.nan, state[2])
+    one = alike(jnp.ones_like(nearest(z)), z)
+    found: tuple[Any, Any, Any] = summed(active, step, (one, one, one - one, jnp.ones_like(size)), _MOST_TERMS)
+    return found
 
 
 def _polynomial(a: Any, b: Any, c: Any, z: Any) -> Any:
     """The finite sum where a or b is 0, -1, ..."""
+    a, b, c, z = (double_double(v) for v in (a, b, c, z))
+
     def step(state: Any) -> Any:
         n, term, total = state
         top = (a + n) * (b + n)
-        term = jnp.where(top == 0, 0, term * (top / jnp.where(top == 0, 1, (c + n) * (n + 1)))) * z
+        ends = top.high == 0
+        bottom = tree.tree_map(lambda v: jnp.where(ends, 1, v), (c + n) * (n + 1))
+        term = term * (top / bottom) * z
         return n + 1, term, total + term
-    return _summed(lambda state: (state[1] != 0) & jnp.isfinite(state[2]), step, z, _HIGHEST_DEGREE)
+    one = double_double(jnp.ones_like(z.high))
+    active = lambda state: (state[1].high != 0) & jnp.isfinite(state[2].high)
+    return summed(active, step, (one, one), _HIGHEST_DEGREE)[0].high
 
 
 def _taylor(a: Any, b: Any, c: Any, gap: Any, value: Any, slope: Any, h: Any) -> tuple[Any, Any]:
     """Value and slope at z + h by the Taylor series about z = 1 - gap, whose terms are scaled by powers of h."""
-    z = 1 - gap
+    least = _least(h)
+    z = -gap + 1
     scale = h / (z * gap)
+    curve, rise, level = h * scale, (gap - z) * scale, (c - z * (a + b + 1)) * scale
+    moves = nearest(h) != 0
 
-    def term(n: Any, state: Any) -> Any:
-        u, following, total, change = state
-        n = jnp.astype(n, a.dtype)
-        middle = (1 - 2 * z) * n + c - (a + b + 1) * z
-        new = ((n + a) * (n + b) * u * h - (n + 1) * middle * following) * scale / ((n + 2) * (n + 1))
-        return following, new, total + new, change + (n + 2) * new
+    def term(state: Any) -> Any:
+        n, u, following, total, change, largest = state
+        new = (u * curve * ((a + n) * (b + n)) - following * (rise * n + level) * (n + 1)) / ((n + 2) * (n + 1))
+        largest = jnp.maximum(largest, jnp.abs(nearest(new)))
+        return n + 1, following, new, total + new, change + new * (n + 2), largest
+
+    def unfinished(state: Any) -> Any:
+        n, u, following, *_, largest = state
+        return (n < _TAYLOR) & jnp.any(moves & (jnp.abs(nearest(u)) + jnp.abs(nearest(following)) > least * largest))
     first = slope * h
-    _, _, total, change = fori_loop(0, _TAYLOR, term, (value, first, value + first, first))
-    return total, change / jnp.where(h == 0, 1, h)
+    start = (jnp.zeros((), nearest(a).dtype), value, first, value + first, first, jnp.abs(nearest(value)))
+    *_, total, change, _ = while_loop(unfinished, term, start)
+    return total, change / jnp.where(moves, nearest(h), 1)
 
 
-def _walk(a: Any, b: Any, c: Any, start: Any, goal: Any, value: Any, slope: Any) -> tuple[Any, Any]:
-    """Value and slope at 1 - goal from those at 1 - start, along the line between."""
+def _walk(a: Any, b: Any, c: Any, points: Any, start: Any, value: Any, slope: Any) -> Any:
+    """The value at 1 less the last one of two points, from value and slope at 1 - start, by way of the first of them."""
+    sizes = (jnp.abs(nearest(v)) for v in (a, b, c, c - a, c - b))
+    share = jnp.minimum(0.5, 1 - jnp.exp(-_MOST_LOST / (functools.reduce(jnp.maximum, sizes) + 1)))
+
     def step(state: Any) -> Any:
-        here, value, slope = state
+        here, passed, value, slope = state
+        goal = jnp.where(passed, points[1], points[0])
         rest = goal - here
-        distance = jnp.abs(rest)
-        stride = jnp.minimum(1, 0.5 * jnp.minimum(jnp.abs(here), jnp.abs(1 - here)) / jnp.where(distance == 0, 1, distance))
-        moves = distance > 0
-        h = rest * jnp.where(moves, stride, 0)
-        new, new_slope = _taylor(a, b, c, here, value, slope, -h)
-        following = jnp.where(stride == 1, goal, here + h)
-        return jnp.where(moves, following, here), jnp.where(moves, new, value), jnp.where(moves, new_slope, slope)
-    return while_loop(lambda state: jnp.any(state[0] != goal), step, (start, value, slope))[1:]
+        reach, distance = share * jnp.minimum(jnp.abs(here), jnp.abs(1 - here)), jnp.abs(rest)
+        arrives = reach >= distance
+        following = jnp.where(arrives, goal, here + rest * (reach / jnp.where(arrives, 1, distance)))
+        center = alike(here, value)
+        value, slope = _taylor(a, b, c, center, value, slope, center - following)
+        return following, passed | arrives, value, slope
+    unfinished = lambda state: jnp.any(~state[1] | (state[0] != points[1]))
+    return while_loop(unfinished, step, (start, jnp.zeros(start.shape, bool), value, slope))[2]
 
 
-def _beside_1(a: Any, b: Any, c: Any, gap: Any) -> Any:
-    """2F1 at 1 - gap in the upper half plane, |gap| <= 1, by way of exp(pi i / 3)."""
-    first = jnp.full_like(gap, 0.5 * _CORNER)
-    value, slope = _series(a, b, c, first), a * b / c * _series(a + 1, b + 1, c + 1, first)
-    corner = jnp.full_like(gap, 1 - _CORNER)
-    value, slope = _walk(a, b, c, 1 - first, corner, value, slope)
-    return _walk(a, b, c, corner, gap, value, slope)[0]
+def _beside_1(a: Any, b: Any, c: Any, z: Any, gap: Any) -> Any:
+    """2F1 at z = 1 - gap in the upper half plane, |gap| <= 1, by way of exp(pi i / 3), or of its series near 0; in arithmetic
+    of the parameters' type."""
+    near = jnp.abs(z) <= _NEAR
+    start = jnp.where(near, gap, 1 - 0.5 * _CORNER)
+    first = select(near, alike(z, a), -alike(start, a) + 1)
+    value, change, _ = _series(a, b, c, first)
+    slope = change / jnp.where(nearest(first) == 0, 1, nearest(first))
+    points = jnp.where(near, gap, 1 - _CORNER), gap
+    return nearest(_walk(a, b, c, points, start, value, slope))
+
+
+def _accurately(a: Any, b: Any, c: Any, z: Any, gap: Any, wide: Any) -> Any:
+    """The same where digits cancel: where `wide` in double-double arithmetic, of which b is a number.
+
+    The change that this makes tells how many digits are lost; NaN where it leaves too few."""
+    largest = functools.reduce(jnp.maximum, (jnp.abs(v) for v in (a, b.high, c)))
+    wide, usable = wide | (largest > _SMALL), largest < _WIDEST
+    a, c = jnp.where(usable, a, 0), jnp.where(usable, c, 1)
+    narrow = _beside_1(a, b.high, c, z, gap)
+    p, q, r = (select(wide, double_double(v), double_double(jnp.full_like(c, w))) for v, w in ((a, 0), (b, 0), (c, 1)))
+    value = _beside_1(p, q, r, jnp.where(wide, z, 0), jnp.where(wide, gap, 1))
+    lost = jnp.abs(value - narrow) > _MOST_CHANGED * jnp.abs(value)
+    return jnp.where(usable, jnp.where(wide, jnp.where(lost, jnp.nan, value), narrow), jnp.nan)
 
 
 def _in_plane(a: Any, b: Any, c: Any, z: Any) -> Any:
-    """2F1 at z in the upper half plane, not 1: Pfaff's transformation takes it to the lower one."""
+    """2F1 at z in the upper half plane, not 1: Pfaff's transformation takes it to the lower one.
+
+    It makes a parameter c - b, which loses digits where b is small beside c, and is a double-double number therefore."""
     turned = jnp.abs(z - 1) > 1
     power, other = jnp.minimum(a, b), jnp.maximum(a, b)
     base = 1 - z
     gap = jnp.where(turned, jnp.conj(1 / base), base)
     point = jnp.where(turned, jnp.conj(-z / base), z)
-    second = jnp.where(turned, c - other, other)
-    near = jnp.abs(point) <= _NEAR
-    series = _series(power, jnp.where(near, second, 1), c, jnp.where(near, point, 0))
-    connected, value = _connected(a, b, c, z, jnp.abs(z) > _NEAR)
-    found = jnp.where(near, series, _beside_1(power, second, c, jnp.where(near | connected, 1 - _CORNER, gap)))
+    second = select(turned, double_double(c) - other, double_double(other))
+    rounded = turned & (jnp.abs(other) < _SMALL_BESIDE * jnp.abs(c))
+    near = (jnp.abs(point) <= _NEAR) & ~rounded
+    series, _, sizes = _series(power, jnp.where(near, second.high, 1), c, jnp.where(near, point, 0))
+    near = near & (sizes <= _CANCELS * jnp.abs(series))
+    connected, value = _connected(a, b, c, z, ~near)
+    rest = ~(near | connected)
+    power_of_rest, c, point, gap = (jnp.where(rest, v, w) for v, w in ((power, 0), (c, 1), (point, 0), (gap, 1)))
+    found = _accurately(power_of_rest, select(rest, second, second - second), c, point, gap, rounded)
+    found = jnp.where(near, series, found)
     return jnp.where(connected, value, jnp.where(turned, _power_of_base(z, -power) * jnp.conj(found), found))
 
 
 def _connected(a: Any, b: Any, c: Any, z: Any, active: Any) -> tuple[Any, Any]:
     """(Where it holds, 2F1 in the upper half plane by series about infinity or 1): DLMF 15.8.2 and 15.8.4.
 
-    Two terms that have poles where b - a, or c - a - b, is whole; elsewhere they keep the digits which Taylor series from
-    about 0 lose where parameters are large."""
+    Two terms that have poles where b - a, or c - a - b, is whole, and that may cancel."""
     inverse = 1 / jnp.where(active, z, 2)
     outer = jnp.abs(inverse) < jnp.abs(1 - z)
     point, gap = jnp.where(outer, inverse, 1 - z), jnp.where(outer, b - a, c - a - b)
@@ -130,18 +180,17 @@ def _connected(a: Any, b: Any, c: Any, z: Any, active: Any) -> tuple[Any, Any]:
     p, q, r, gap = (jnp.where(holds, v, 0.25) for v in (a, b, c, gap))
     point = jnp.where(holds, point, 0)
     pick = lambda v, w: jnp.where(outer, v, w)
-    first = _series(p, pick(p - r + 1, q), 1 - gap, point)
-    second = _series(pick(q, r - p), pick(q - r + 1, r - q), 1 + gap, point)
+    first, _, sizes_of_first = _series(p, pick(p - r + 1, q), 1 - gap, point)
+    second, _, sizes_of_second = _series(pick(q, r - p), pick(q - r + 1, r - q), 1 + gap, point)
     log = jnp.log(jnp.where(holds, pick(z, 1 - z), 1))
     log = lax.complex(log.real, pick(log.imag - math.pi, -jnp.abs(log.imag)))   # of -z or of 1 - z, below the cut
     over, scale = reciprocal_of_double, gamma_of_double(r)
     shares = [scale * over(v) * gamma_of_double(way) * over(w) * jnp.exp(power * log)
               for v, w, way, power in ((pick(q, r - p), pick(r - p, r - q), gap, pick(-p, 0)),
                                        (p, pick(r - q, q), -gap, pick(-q, gap)))]
-    one, other = shares[0] * first, shares[1] * second
-    total = one + other
-    most = jnp.where(sizes <= _SMALL, _CANCELS, _CANCELS_BEYOND)
-    return holds & (jnp.abs(one) + jnp.abs(other) <= most * jnp.abs(total)), total
+    total = shares[0] * first + shares[1] * second
+    terms = jnp.abs(shares[0]) * sizes_of_first + jnp.abs(shares[1]) * sizes_of_second
+    return holds & (terms <= _CANCELS * jnp.abs(total)), total
 
 
 def _power_of_base(z: Any, exponent: Any) -> Any:
@@ -160,8 +209,8 @@ def _value(a: Any, b: Any, c: Any, z: Any) -> Any:
     usable = known & (~pole | ends) & ((z != 1) | ends)
     p, q, r, upper = (jnp.where(usable, v, 0.25) for v in (a, b, c, lax.complex(z.real, jnp.abs(z.imag))))
     whole = whole_below_1(r - p) | whole_below_1(r - q)
-    smaller = jnp.abs(r - p) + jnp.abs(r - q) < jnp.abs(p) + jnp.abs(q)
-    euler = ~pole & (upper != 1) & (whole | smaller & ~ends)
+    smaller = jnp.abs(r - p) + jnp.abs(r - q) < _SMALLER * (jnp.abs(p) + jnp.abs(q))
+    euler = ~pole & (upper != 1) & (whole & ~ends | smaller & (whole | ~ends))
     rest = r - p - q
     p, q = jnp.where(euler, r - p, p), jnp.where(euler, r - q, q)
     finite = whole_below_1(p) | whole_below_1(q)

@@ -24,6 +24,8 @@ from numjet.scipy.special.complex_bessel import LARGEST_ORDER, all_kinds, order_
 from numjet.scipy.special.fixed_orders import fixed_orders
 from numjet.scipy.special.gamma_family import gammasgn
 from numjet.scipy.special.gamma_values import reciprocal_of_double
+from numjet.scipy.special.summation import summed
+from numjet.scipy.special.whole_numbers import whole_below_1
 
 _SERIES_0F1 = 24
 _CANCELS = 30.0             # times its sum: sizes of the terms of 1F1's series beyond which it is not used
@@ -32,10 +34,11 @@ _NO_DIGIT = 1e16            # the same where nothing is left of the sum
 _LARGEST = 600.0            # |z| up to which it is tried
 _MOST_LOST = 3.4            # the logarithm of what terms of a Taylor series may exceed its sum by
 _START, _STEP = 3.0, 2.0    # the first center of a Taylor series, and how far each one leads
+_FIRST = 12.0               # times the size of a, the center up to which terms of the power series are moderate
 _TAYLOR = 48                # its terms: by a factor of 2/3 at least each, and by that of the exponential
 _FAR, _FAR_TERMS = 50.0, 60
 _MOST_TERMS, _MOST_STEPS = 5000, 4000
-_LOWEST = -18.0             # b from which on Taylor series keep digits
+LOWEST = -18.0              # b from which on Taylor series keep digits
 _MIXED = numpy_dtype_promotion("standard")   # parameters are real and points complex, whatever programs may mix
 
 
@@ -46,10 +49,6 @@ def is_complex(z: Any) -> bool:
     (True, False)
     """
     return is_array_like(z) and bool(dtypes.issubdtype(aval_of(z).dtype, np.complexfloating))
-
-
-def whole_below_1(x: Any) -> Any:
-    return (x <= 0) & (x == jnp.round(x))
 
 
 def _by_halves(log: Any, factor: Any) -> Any:
@@ -122,22 +121,46 @@ def _series(a: Any, b: Any, z: Any) -> tuple[Any, Any]:
         return ~done & jnp.isfinite(total)
 
     one = jnp.ones_like(z)
-    state = while_loop(lambda state: (state[0] < _MOST_TERMS) & jnp.any(active(state)), step,
-                       (jnp.zeros((), size.dtype), one, one, jnp.ones_like(size)))
-    return jnp.where(active(state), jnp.nan, state[2]), state[3]
+    total, sizes = summed(active, step, (one, one, jnp.ones_like(size)), _MOST_TERMS)
+    return total, sizes
 
 
-def _along_ray(a: Any, b: Any, z: Any) -> Any:
-    """From the series near 0 to z, by Taylor series of z w'' + (b - z) w' = a w.
+def _first_center(a: Any, b: Any) -> tuple[Any, Any]:
+    """(The distance to 0 at which Taylor series start, where terms of the power series are moderate, and for b < 0 solutions
+    oscillate, as before z^(1 - b) grows beside 1F1, if that is near enough; the distance from which on they do)."""
+    turn = jnp.where(b < 0, jnp.square(1 - b) / (4 * jnp.maximum(jnp.abs(0.5 * b - a), 1)), 0)
+    return jnp.minimum(_START, jnp.maximum(_FIRST / jnp.maximum(jnp.abs(a), 1), turn)), turn
 
-    NaN where they are too many, do not converge, or lose all digits to the other solution, z^(1 - b), as for b < -18."""
-    steps = jnp.abs(z) / _STEP + (jnp.maximum(b, 0) + 1) * jnp.log(jnp.maximum(jnp.abs(z) / _START, 1))
-    usable = (steps < _MOST_STEPS) & (b > _LOWEST)
-    a, b, z = jnp.where(usable, a, 0), jnp.where(usable, b, 1), jnp.where(usable, z, 1)
+
+def loss_along_ray(a: Any, b: Any) -> Any:
+    """What `along_ray` multiplies rounding errors with where b < 0, by terms of the power series and by z^(1 - b); else 1.
+
+    >>> float(loss_along_ray(jnp.float32(2.0), jnp.float32(1.0)))
+    1.0
+    """
+    start, turn = _first_center(a, b)
+    lost = 2 * (jnp.sqrt(jnp.abs(a) * start) - math.sqrt(_FIRST)) + (1 - b) * jnp.log(jnp.maximum(turn / start, 1))
+    return jnp.exp(jnp.where(b < 0, jnp.maximum(lost, 0), 0))
+
+
+def along_ray(a: Any, b: Any, z: Any, series: Callable[..., Any]) -> Any:
+    """1F1 from the series near 0 to real or complex z, by Taylor series of z w'' + (b - z) w' = a w.
+
+    NaN where they are too many, do not converge, or lose all digits to the other solution, z^(1 - b), as for b < -18.
+
+    >>> round(float(along_ray(jnp.float32(1.0), jnp.float32(1.0), jnp.float32(4.0), lambda a, b, z: jnp.exp(z))), 1)
+    54.6
+    """
+    wave = jnp.maximum(jnp.abs(a), 1)   # near x solutions may oscillate with exp(2 i sqrt(-a x))
     goal = jnp.abs(z)
+    start = jnp.minimum(goal, _first_center(a, b)[0])
+    strides = goal / _STEP + 2 * jnp.sqrt(wave * goal) / _MOST_LOST
+    steps = strides + (jnp.maximum(b, 0) + 1) * jnp.log(jnp.maximum(goal / jnp.where(start == 0, 1, start), 1))
+    usable = (steps < _MOST_STEPS) & (b > LOWEST)
+    a, b, z = jnp.where(usable, a, 0), jnp.where(usable, b, 1), jnp.where(usable, z, 1)
+    goal, start, wave = jnp.abs(z), jnp.where(usable, start, 1), jnp.where(usable, wave, 1)
     direction = z / goal
-    start = jnp.minimum(goal, _START)
-    value, slope = _series(a, b, start * direction)[0], a / b * _series(a + 1, b + 1, start * direction)[0]
+    value, slope = series(a, b, start * direction), a / b * series(a + 1, b + 1, start * direction)
     # By this share of the distance to 0, the other solution, z^(1 - b), has terms that are no larger than 30 times its sum.
     share = jnp.minimum(2 / 3, 1 - jnp.exp(-_MOST_LOST / (jnp.maximum(b, 0) + 1)))
 
@@ -157,7 +180,8 @@ def _along_ray(a: Any, b: Any, z: Any) -> Any:
 
     def step(state: Any) -> Any:
         here, value, slope = state
-        following = jnp.minimum(here + jnp.minimum(_STEP, share * here), goal)
+        stride = jnp.minimum(jnp.minimum(_STEP, share * here), _MOST_LOST * jnp.sqrt(here / wave))
+        following = jnp.minimum(here + stride, goal)
         moves = following > here
         new, new_slope = taylor(here * direction, value, slope, (following - here) * direction)
         return following, jnp.where(moves, new, value), jnp.where(moves, new_slope, slope)
@@ -204,7 +228,8 @@ def _right(a: Any, b: Any, z: Any, direct: Any, series: Any) -> tuple[Any, Any]:
     spread = jnp.abs(a) + jnp.abs(1 - a) + jnp.abs(b - a) + jnp.abs(a - b + 1)
     far = ~direct & (jnp.abs(z) >= _FAR + spread + spread * spread / 40)   # where 60 terms are as many as are needed
     rest = ~(far | direct)
-    between = _along_ray(jnp.where(rest, a, 0), jnp.where(rest, b, 1), jnp.where(rest, z, 1))
+    p, q, w = (jnp.where(rest, v, w) for v, w in ((a, 0), (b, 1), (z, 1)))
+    between = along_ray(p, q, w, lambda a, b, z: _series(a, b, z)[0])
     log, factor = _far(jnp.where(far, a, 1), jnp.where(far, b, 1), jnp.where(far, z, 60))
     return jnp.where(far, log, 0), jnp.where(far, factor, jnp.where(direct, series, between))
 

@@ -20,6 +20,7 @@ from numjet.scipy.special.factorial_terms import log_beta, log_choices
 from numjet.scipy.special.fixed_orders import cos_sin_pi, wide
 from numjet.scipy.special.gamma_family import comb, digamma, floats, gammasgn, numbers
 from numjet.scipy.special.gamma_values import reciprocal_of_double, sine_of_pi_times
+from numjet.scipy.special.whole_numbers import is_odd, whole_below_1
 from numjet.scipy.special.wide_evaluation import smooth_in_64_bits
 
 _EULER = 0.57721566490153286061
@@ -261,7 +262,7 @@ def diric(x: Any, n: int) -> Any:
 
 @custom_jvp
 def _rgamma(x: Any) -> Any:
-    pole = (x <= 0) & (x == jnp.round(x))
+    pole = whole_below_1(x)
     out = jnp.where(pole, 0, reciprocal_of_double(jnp.where(pole | ~jnp.isfinite(x), 1, x)))
     return jnp.where(jnp.isnan(x), jnp.nan, jnp.where(jnp.isinf(x), 0, out))
 
@@ -270,7 +271,7 @@ def _rgamma(x: Any) -> Any:
 def _rgamma_jvp(primals: Any, tangents: Any) -> Any:
     (x,), (t,) = primals, tangents
     out = _rgamma(x)
-    pole = (x <= 0) & (x == jnp.round(x))
+    pole = whole_below_1(x)
     at_pole = cos_sin_pi(jnp.where(pole, x, 0))[0] * jnp.exp(special.lgamma(jnp.where(pole, 1 - x, 1)))
     return out, t * jnp.where(pole, at_pole, -special.digamma(jnp.where(pole, 1, x)) * out)
 
@@ -353,8 +354,7 @@ def factorial2(n: Any, exact: bool = False) -> Any:
         raise NotImplementedError("factorial2 with exact=True: arrays hold no integers of arbitrary size")
     (n,) = floats("factorial2", n)
     safe = jnp.maximum(n, 0)
-    odd = safe - 2 * jnp.floor(0.5 * safe) == 1
-    log = 0.5 * safe * math.log(2) + special.lgamma(0.5 * safe + 1) + jnp.where(odd, 0.5 * math.log(2 / math.pi), 0)
+    log = 0.5 * safe * math.log(2) + special.lgamma(0.5 * safe + 1) + jnp.where(is_odd(safe), 0.5 * math.log(2 / math.pi), 0)
     return jnp.where(n < 0, 0, jnp.exp(log))
 
 

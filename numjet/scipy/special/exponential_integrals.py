@@ -13,6 +13,7 @@ from numjet.lax.elementwise import special
 from numjet.scipy.special import chebyshev_tables as tables, complex_integrals
 from numjet.scipy.special.gamma_family import floats, halves_in_float32, numbers
 from numjet.scipy.special.horner import horner
+from numjet.scipy.special.whole_numbers import is_odd
 
 _NEAR_ROOT = 0.1     # distance to Ei's root below which its logarithm is a series
 _NO_QUOTIENT = 0.1   # below, log(x / root) is a difference of logarithms: the quotient of a subnormal number is not exact
@@ -124,27 +125,30 @@ def _expn_series(n: Any, x: Any) -> Any:
         return term, total - jnp.where(here, 0, term / jnp.where(here, 1, kf - n + 1))
     total = fori_loop(0, 40, add, (jnp.ones_like(x), jnp.zeros_like(x)))[1]
     # (-x)^(n-1) / (n-1)! (-log x + psi(n))
-    even = n - 2 * jnp.floor(n / 2) == 1
     power = jnp.exp((n - 1) * jnp.log(x) - special.lgamma(n))
-    return jnp.where(even, power, -power) * (special.digamma(n) - jnp.log(x)) + total
+    return jnp.where(is_odd(n), power, -power) * (special.digamma(n) - jnp.log(x)) + total
 
 
 def _expn_below(n: Any, x: Any) -> Any:
-    """E_n(x) for whole n <= 0, where derivatives lead: DLMF 8.19.12 upwards from exp(-x) / x; its terms are positive."""
-    start = jnp.exp(-x) / x
+    """E_n(x) for n <= 0, where derivatives lead: DLMF 8.19.12 upwards, whose terms are positive, from exp(-x) / x for whole n;
+    for others, where x >= 1, from an order between 0 and 1."""
+    rest = n - jnp.floor(n)
+    start, whole = jnp.exp(-x) / x, rest == 0
+    between = jnp.exp(-x) * _fraction(jnp.where(whole, 1, rest), jnp.where(whole, 1, x))
 
     def step(state: Any) -> Any:
         m, value = state
-        return m + 1, jnp.where(m <= -n, start + m * value / x, value)
-    return while_loop(lambda state: jnp.any(state[0] <= -n), step, (jnp.ones((), x.dtype), start))[1]
+        return m + 1, jnp.where(m - rest <= -n, start + (m - rest) * value / x, value)
+    first = (jnp.ones((), x.dtype), jnp.where(whole, start, between))
+    return while_loop(lambda state: jnp.any(state[0] - rest <= -n), step, first)[1]
 
 
 @custom_jvp
 def _expn(n: Any, x: Any) -> Any:
     near = x < 1
     small, large = jnp.where(near & (x > 0), x, 0.5), jnp.where(near | jnp.isinf(x), 2.0, x)
-    order = jnp.maximum(n, 1)
-    out = jnp.where(near, _expn_series(order, small), jnp.exp(-large) * _fraction(order, large))
+    far = jnp.exp(-large) * _fraction(jnp.where(n > 0, n, 1), large)
+    out = jnp.where(near, _expn_series(jnp.maximum(n, 1), small), far)
     out = jnp.where(n <= 0, _expn_below(jnp.where(n <= 0, n, 0), x), out)
     out = jnp.where(x == 0, jnp.where(n > 1, 1 / jnp.where(n > 1, n - 1, 1), jnp.inf), out)
     out = jnp.where(x == jnp.inf, 0, out)
@@ -156,7 +160,7 @@ _expn.defjvps(None, lambda t, out, n, x: -t * _expn(n - 1, x))
 
 @jit_when_eager()
 def expn(n: Any, x: Any) -> Any:
-    """The integral of exp(-x t) / t^n from 1 to infinity, for whole n >= 0 and x >= 0, else NaN.
+    """The integral of exp(-x t) / t^n from 1 to infinity, for whole n >= 0 and x >= 0, or any n >= 0 and x >= 1; else NaN.
 
     Not differentiated with respect to n.
 
@@ -164,4 +168,5 @@ def expn(n: Any, x: Any) -> Any:
     0.1485
     """
     n, x = floats("expn", n, x)
-    return jnp.where(n < 0, jnp.nan, _expn(jnp.maximum(n, 0), x))  # derivatives lead below 0, by one step each
+    known = (n >= 0) & ((n == jnp.round(n)) | (x == 0) | (x >= 1))
+    return jnp.where(known, _expn(jnp.where(known, n, 0), x), x * jnp.nan)  # derivatives lead below 0, by one step each

@@ -19,6 +19,7 @@ from numjet.numpy.core.promotion import promote_args_inexact, promote_shapes, st
 from numjet.scipy.special.complex_gamma import digamma_of_complex, gamma_of_complex
 from numjet.scipy.special.factorial_terms import log_beta, log_choices, log_factorial
 from numjet.scipy.special.gamma_values import gamma_of_double, stirling_series
+from numjet.scipy.special.whole_numbers import is_odd, whole_below_1
 from numjet.scipy.special.wide_evaluation import smooth_by_precision, smooth_in_64_bits
 
 _EXACT = 1e9            # counts below are rounded to whole numbers
@@ -76,8 +77,7 @@ def gammasgn(x: Any) -> Any:
     """
     x, = floats("gammasgn", x)
     whole = jnp.floor(x)
-    odd = whole - 2 * jnp.floor(whole / 2) == 1
-    sign = jnp.where((x < 0) & odd, -1.0, 1.0)
+    sign = jnp.where((x < 0) & is_odd(whole), -1.0, 1.0)
     sign = jnp.where(x == 0, jnp.where(1 / x < 0, -1.0, 1.0), sign)
     sign = jnp.where(((x < 0) & (x == whole)) | jnp.isnan(x), jnp.nan, sign)
     return jnp.astype(sign, x.dtype)
@@ -185,7 +185,7 @@ def poch(z: Any, m: Any) -> Any:
 
 def _poch_limit(z: Any, m: Any) -> Any:
     """The limit of Gamma(z + m) / Gamma(z) as z or m goes to infinity: that of z^m or of m! / Gamma(z); NaN if none."""
-    pole = jnp.isfinite(z) & (z <= 0) & (z == jnp.floor(z))
+    pole = _is_pole(z)
     in_m = jnp.where(pole, 0, jnp.where(m > 0, gammasgn(z) * jnp.inf, jnp.nan))
     in_z = jnp.where(m > 0, jnp.inf, 0)
     return jnp.where(jnp.isnan(z + m) | (z == -jnp.inf), jnp.nan, jnp.where(z == jnp.inf, in_z, in_m))
@@ -204,20 +204,29 @@ def _poch(z: Any, m: Any, precise: bool) -> Any:
 
 
 def _finite_poch(z: Any, m: Any, precise: bool) -> Any:
-    """Where Gamma(z) is infinite, 0, or if Gamma(z + m) is, too, (-1)**m Gamma(1 - z) / Gamma(1 - z - m), by DLMF 5.5.3."""
+    """Where Gamma(z) is infinite, 0, or if Gamma(z + m) is, too, (-1)**m Gamma(1 - z) / Gamma(1 - z - m), by DLMF 5.5.3.
+
+    The latter also for |z| < 1/2 and m = -1, -2, ..., where z + m is near a pole, or is one by rounding."""
     ends = _is_pole(z + m)
-    reflected, zero = _is_pole(z) & ends, _is_pole(z) & ~ends
+    falls = (jnp.abs(z) < 0.5) & (z != 0) & (m < 0) & _is_pole(m)
+    reflected, zero = falls | _is_pole(z) & ends, _is_pole(z) & ~ends
     out = _poch_off_poles(jnp.where(reflected, 1 - z - m, jnp.where(zero, 1, z)), jnp.where(zero, 1, m), precise)
-    odd = jnp.abs(m - 2 * jnp.round(m / 2)) == 1
     below, end = jnp.where(zero, z, 0), jnp.where(zero, z + m, 1)
     out = jnp.where(reflected & (m < 0) & (1 - z - m == -m), 0, out)     # 1 / Gamma of a huge number
-    return jnp.where(zero, _poch_at_zeros(below, end), jnp.where(reflected & odd, -out, out))
+    out = jnp.where(falls, out * _quotient_of_sines(jnp.where(falls, z, 0.25), jnp.where(falls, m, 0)), out)
+    return jnp.where(zero, _poch_at_zeros(below, end), jnp.where(reflected & is_odd(m), -out, out))
+
+
+def _quotient_of_sines(z: Any, m: Any) -> Any:
+    """sin(pi z) / sin(pi (z + m)) but for its sign, which is 1 for whole m, with its derivatives."""
+    rest = math.pi * (m - lax.stop_gradient(m))
+    return 1 / (jnp.cos(rest) + jnp.sin(rest) / jnp.tan(math.pi * z))
 
 
 def _poch_at_zeros(z: Any, end: Any) -> Any:
     """Gamma(end) / Gamma(z) = Gamma(end) Gamma(1 - z) sin(pi z) / pi for z = 0, -1, ...: 0, with its derivatives."""
     whole = lax.stop_gradient(z)
-    sign = jnp.where(jnp.abs(whole - 2 * jnp.round(whole / 2)) == 1, -1, 1)
+    sign = jnp.where(is_odd(whole), -1, 1)
     size = jnp.exp(special.lgamma(end) + special.lgamma(1 - z))
     return jnp.where(size < jnp.inf, sign * gammasgn(end) * size * jnp.sin(math.pi * (z - whole)) / math.pi, 0)
 
@@ -225,11 +234,13 @@ def _poch_at_zeros(z: Any, end: Any) -> Any:
 def _poch_off_poles(z: Any, m: Any, precise: bool) -> Any:
     """Near 0 by z / (z + m) Gamma(z + 1 + m) / Gamma(z + 1): Gamma overflows at subnormal z, and its derivatives cancel."""
     near = (jnp.abs(z) < 0.5) & ~_is_pole(z + m)
-    shifted, quotient = near & (m != 0), _quotient_of_gammas(jnp.where(near, z + 1, z), m, precise)
-    ratio = z / jnp.where(shifted, z + m, 1)
+    quotient = _quotient_of_gammas(jnp.where(near, z + 1, z), m, precise)
+    little, end = 2 * jnp.abs(m) < jnp.abs(z), jnp.where(near, z + m, 1)
+    # z / end, twice: for derivatives where m is 0
+    ratio = jnp.where(little, 1 - jnp.where(little, m, 0) / end, z / jnp.where(little, 1, end))
     # no factor of an infinite quotient: its derivative, if it is 0 or negative, times that is no number
-    infinite = jnp.where(shifted & (ratio < 0), -quotient, quotient)
-    return jnp.where(shifted & (jnp.abs(quotient) < jnp.inf), ratio * quotient, infinite)
+    infinite = jnp.where(near & (ratio < 0), -quotient, quotient)
+    return jnp.where(near & (jnp.abs(quotient) < jnp.inf), ratio * quotient, infinite)
 
 
 def _quotient_of_gammas(z: Any, m: Any, precise: bool) -> Any:
@@ -304,7 +315,7 @@ def _whole_at_pole(a: Any, b: Any) -> tuple[Any, Any, Any]:
 
 
 def _is_pole(x: Any) -> Any:
-    return (x <= 0) & (x == jnp.floor(x)) & (x != -jnp.inf)
+    return whole_below_1(x) & (x != -jnp.inf)
 
 
 @smooth_in_64_bits
@@ -344,7 +355,7 @@ _FIRST_TERM, _LARGEST_OF_FIRST_TERM = 1e-20, 1e100
 @smooth_in_64_bits
 def _beta(a: Any, b: Any) -> Any:
     infinite, finite, other = _whole_at_pole(a, b)
-    at_pole = jnp.where(finite & (other % 2 == 1), -1, 1)
+    at_pole = jnp.where(finite & is_odd(other), -1, 1)
     vanishes = ~(infinite | finite) & _is_pole(a + b)
     sign = jnp.where(infinite | finite | vanishes, at_pole, gammasgn(a) * gammasgn(b) * gammasgn(a + b))
     small, large = jnp.minimum(a, b), jnp.maximum(a, b)

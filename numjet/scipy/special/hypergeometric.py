@@ -7,6 +7,7 @@ through the loops, in the rule of one function per order, so that reverse mode n
 """
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,9 @@ _TERMS = 3000     # of power series, at most
 _TAYLOR = 110     # terms of a Taylor series at half of its radius
 _FEWER, _SMALL = 72, 2.0   # as many do where no parameter is larger than the second
 _EXPANSION = 40   # terms of an asymptotic series
+_INFINITE = 1e4   # arguments from which on 1F1 is infinite, unless parameters are so large
+_CANCELS = 1e3    # times its sum, the largest term from which on Taylor series replace the series of 1F1
+_NO_DIGIT = 1e15  # the same where nothing is left of the sum
 _FAR = 500.0      # arguments of 1F1 from which on the asymptotic series is used
 
 
@@ -35,26 +39,31 @@ def _reciprocal_gamma(x: Any) -> Any:
 
 
 def _series(upper: tuple[Any, ...], lower: Any, z: Any) -> Any:
-    """The sum of products of (u)_n over (lower)_n n!, times z^n; upper: one or two parameters.
+    return _series_and_size(upper, lower, z)[0]
+
+
+def _series_and_size(upper: tuple[Any, ...], lower: Any, z: Any) -> tuple[Any, Any]:
+    """The sum of products of (u)_n over (lower)_n n!, times z^n, and its largest term's size; upper: one or two parameters.
 
     A majorant decides about the end: terms whose upper parameters count as 1 at least, as derivatives go on where a factor
     is zero."""
     def step(v: Any) -> Any:
-        n, term, total, bound, largest = v
+        n, term, total, size_of_term, bound, largest = v
         below = (lower + n) * (n + 1)
         ratio, size = z / below, jnp.abs(z / below)
         for u in upper:
             ratio, size = ratio * (u + n), size * jnp.maximum(jnp.abs(u + n), 1)
         term, bound = term * ratio, bound * size
-        return n + 1, term, total + term, bound, jnp.maximum(largest, bound)
+        return n + 1, term, total + term, jnp.maximum(size_of_term, jnp.abs(term)), bound, jnp.maximum(largest, bound)
 
     def unfinished(v: Any) -> Any:
-        n, _, total, bound, largest = v
+        n, _, total, _, bound, largest = v
         shrinks = jnp.abs(z) * jnp.abs(upper[-1] + n) < 0.95 * (n + 1)
         done = shrinks & ((bound <= 1e-20 * jnp.abs(total)) | (bound <= 1e-40 * largest))
         return (n < _TERMS) & jnp.any(~done & jnp.isfinite(total))
     one = jnp.ones_like(z)
-    return while_loop(unfinished, step, (jnp.zeros((), z.dtype), one, one, one, one))[2]
+    found: tuple[Any, Any] = while_loop(unfinished, step, (jnp.zeros((), z.dtype), one, one, one, one, one))[2:4]
+    return found
 
 
 def _polynomial(a: Any, b: Any, c: Any, z: Any) -> Any:
@@ -92,10 +101,18 @@ def _confluent(a: Any, b: Any, x: Any) -> Any:
     top = jnp.where(negative, b - a, a)
     safe_b = jnp.where(_is_pole(b), 1.5, b)
     far = (size > _FAR) & ~_is_pole(top)
-    near_sum = _series((top,), safe_b, jnp.where(far, 1, size))
+    near_sum, largest = _series_and_size((top,), safe_b, jnp.where(far, 1, size))
+    loss = complex_hypergeometric.loss_along_ray(top, safe_b)
+    oscillates = (top < 0) & (size < 1.1 * (2 * safe_b - 4 * top)) & (safe_b > complex_hypergeometric.LOWEST)
+    cancels = ~far & oscillates & (largest > _CANCELS * loss * jnp.abs(near_sum))
+    p, q, y = (jnp.where(cancels, v, w) for v, w in ((top, 0), (safe_b, 1), (size, 1)))
+    walked = complex_hypergeometric.along_ray(p, q, y, lambda a, b, x: _series((a,), b, x))
+    kept = jnp.where(largest > _NO_DIGIT * jnp.abs(near_sum), jnp.nan, 1) * near_sum
+    near_sum = jnp.where(cancels, walked, kept)
     near = jnp.where(negative, jnp.exp(-size) * near_sum, near_sum)
-    far_sum = _kummer_far(top, safe_b, jnp.where(far, size, 600.0))
-    far_sum = jnp.where(negative, far_sum, jnp.exp(size / 2) * far_sum * jnp.exp(size / 2))
+    far_size = jnp.where(negative, size, jnp.minimum(size, _INFINITE))
+    far_sum, half = _kummer_far(top, safe_b, jnp.where(far, far_size, 600.0)), jnp.exp(far_size / 2)
+    far_sum = jnp.where(negative, far_sum, half * far_sum * half)
     value = jnp.where(far, far_sum, near)
     ends = _is_pole(a) & (a >= b)
     polynomial = _confluent_polynomial(jnp.where(ends, a, 0), b, x)
@@ -114,15 +131,28 @@ def _confluent_polynomial(a: Any, b: Any, x: Any) -> Any:
     return while_loop(lambda v: v[0] < count, step, (jnp.zeros((), x.dtype), one, one))[2]
 
 
-@smooth_in_64_bits
-def _hyp1f1(a: Any, b: Any, x: Any) -> Any:
-    bad = jnp.isnan(a + b + x) | jnp.isinf(a) | jnp.isinf(b)
-    a, b, y = (jnp.where(bad, 1, v) for v in (a, b, x))
+def _derivative(value: Any, upper: tuple[Any, ...], lower: Any, x: Any, order: int) -> Any:
+    """The derivative of an order to x: the function of parameters larger by that, times a quotient (DLMF 13.3.16, 15.5.2)."""
+    top, bottom = jnp.ones_like(x), jnp.ones_like(x)
+    for k in range(order):
+        top, bottom = top * math.prod((u + k for u in upper), start=1), bottom * (lower + k)
+    found = value(*(u + order for u in upper), lower + order, x)
+    ends = (top == 0) & ~jnp.isnan(found)
+    return jnp.where(ends & (jnp.isinf(found) | (bottom == 0)), 0, top / jnp.where(ends & (bottom == 0), 1, bottom) * found)
+
+
+def _hyp1f1_value(a: Any, b: Any, x: Any) -> Any:
+    constant = jnp.isinf(b) & jnp.isfinite(a) & jnp.isfinite(x)
+    bad, nothing = jnp.isnan(a + b + x) | jnp.isinf(a) | jnp.isinf(b) & ~constant, (a + b + x) * jnp.nan
+    a, b, y = (jnp.where(bad | constant, 1, v) for v in (a, b, x))
     y = jnp.clip(y, -1e300, 1e300)  # where 1F1 is infinite or 0 already
     value = _confluent(a, b, y)
     value = jnp.where((x == -jnp.inf) & (a > 0) & ~_is_pole(b), 0, value)
     value = jnp.where(jnp.isinf(x) & (jnp.abs(value) > 1e200), value * jnp.inf, value)
-    return jnp.where(bad, jnp.nan, value)
+    return jnp.where(bad, nothing, jnp.where(constant, 1, value))
+
+
+_hyp1f1 = smooth_in_64_bits(_hyp1f1_value, lambda order, a, b, x: _derivative(_hyp1f1_value, (a,), b, x, order))
 
 
 @jit_when_eager()
@@ -130,7 +160,7 @@ def hyp1f1(a: Any, b: Any, x: Any) -> Any:
     """Kummer's confluent hypergeometric function 1F1(a, b, x) of real a and b, and real or complex x.
 
     inf where b is a non-positive integer, unless a is one that ends the sum first. Derivatives of any order, for complex x to x
-    alone. Digits are lost for large negative a, where the function oscillates, and for |x| > 500 with |a| or |b| above 20.
+    alone. Digits are lost for |x| > 500 with |a| or |b| above 20, and where b < -8; NaN where none is left.
     For complex x with |a| and |b| up to 8 the error is 1e-12, times the condition of the problem; beyond, NaN where a series
     does not converge, for b < -18 where its terms cancel, and where more than 4000 steps would lead to x.
 
@@ -204,9 +234,8 @@ def _gauss(a: Any, b: Any, c: Any, x: Any) -> Any:
     return jnp.where(turned, (1 - x) ** -power, 1) * value
 
 
-@smooth_in_64_bits
-def _hyp2f1(a: Any, b: Any, c: Any, x: Any) -> Any:
-    bad = jnp.isnan(a + b + c + x) | jnp.isinf(a) | jnp.isinf(b) | jnp.isinf(c)
+def _hyp2f1_value(a: Any, b: Any, c: Any, x: Any) -> Any:
+    bad, nothing = jnp.isnan(a + b + c + x) | jnp.isinf(a) | jnp.isinf(b) | jnp.isinf(c), (a + b + c + x) * jnp.nan
     a, b, c, y = (jnp.where(bad, 0.25, v) for v in (a, b, c, x))
     ends = (_is_pole(a) & ((a > c) | ~_is_pole(c))) | (_is_pole(b) & ((b > c) | ~_is_pole(c)))
     pole = _is_pole(c)
@@ -221,7 +250,10 @@ def _hyp2f1(a: Any, b: Any, c: Any, x: Any) -> Any:
     outside = jnp.where(y == -jnp.inf, jnp.where(jnp.minimum(a, b) > 0, 0, jnp.nan), outside)
     special_case = jnp.where(finite, polynomial, jnp.where(equal, binomial, outside))
     value = jnp.where((y == 0) | (a == 0) | (b == 0), jnp.where(inner, value, 1), jnp.where(inner, value, special_case))
-    return jnp.where(bad, jnp.nan, value)
+    return jnp.where(bad, nothing, value)
+
+
+_hyp2f1 = smooth_in_64_bits(_hyp2f1_value, lambda order, a, b, c, x: _derivative(_hyp2f1_value, (a, b), c, x, order))
 
 
 @jit_when_eager()
@@ -231,9 +263,9 @@ def hyp2f1(a: Any, b: Any, c: Any, x: Any) -> Any:
     Real x > 1: infinite, but for polynomials (a or b is a non-positive integer) and for c equal to a or b; at 1 Gauss's sum,
     infinite for c <= a + b. inf where c is a non-positive integer, unless a or b ends the sum first. Derivatives of any
     order for x < 1. Digits are lost where parameters are large and of several signs. Complex x have their cut there, on which
-    the value is that above it, or for an imaginary part of -0.0 below; derivatives to x alone; NaN for |x| >= 1e300 and where a
-    series does not converge. Their error is mostly 1e-12 for parameters up to 6, 1e-9 up to 20, times the condition of the
-    problem; more is lost for negative c beside larger a and b.
+    the value is that above it, or for an imaginary part of -0.0 below; derivatives to x alone. Their error is mostly 1e-14 for
+    parameters up to 30, of any signs, times the condition of the problem. NaN for |x| >= 1e300, for parameters beyond 500 where
+    the power series does not do, and where more than 25 digits cancel.
 
     >>> round(float(hyp2f1(1.0, 1.0, 2.0, 0.5)), 4)
     1.3863

@@ -10,11 +10,12 @@ from numjet.lax.elementwise import special
 from numjet.scipy.special import bessel_core, complex_hypergeometric, modified_bessel, ordinary_bessel
 from numjet.scipy.special.fixed_orders import fixed_orders, largest, wide
 from numjet.scipy.special.gamma_family import floats, gammasgn
+from numjet.scipy.special.whole_numbers import whole_below_1
 
 
 def _0f1_value(v: Any, z: Any, large: bool) -> Any:
     """The series up to |z| = 1, DLMF 10.16.9 and 10.39.9 beyond."""
-    pole = (v <= 0) & (v == jnp.round(v))
+    pole = whole_below_1(v)
     overflows = (z == jnp.inf) & jnp.isfinite(v) & ~pole
     limit = jnp.where((v == jnp.inf) & jnp.isfinite(z), 1, jnp.where(overflows, gammasgn(v) * jnp.inf, jnp.nan))
     usable = ~pole & jnp.isfinite(z) & jnp.isfinite(v)

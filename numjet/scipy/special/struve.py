@@ -19,6 +19,7 @@ from numjet.scipy.special.elementary import _rgamma
 from numjet.scipy.special.fixed_orders import fixed_orders, largest, wide
 from numjet.scipy.special.gamma_family import floats
 from numjet.scipy.special.ordinary_bessel import _signed
+from numjet.scipy.special.whole_numbers import whole_below_1
 
 _SERIES_TERMS, _FAR_TERMS, _FAR_START = 90, 40, 40.0
 _STEP = 0.1
@@ -81,7 +82,7 @@ def _value(v: Any, x: Any, large: bool, sign: int) -> Any:
     usable = (size > 0) & jnp.isfinite(size) & jnp.isfinite(v)
     order, safe = jnp.where(usable, v, 0), jnp.where(usable, size, 1)
     near, most = _series(order, jnp.minimum(safe, 2 * _FAR_START), sign)
-    half = (order + 1.5 <= 0) & (order + 0.5 == jnp.round(order + 0.5))  # then Bessel functions alone, DLMF 11.4.3 and 11.4.4
+    half = whole_below_1(order + 1.5)  # then Bessel functions alone, DLMF 11.4.3 and 11.4.4
     if sign < 0:
         wave, rest = ordinary_bessel._y_value(order, safe, large), jnp.where(half, 0, _rest(order, safe))
         use_series = ~half & (safe < 2 * _FAR_START) & ~(most >= jnp.abs(wave) + jnp.abs(rest))

@@ -32,10 +32,11 @@ def in_64_bits(function: Callable[..., Any], *xs: Any) -> Any:
         return tree.tree_map(lambda y: convert_dtype(y, dtype, weak), found)
 
 
-def smooth_in_64_bits(function: Callable[..., Any]) -> Callable[..., Any]:
+def smooth_in_64_bits(function: Callable[..., Any], by_last: Callable[..., Any] | None = None) -> Callable[..., Any]:
     """The function in 64 bits, of real arguments of one dtype, with derivatives of any order, in 64 bits, too.
 
-    They are mixed partial derivatives by forward mode. The linear part of the rule has the arguments' dtype.
+    They are mixed partial derivatives by forward mode; those to the last argument may have a formula, `by_last(order, *xs)`.
+    The linear part of the rule has the arguments' dtype.
 
     >>> import numjet.numpy as jnp
     >>> from numjet.api.grad import grad
@@ -43,8 +44,10 @@ def smooth_in_64_bits(function: Callable[..., Any]) -> Callable[..., Any]:
     9.0
     """
     def partial_derivative(orders: tuple[int, ...], *xs: Any) -> Any:
-        derived = function
-        for place, order in enumerate(orders):
+        derived, ahead = function, orders
+        if by_last is not None:
+            derived, ahead = functools.partial(by_last, orders[-1]), orders[:-1]
+        for place, order in enumerate(ahead):
             for _ in range(order):
                 derived = _along(derived, place)
         return in_64_bits(derived, *xs)
