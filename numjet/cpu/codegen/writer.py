@@ -156,6 +156,21 @@ class FunctionWriter:
         """Remembers a value just written into the scope `insertion`."""
         return self.values.define(key, Value(text, lanes, self.insertion.depth, reads, literal), self.insertion)
 
+    def define_in_line(self, key: Hashable, value: Value) -> None:
+        """Remembers a value just written into the scope `insertion` for as long as that scope's code goes on."""
+        scope = self.insertion
+        while scope.kind == "inline" and scope.parent is not None:
+            scope = scope.parent
+        self.values.define(key, Value(value.text, value.lanes, scope.depth, value.reads, value.literal), scope)
+
+    def find_in_line(self, key: Hashable, depth: int) -> Value | None:
+        """Such a value for a reader whose scope is at `depth`, to which `insertion` then points."""
+        found = self.known.get(key)
+        if found is None:
+            return None
+        scope = self.hoist(max(found.depth, depth))
+        return Value(found.text, found.lanes, scope.depth, found.reads, found.literal)
+
     def bind(self, var: Expr, text: str, lanes: int = 1, literal: bool = False) -> Value:
         """Makes `var` known in the current scope."""
         return self.values.define(var.id, Value(text, lanes, self.scope.depth, literal=literal), self.scope)

@@ -5,6 +5,8 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
+import numpy as np
+
 from numjet.core.op import lookup
 from numjet.lax.axes import row_major
 from numjet.lax.indexing.dimension_numbers import (
@@ -32,6 +34,9 @@ def cpu_rule(combine: str | None) -> Callable[..., Any]:
         if operand.size == 0 or updates.size == 0:  # no index is in bounds, nor can be clipped
             return operand
         windows = windows_of(operand, indices, updates, dimension_numbers)
+        if update_jaxpr is None or combine is not None:
+            if _once_per_row(operand, updates, dimension_numbers):
+                return _compared(b, windows, operand, indices, updates, combine, drops(mode))
         batch_shape = [windows.shape[d] for d in windows.batch_dims]
         count, single = chunk_count(combine, operand, updates, batch_shape), not _window_dims(windows)
         one_by_one = len(batch_shape) > 1 and count > 0 and single and not dimension_numbers.operand_batching_dims
@@ -82,6 +87,41 @@ def cpu_rule(combine: str | None) -> Callable[..., Any]:
         b.loop(batch_shape, lambda *batch: put_window(batch, out), ordered=not unique_indices)
         return out
     return rule
+
+
+def _once_per_row(operand: Any, updates: Any, numbers: ScatterDimensionNumbers) -> bool:
+    """Whether each row of an operand that is nowhere in memory, such as zeros, takes one number at most: the derivative of a
+    gather along an axis, as of a cross entropy by labels."""
+    rows = set(range(operand.ndim)) - {*numbers.scatter_dims_to_operand_dims}
+    return (operand.lazy and not operand.works_more_than(1) and len(numbers.scatter_dims_to_operand_dims) == 1
+            and numbers.inserted_window_dims == numbers.scatter_dims_to_operand_dims
+            and {*numbers.operand_batching_dims} == rows
+            and updates.size * operand.shape[numbers.inserted_window_dims[0]] == operand.size)
+
+
+def _compared(b: Any, windows: Windows, operand: Any, indices: Any, updates: Any, combine: str | None, drops: bool) -> Any:
+    """The scatter as an elementwise operation: each element compares its place in its row with the row's index.
+
+    It is fused with what reads it, where a scatter would store all zeros first.
+    """
+    (axis,) = windows.numbers.start_index_map
+    size = operand.shape[axis]
+
+    def element(*position: Any) -> Any:
+        index: list[Any] = [0] * len(windows.shape)
+        for d, source in windows.batch_of.items():
+            index[source] = position[d]
+        start, = windows.starts(b, indices, index)
+        if drops:   # just outside of the row, in a narrow dtype
+            start = b.prim("min", b.prim("max", start, b.const(-1, start.dtype)), b.const(size, start.dtype))
+        else:
+            start, = windows.clipped(b, [start])
+        dtype = np.dtype(np.int32 if size < 2**31 - 1 else np.int64)
+        found = b.compare("eq", b.convert(start, dtype), b.convert(position[axis], dtype))
+        old, new = b.read(operand, *position), b.read(updates, *index)
+        return b.select(found, new if combine is None else lookup(combine).cpu(b, old, new), old)
+
+    return b.compute(operand.shape, operand.dtype, element, reads=(operand, indices, updates))
 
 
 def _around(b: Any, windows: Windows, operand: Any, indices: Any, updates: Any) -> Any:

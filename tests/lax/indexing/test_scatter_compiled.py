@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 import numjet as nj
-from numjet import _native
+import numjet.numpy as jnp
+from numjet import _native, lax
 from numjet.api.stages import trace_call
 from numjet.core.op import lookup
 from numjet.cpu.ir.nodes import For
@@ -110,3 +111,29 @@ def test_an_index_of_several_axes_is_not_divided_between_updates_that_go_in_orde
     expected = np.zeros((90, 60))
     np.add.at(expected, (rows, np.arange(60)), image[..., None])
     np.testing.assert_allclose(nj.jit(votes)(image), expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("mode", ["clip", "drop"])
+@pytest.mark.parametrize("name", ["scatter", "scatter_add", "scatter_mul", "scatter_max"])
+@pytest.mark.parametrize("shape, axis, dtype", [((7, 10), 1, np.float32), ((33, 3), 0, np.float16), ((2, 17, 3), 1, np.float32),
+                                                ((5, 1), 1, np.int32)])
+def test_numbers_put_into_rows_that_are_nowhere_in_memory(shape, axis, dtype, name, mode):
+    """They are compared element by element, with the bits of updates in place; so is the derivative of a gather."""
+    rng, put = np.random.default_rng(3), getattr(lax, name)
+    rows = tuple(d for d in range(len(shape)) if d != axis)
+    kept = tuple(shape[d] for d in rows)
+    numbers = lax.ScatterDimensionNumbers((), (axis,), (axis,), rows, tuple(range(len(rows))))
+    indices, updates = rng.integers(-2, shape[axis] + 2, (*kept, 1)), (-rng.integers(0, 3, kept)).astype(dtype) * dtype(1)
+    in_place = nj.jit(lambda x, i, u: put(x, i, u, numbers, mode=mode))(jnp.full(shape, -0.0, dtype), indices, updates)
+    compared = nj.jit(lambda i, u: put(jnp.full(shape, -0.0, dtype), i, u, numbers, mode=mode))
+    assert np.asarray(compared(indices, updates)).tobytes() == np.asarray(in_place).tobytes()
+
+
+def test_the_derivative_of_a_cross_entropy_stores_no_zeros():
+    def loss(x, labels):
+        return -jnp.mean(jnp.take_along_axis(nj.nn.log_softmax(x), labels[:, None], 1))
+    x, labels = np.random.default_rng(4).normal(size=(300, 10)).astype(np.float32), np.arange(300) % 10
+    assert "scatter-add f32[300,10]: fused" in str(nj.explain(nj.grad(loss))(x, labels))
+    shifted = np.exp(x - x.max(1, keepdims=True))
+    expected = (shifted / shifted.sum(1, keepdims=True) - np.eye(10)[labels]) / 300
+    np.testing.assert_allclose(nj.jit(nj.grad(loss))(x, labels), expected, rtol=1e-5, atol=1e-7)

@@ -1,7 +1,7 @@
 """Address computation: base pointers of buffers, sums of index terms, and how far out of loops a load may be hoisted."""
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -143,6 +143,10 @@ class Addresses:
         """A pointer to the lowest of the elements of all lanes, which are consecutive (`step` is 1 or -1)."""
         address = self.element(buffer, index)
         return address if step > 0 else self.advance(address, buffer, 1 - self.context.lanes)
+
+    def run_key(self, buffer: Buffer, address: Value, step: int, mask: Value | None) -> Hashable:
+        """Names the elements from a pointer on that a vector loop writes or reads, in the lanes of `mask`."""
+        return "run", address.text, memory_type(buffer.dtype), self.context.lanes, step, mask.text if mask is not None else None
 
     def elements(self, buffer: Buffer, index: Expr) -> Value:
         """A vector of pointers to the elements of all lanes."""

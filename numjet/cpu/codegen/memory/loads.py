@@ -75,13 +75,21 @@ def _consecutive(addresses: Addresses, request: StridedLoad) -> Value | None:
         return None
     w, lanes = addresses.writer, addresses.context.lanes
     address = addresses.run(buffer, index, step)
+    key = None if guarded else addresses.run_key(buffer, address, step, mask)
+    assert addresses.context.vector is not None
+    known = w.find_in_line(key, addresses.context.vector.first.depth) if key is not None else None
+    if known is not None:
+        return known
     mask = addresses.context.in_memory_order(mask, step)
     reads = addresses.hoist_masked_load(buffer, index, address, mask, guarded)
     pointer = address.text if uniform is None else w.put(f"select i1 {uniform.text}, ptr {address.text}, ptr %info")
     text = load_vector(w, buffer.dtype, lanes, pointer, mask.text if mask else None)
     if step < 0:
         text = w.reverse(text, memory_type(buffer.dtype), lanes)
-    return loaded(w, buffer.dtype, lanes, text, reads)
+    value = loaded(w, buffer.dtype, lanes, text, reads)
+    if key is not None:
+        w.define_in_line(key, value)
+    return value
 
 
 def _gather(addresses: Addresses, request: StridedLoad) -> Value:

@@ -283,6 +283,10 @@ def _enter_mask(emitter: FunctionEmitter, piece: Piece, position: str) -> None:
     name = "i16" if lanes > 64 else f"i{max(8, min(32, 512 // lanes))}"
     if position.isdigit() and piece.end.isdigit():
         left = Value(str(min(int(piece.end) - int(position), lanes)), literal=True)
+        known = w.find_in_line(("lanes below", left.text, lanes), w.scope.depth)
+        if known is not None:
+            emitter.context.mask = known
+            return
     else:
         count = w.put(f"sub i64 {piece.end}, {position}")
         bounded = w.intrinsic("smin.i64", "i64", ("i64", count), ("i64", str(lanes)))
@@ -290,6 +294,8 @@ def _enter_mask(emitter: FunctionEmitter, piece: Piece, position: str) -> None:
     numbers = ", ".join(f"{name} {lane}" for lane in range(lanes))
     text = w.put(f"icmp ult {wide(name, lanes)} <{numbers}>, {w.splat(left, name, lanes)}")
     emitter.context.mask = Value(text, lanes, w.scope.depth)
+    if left.literal:
+        w.define_in_line(("lanes below", left.text, lanes), emitter.context.mask)
 
 
 def _in_active_lanes(emitter: FunctionEmitter, var: Expr | None, carry: Carry, value: Value) -> Value:
