@@ -259,8 +259,8 @@ FLAGS: tuple[Flag, ...] = (
     Flag("numjet_cache", parse_str, None, "Folder of compiled CPU code, before jax_compilation_cache_dir; '1': the "
          "user's cache folder, as by default; '0': none.", optional=True),
     Flag("numjet_tiers", one_of("auto", "one", "quick"), "auto", "auto: large programs are compiled quickly first, and "
-         "optimized once they are called again; one: optimized at once; quick: not optimized unless they surely run long, for "
-         "programs that run once, such as tests."),
+         "optimized once they are called again; one: optimized at once; quick: not optimized, for programs that run once and "
+         "briefly, such as tests."),
     Flag("numjet_perf_map", parse_bool, False, "Write the addresses of compiled functions to /tmp/perf-PID.map, for perf."),
     # JAX's flags about what numjet does not have
     *(Flag(name, like(default), default, doc, optional=default is None, inert=True) for name, default, doc in jax_flags.FREE),

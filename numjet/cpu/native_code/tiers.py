@@ -84,11 +84,10 @@ class _SecondTier(Record):
 
 def quick_first(text: str, function: Function, nanoseconds: float) -> bool:
     """Whether a first tier pays. It does not for loops that may run long, since a call ends with the code it began with, nor
-    where code is dumped, which should be the final one. With the flag "quick" loops are short unless known better."""
-    lines = text.count("\n")
-    if config.tiers == "one" or config.dump or config.verify or nanoseconds > NS_PER_LINE * lines:
+    where code is dumped, which should be the final one. With the flag "quick" no program runs long."""
+    if config.tiers == "one" or config.dump or config.verify:
         return False
-    return config.tiers == "quick" or _bounded(function)
+    return config.tiers == "quick" or (nanoseconds <= NS_PER_LINE * text.count("\n") and _bounded(function))
 
 
 def _bounded(function: Function) -> bool:
