@@ -97,6 +97,8 @@ SLOPES: list[tuple[str, tuple[float, ...], int, float]] = [
     ("special.poch", (0.25, 0.0), 1, -4.22745353337626541), ("special.poch", (-0.375, 0.0), 1, 1.2139579020901),
     ("special.poch", (0.25, 0.0), 0, 0.0), ("special.poch", (0.25, -2.0), 1, -1.76966981227761),
     ("special.poch", (0.25, -2.0), 0, 1.45124716553288),
+    ("special.expn", (2.0, 0.5), 1, -0.5597735947761608), ("special.expn", (2.0, 0.0), 1, -INF),
+    ("special.expn", (1.5, 2.0), 1, -0.05702612399289), ("special.expn", (0.0, 1.0), 1, -2 / np.e),
     # at poles of the second parameter, at infinities, and of polynomials
     ("special.hyp1f1", (1.0, -2.0, 0.0), 2, -0.5), ("special.hyp1f1", (-1.0, -1.0, 1.0), 2, 1.0),
     *(("special.hyp1f1", (-1.0, 1.0, x), 2, -1.0) for x in (INF, -INF)), ("special.hyp1f1", (0.0, 2.0, INF), 2, 0.0),

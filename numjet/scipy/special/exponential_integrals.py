@@ -169,4 +169,4 @@ def expn(n: Any, x: Any) -> Any:
     """
     n, x = floats("expn", n, x)
     known = (n >= 0) & ((n == jnp.round(n)) | (x == 0) | (x >= 1))
-    return jnp.where(known, _expn(jnp.where(known, n, 0), x), x * jnp.nan)  # derivatives lead below 0, by one step each
+    return jnp.where(known, _expn(jnp.where(known, n, 0), x), jnp.nan)  # derivatives lead below 0, by one step each
