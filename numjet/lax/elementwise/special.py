@@ -1,6 +1,7 @@
 """Special functions, elementwise: gamma, beta, error, Bessel and zeta functions."""
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -13,6 +14,7 @@ from numjet.foundation import dtypes
 from numjet.lax.elementwise import gamma_slopes, incomplete_beta, incomplete_gamma, special_rules as rules
 from numjet.lax.elementwise.arithmetic import add_p, div_p, mul_p, neg_p, sign_p, sqrt_p, square_p, sub_p
 from numjet.lax.elementwise.compare import clamp_p, eq_p, gt_p, lt_p, min_p
+from numjet.lax.elementwise.convert import convert_element_type_p
 from numjet.lax.elementwise.dual_numbers import derivative
 from numjet.lax.elementwise.scipy_functions import (
     by_scipy,
@@ -179,6 +181,18 @@ def zeta(x: Any, q: Any) -> Any:
     return binary(zeta_p, x, q)
 
 
+def _in_float32(slope: Any) -> Any:
+    """A slope that of halves is computed in float32: logarithms of gamma functions overflow in them, and cancel."""
+    @functools.wraps(slope)
+    def wide(*xs: Any) -> Any:
+        dtype = aval_of(xs[0]).dtype
+        if dtype.itemsize > 2:
+            return slope(*xs)
+        out = slope(*(convert_element_type_p.bind(x, new_dtype=np.dtype(np.float32), weak_type=False) for x in xs))
+        return convert_element_type_p.bind(out, new_dtype=dtype, weak_type=aval_of(xs[0]).weak_type)
+    return wide
+
+
 def _log_gamma_slope(a: Any, x: Any) -> Any:
     """The logarithm of x^(a - 1) e^-x / Gamma(a), which is -inf at infinity; x^0 is 1 at 0, too."""
     base = where(eq_p(x, math.inf), 1.0, where(eq_p(a, 1.0), where(eq_p(x, 0.0), 1.0, x), x))
@@ -194,6 +208,7 @@ def _power_of_zero(z: Any, exponent: Any) -> Any:
     return where(gt_p(exponent, 1.0), 0.0, where(eq_p(exponent, 1.0), z, small))
 
 
+@_in_float32
 def _igamma_slope(a: Any, x: Any) -> Any:
     """The derivative by x; a power at 0, where its logarithm has no derivative."""
     at_0 = where(eq_p(a, 1.0), False, eq_p(x, 0.0))
@@ -303,10 +318,12 @@ def _log_igamma_slope(a: Any, x: Any, out: Any, at_0: float, at_infinity: float)
     return where(eq_p(x, 0.0), at_0, where(eq_p(x, math.inf), at_infinity, exp_p.bind(log)))
 
 
+@_in_float32
 def _slope_of_log_p(a: Any, x: Any, out: Any) -> Any:
     return _log_igamma_slope(a, x, out, math.inf, 0.0)
 
 
+@_in_float32
 def _slope_of_log_q(a: Any, x: Any, out: Any) -> Any:
     start = eq_p(x, 0.0)
     at_0 = mul_p.bind(_igamma_slope(a, x), exp_p.bind(neg_p.bind(where(start, out, 0.0))))
@@ -315,8 +332,9 @@ def _slope_of_log_q(a: Any, x: Any, out: Any) -> Any:
 
 def _moved(slope: Any, t: Any, a: Any, x: Any, out: Any) -> Any:
     """The tangent by a: x moves by random_gamma_grad, where the function stays."""
-    inside = where(eq_p(x, 0.0), 0.0, slope(a, x, out))
-    return mul_p.bind(t, mul_p.bind(inside, random_gamma_grad_p.bind(a, x)))
+    def by_a(a: Any, x: Any, out: Any) -> Any:
+        return mul_p.bind(where(eq_p(x, 0.0), 0.0, slope(a, x, out)), random_gamma_grad_p.bind(a, x))
+    return mul_p.bind(t, _in_float32(by_a)(a, x, out))
 
 
 log_igamma_p: Op = _looped_function(
@@ -366,6 +384,7 @@ def _log_beta(a: Any, b: Any) -> Any:
     return sub_p.bind(add_p.bind(lgamma_p.bind(a), lgamma_p.bind(b)), lgamma_p.bind(add_p.bind(a, b)))
 
 
+@_in_float32
 def _beta_density(a: Any, b: Any, x: Any, log_whole: Any = None) -> Any:
     """The density, divided by exp(log_whole); a product of powers at the ends, where its logarithm has no derivative."""
     less = (lambda log: log) if log_whole is None else (lambda log: sub_p.bind(log, log_whole))

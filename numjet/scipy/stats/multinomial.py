@@ -31,7 +31,7 @@ def logpmf(x: Any, n: Any, p: Any) -> Any:
                          "Convert whole numbers with x.astype(int).")
     outside = (jnp.sum(counts, axis=-1) != trials) | jnp.any(counts < 0, axis=-1)
     p, = float_args("multinomial.logpmf", p)
-    safe, size = jnp.maximum(counts, 0).astype(p.dtype), trials.astype(p.dtype)
+    safe, size = jnp.where(jnp.expand_dims(outside, -1), 0, counts).astype(p.dtype), trials.astype(p.dtype)
     out = gammaln(size + 1) + jnp.sum(xlogy(safe, p) - gammaln(safe + 1), axis=-1)
     return jnp.where(outside, -jnp.inf, out)
 

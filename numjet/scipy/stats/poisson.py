@@ -14,7 +14,7 @@ from numjet.scipy.special.gamma_family import gammainc, gammaincc, gammaln
 from numjet.scipy.special.wide_evaluation import smooth_by_precision
 from numjet.scipy.stats.arguments import LOG_2PI, float_args, where_counted, where_inside, where_valid
 from numjet.scipy.stats.count_quantiles import CountQuantiles
-from numjet.scipy.stats.publish import exp_of
+from numjet.scipy.stats.publish import example_of, publish
 from numjet.scipy.stats.tails import log_gammainc, log_gammaincc
 from numjet.scipy.stats.variables import Variable, counts
 
@@ -39,7 +39,17 @@ def logpmf(k: Any, mu: Any, loc: Any = 0) -> Any:
 
 
 _log_term = smooth_by_precision(log_poisson_term)
-pmf = exp_of(logpmf, 0.224)
+
+
+def _probability(k: Any, mu: Any, loc: Any = 0) -> Any:
+    """exp(logpmf); 0, with its slopes, where that of the logarithm, k / mu, overflows."""
+    k, mu, loc = float_args("poisson.logpmf", k, mu, loc)
+    x = k - loc
+    vanishes = (mu >= 0) & (x >= 2) & (x > mu * float(jnp.finfo(mu.dtype).max))
+    return jnp.where(vanishes, 0.0, jnp.exp(logpmf(jnp.where(vanishes, loc, k), jnp.where(vanishes, 1.0, mu), loc)))
+
+
+pmf = publish(_probability, __name__, "pmf", example_of(logpmf), 0.224)
 
 
 def _within(name: str, k: Any, mu: Any, loc: Any, below: float, above: float) -> tuple[Any, ...]:
