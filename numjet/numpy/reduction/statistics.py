@@ -113,8 +113,8 @@ def _variance(name: str, a: Any, axes: tuple[int, ...], names: tuple[str, ...], 
     n = count(name, a, axes, names, where, real)
     if isinstance(n, Literal) and not isinstance(ddof, Tracer) and np.ndim(ddof) == 0:
         known = float(n.val) - float(ddof)
-        if known > 0:
-            return arithmetic.div_p.bind(total, literal(known, real))
+        if known >= 0:  # without degrees slopes are NaN, as in JAX; those of negative ones 0
+            return arithmetic.div_p.bind(total, literal(known or float("nan"), real))
     left, degrees = promotion.operands(name, n, as_dtype(promotion.operand(name, ddof), real))
     return per_degree(name, total, arithmetic.sub_p.bind(left, degrees))
 
