@@ -45,6 +45,7 @@ _exact_items = _native.exact_items
 _KEPT = 2048
 _MOST_EQUATIONS = 256
 _NUMBERS = frozenset((bool, int, float, complex))
+_NUMPYS = (np.ndarray, np.generic)
 _UNSUITED = object()   # an operation, or program, that goes through its rules every time
 
 
@@ -241,7 +242,7 @@ def _program(jaxpr: Jaxpr, consts: Sequence[Any]) -> Callable[..., list[Any]]:
 
     def known(*arrays: Any) -> list[Any]:
         found = [_number(x, a) if type(x) in _NUMBERS else x for x, a in zip(arrays, avals, strict=True)]
-        return [x if type(x) is Array else dispatch.as_array(x) for x in eval_jaxpr(jaxpr, consts, *found)]
+        return [dispatch.as_array(x) if isinstance(x, _NUMPYS) else x for x in eval_jaxpr(jaxpr, consts, *found)]
     return known
 
 
