@@ -92,13 +92,8 @@ SLOPES: list[tuple[str, tuple[float, ...], int, float]] = [
     # arguments whose quotient by the scale overflows
     ("pareto.logpdf", (1e300, 1.0, 0.0, 2.0**-99), 3, 2.0**99), ("pareto.logsf", (1e300, 1.0, 0.0, 2.0**-99), 3, 2.0**99),
     ("pareto.pdf", (1e300, 1.0, 0.0, 1e-30), 3, 0.0), ("gamma.pdf", (1e300, 0.5, 0.0, 1e-30), 3, 0.0),
-    *((f"{family}.logpdf", (1e300, *shape, 0.0, 2.0**-99), 0, -2.0**99)
-      for family, *shape in (("expon",), ("laplace",), ("logistic",), ("gamma", 2.0))),
-    ("cauchy.logcdf", (-1e300, 0.0, 2.0**-99), 0, 0.0), ("cauchy.logsf", (1e300, 0.0, 2.0**-99), 1, 0.0),
-    ("beta.pdf", (0.5, 2.0, 1.0, 0.0, INF), 2, 0.0), ("gamma.pdf", (0.0, 0.5, -1e300, 1e-30), 3, 0.0),
-    ("poisson.pmf", (1e300, 1e-30), 1, 0.0), ("gamma.pdf", (2.0**60, 0.5, 2.0**60 - 1024, 1.0), 2, 0.0),
+    ("poisson.pmf", (1e300, 1e-30), 1, 0.0),
     ("beta.pdf", (0.0, 0.5, 0.5), 0, -INF), ("beta.pdf", (-0.0, 0.5, 0.5), 0, -INF),
-    *(("beta.pdf", (1.0, 2.0, 0.5, 0.0, 1.0), place, slope) for place, slope in enumerate((INF, INF, -INF, -INF, -INF))),
     # digamma(z), and the same at a whole step
     ("special.poch", (0.25, 0.0), 1, -4.22745353337626541), ("special.poch", (-0.375, 0.0), 1, 1.2139579020901),
     ("special.poch", (0.25, 0.0), 0, 0.0), ("special.poch", (0.25, -2.0), 1, -1.76966981227761),
@@ -119,14 +114,6 @@ CURVATURES: list[tuple[str, tuple[float, ...], float]] = [
     ("expon.logcdf", (1e3,), 0.0), ("pareto.logcdf", (1.0, 2.0), -INF),
     ("laplace.cdf", (0.0,), 0.5), ("laplace.sf", (0.0,), -0.5), ("laplace.logsf", (0.0,), -2.0),
     ("vonmises.logpdf", (0.0, INF), -INF), ("vonmises.logpdf", (2.0, INF), INF)]
-# Function, arguments, numbers of two of them, second derivative by these: where quotients overflow and densities are infinite.
-MIXED: list[tuple[str, tuple[float, ...], int, int, float]] = [
-    *((f"{family}.logpdf", (1e300, *shape, 0.0, 2.0**-99), *places, 2.0**198)
-      for family, *shape in (("expon",), ("laplace",), ("logistic",), ("gamma", 2.0))
-      for places in ((0, len(shape) + 2), (len(shape) + 2, 0))),
-    *(("chi2.pdf", (0.0, 1.0), *places, INF) for places in ((0, 1), (1, 0), (1, 1))),
-    *(("beta.pdf", (0.0, 0.5, 0.5), *places, slope) for other, slope in ((1, INF), (2, -INF))
-      for places in ((0, other), (other, 0)))]
 # Degenerate distributions whose parameter is infinite.
 LIMITS: list[tuple[str, tuple[float, ...], float]] = [
     *((f"{family}.{name}", (INF, INF), value) for family in ("gamma", "chi2")

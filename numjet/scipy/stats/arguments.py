@@ -55,18 +55,17 @@ def _own_type(name: str, family: str, rank: int, *ranks: int) -> bool:
 Ends = tuple[float, float]
 
 
-def standard(name: str, x: Any, *rest: Any, ends: Ends | None = None, overflow: bool = True) -> list[Any]:
+def standard(name: str, x: Any, *rest: Any, ends: Ends | None = None) -> list[Any]:
     """[(x - loc) / scale, parameters..., loc, scale] of arguments (x, parameters..., loc, scale), in one float dtype.
     NaN for scales that are not positive.
 
     ends: the limits at -inf and inf of what is computed from it. Where they are finite, slopes are 0: those of the quotient are
-    infinite there, and their products with slopes of 0 would be NaN. So they are for infinite scales. overflow: whether slopes
-    to x are to be kept where the quotient overflows.
+    infinite there, and their products with slopes of 0 would be NaN. So they are for infinite scales.
 
     >>> [float(v) for v in standard("norm.pdf", 3, 1, 2)]
     [1.0, 1.0, 2.0]
     """
-    return _standardized(_quotient, name, (x, *rest), ends, overflow)
+    return _standardized(_quotient, name, (x, *rest), ends)
 
 
 def standard_from_loc(name: str, x: Any, *rest: Any, ends: Ends | None = None) -> list[Any]:
@@ -80,52 +79,24 @@ def standard_from_loc(name: str, x: Any, *rest: Any, ends: Ends | None = None) -
     return _standardized(_quotient_from_loc, name, (x, *rest), ends)
 
 
-def _quotient(x: Any, loc: Any, scale: Any) -> tuple[Any, Any]:
-    return x - loc, scale
+def _quotient(x: Any, loc: Any, scale: Any) -> Any:
+    return (x - loc) / scale
 
 
-def _quotient_from_loc(x: Any, loc: Any, scale: Any) -> tuple[Any, Any]:
+def _quotient_from_loc(x: Any, loc: Any, scale: Any) -> Any:
     below = (x < loc) & (scale > 0)
-    return jnp.where(below, -1.0, x - loc), jnp.where(below, 1.0, scale)
+    return jnp.where(below, -1.0, x - loc) / jnp.where(below, 1.0, scale)
 
 
-def _over(distance: Any, scale: Any) -> Any:
-    return distance / scale
-
-
-def _divide(distance: Any, scale: Any) -> Any:
-    """distance / scale. Where that overflows, its slope to the scale is infinite, but none of the others is, and products with
-    tangents of 0 are 0: it is the distance times the inverse of the scale."""
-    size = jnp.abs(distance)
-    far = (size < math.inf) & (size > scale * float(jnp.finfo(distance.dtype).max))
-    near = jnp.where(far, 0.0, distance) / jnp.where(far, 1.0, scale)
-    return jnp.where(far, jnp.where(far, distance, 1.0) * (1 / jnp.where(far, scale, 1.0)), near)
-
-
-def overflowing_quotient(x: Any, loc: Any, scale: Any) -> tuple[Any, Any]:
-    """(Whether (x - loc) / scale overflows, the quotient's logarithm there, 0 elsewhere) for positive scales.
-
-    >>> float(overflowing_quotient(1e30, 0.0, 1e-30)[1]) < 139
-    True
-    """
-    x, loc, scale = promote_args_inexact("overflowing_quotient", x, loc, scale)
-    far = (x - loc < math.inf) & (scale > 0) & ((x - loc) / scale == math.inf)
-    return far, jnp.log(jnp.where(far, x - loc, 1.0)) - jnp.log(jnp.where(far, scale, 1.0))
-
-
-def _standardized(quotient: Callable[[Any, Any, Any], tuple[Any, Any]], name: str, args: tuple[Any, ...], ends: Ends | None,
-                  overflow: bool = True) -> list[Any]:
+def _standardized(quotient: Callable[[Any, Any, Any], Any], name: str, args: tuple[Any, ...], ends: Ends | None) -> list[Any]:
     x, *params, loc, scale = float_args(name, *args)
     scale = valid_scale(scale)
-    real, endless = scale.dtype not in dtypes.COMPLEX, ends is None or math.inf in map(abs, ends)
-    divide = _divide if overflow and real and endless else _over
-    if ends is None or not real:
-        return [divide(*quotient(x, loc, scale)), *params, loc, scale]
-    distance, divisor = quotient(x, loc, scale)
-    z = distance / divisor
-    far = _at_ends(z, *ends) | (scale == math.inf)
-    inner = divide(*quotient(jnp.where(far, 0.0, x), jnp.where(far, 0.0, loc), jnp.where(far, 1.0, scale)))
-    return [jnp.where(far, lax.stop_gradient(z), inner), *params, loc, scale]
+    z = quotient(x, loc, scale)
+    if ends is not None and z.dtype not in dtypes.COMPLEX:
+        far = _at_ends(z, *ends) | (scale == math.inf)
+        inner = quotient(jnp.where(far, 0.0, x), jnp.where(far, 0.0, loc), jnp.where(far, 1.0, scale))
+        z = jnp.where(far, lax.stop_gradient(z), inner)
+    return [z, *params, loc, scale]
 
 
 def _at_ends(z: Any, below: float, above: float) -> Any:
@@ -197,29 +168,18 @@ def end_with_slope(steep: Any, x: Any, loc: Any, value: float, rise: float) -> A
     return value + jnp.where(gap == 0, rising, 0.0)
 
 
-def infinite_end(here: Any, *distances: Any) -> Any:
-    """inf `here`, with derivatives of all orders: those of u**(-1/2) at u = 0, for a u that grows with each of the distances.
-    Elsewhere 0.
-
-    So densities that are infinite at the end of their support go there: by powers of the distance from the end, next to which
-    no finite slope of a factor counts.
-
-    >>> infinite_end(jnp.array([True, False]), jnp.array(2.0)).tolist()
-    [inf, 0.0]
-    """
-    moved = sum(jnp.where(jnp.abs(d) < math.inf, d - lax.stop_gradient(d), 0.0) for d in distances)
-    return power_of_zero(moved, jnp.where(here, jnp.asarray(-0.5, moved.dtype), 2.0))
-
-
 def factor_of_power(log_factor: Any, exponent: Any) -> Any:
-    """The logarithm of what 0**exponent is multiplied by, for positive exponents, so that no product of 0 and infinity comes
-    out of rounding: at most that of the largest float, and of its root where two derivatives of the power are 0, too.
+    """The logarithm of what 0**exponent is multiplied by, so that no product of 0 and infinity comes out of rounding.
 
-    >>> float(factor_of_power(jnp.array(2.0), jnp.array(1.0))), float(factor_of_power(jnp.array(99.0), jnp.array(1.0))) < 89
-    (2.0, True)
+    0, with its derivatives, for negative exponents, where an infinity would meet a factor that underflows; else at most that of
+    the largest float, where 0 would meet one that overflows, and of its root where two derivatives of the power are 0, too.
+
+    >>> float(factor_of_power(jnp.array(-900.0), jnp.array(-0.5))), float(factor_of_power(jnp.array(2.0), jnp.array(1.0)))
+    (0.0, 2.0)
     """
     most = math.log(float(jnp.finfo(log_factor.dtype).max)) * (1 - 2.0 ** -9)
-    return jnp.minimum(log_factor, jnp.where(exponent > 2, 0.5 * most, most))
+    limited = jnp.minimum(log_factor, jnp.where(exponent > 2, 0.5 * most, most))
+    return jnp.where(exponent < 0, log_factor - lax.stop_gradient(log_factor), limited)
 
 
 def log1p_square(x: Any) -> Any:

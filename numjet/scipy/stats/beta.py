@@ -5,7 +5,7 @@ import math
 from typing import Any
 
 import numjet.numpy as jnp
-from numjet import lax, random
+from numjet import random
 from numjet.scipy.special.distribution_functions import betaincc
 from numjet.scipy.special.factorial_terms import log_beta
 from numjet.scipy.special.gamma_family import betainc
@@ -16,7 +16,6 @@ from numjet.scipy.stats.arguments import (
     end_with_slope,
     factor_of_power,
     float_args,
-    infinite_end,
     power_of_zero,
     standard_from_loc,
     valid_scale,
@@ -71,25 +70,14 @@ def pdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     # at an end the derivatives of the exponential are products of 0 and infinity
     at_0 = (z == 0) & (a != 1)
     at_end = (a > 0) & (b > 0) & (at_0 | (z == 1) & (b != 1))
-    infinite = at_end & (jnp.where(at_0, a, b) < 1) & (scale < math.inf)
-    finite = at_end & ~infinite
-    vanishing = jnp.where(finite, jnp.where(at_0, z, 1 - z), 0.0)
-    exponent, other = jnp.where(finite, jnp.where(at_0, a, b) - 1, 1.0), jnp.where(at_0, b, a) - 1
-    inside = logpdf(*(jnp.where(at_end, other, v) for other, v in ((0.5, x), (2.0, a), (2.0, b), (0.0, loc), (1.0, scale))))
-    at_ends = other * jnp.log1p(-vanishing) - _log_beta(a, b) - jnp.log(scale)
+    vanishing = jnp.where(at_end, jnp.where(at_0, z, 1 - z), 0.0)
+    exponent, other = jnp.where(at_end, jnp.where(at_0, a, b) - 1, 1.0), jnp.where(at_0, b, a) - 1
+    inside = logpdf(jnp.where(at_end, loc + 0.5 * scale, x), a, b, loc, scale)
+    # the slope of the other factor, which an infinite power multiplies, too, must not be against that of the power
+    rest = jnp.where(exponent < 0, -vanishing, other * jnp.log1p(-vanishing))
+    at_ends = rest - _log_beta(a, b) - jnp.log(scale)
     density = jnp.exp(jnp.where(at_end, factor_of_power(at_ends, exponent), inside))
-    density = jnp.where(at_end, density * power_of_zero(vanishing, exponent), density)
-    lower = _infinite_density(infinite & at_0, x - loc, a, b, scale)
-    upper = _infinite_density(infinite & ~at_0, loc - x, b, a, scale)
-    return jnp.where(infinite, jnp.where(at_0, lower, upper), density)
-
-
-def _infinite_density(here: Any, distance: Any, own: Any, other: Any, scale: Any) -> Any:
-    """At an end where the density is infinite: a power of the distance from it, times a factor with the slope of 1 / B(a, b) to
-    the parameter of the other end."""
-    log_factor = -_log_beta(lax.stop_gradient(own), other)
-    factor = 1 + jnp.where(here, log_factor - lax.stop_gradient(log_factor), 0.0)
-    return factor * infinite_end(here, distance, own, scale)
+    return jnp.where(at_end, density * power_of_zero(vanishing, exponent), density)
 
 
 def cdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:

@@ -20,12 +20,10 @@ def _upper(z: Any) -> Any:
 
 
 def _log_upper(z: Any) -> Any:
-    """By the logarithm of z where that of 1 / z is the same to the last place: a tail of 0 has no slope."""
     negative = z < 0
-    size = jnp.where(negative, -z, z)
-    tail, far = _upper(size), ~negative & (size > 2 / math.sqrt(float(jnp.finfo(z.dtype).eps)))
-    near = jnp.where(negative, jnp.log1p(-tail), jnp.log(_upper(jnp.where(negative | far, 1.0, size))))
-    return jnp.where(far, -_LOG_PI - jnp.log(jnp.where(far, size, 1.0)), near)
+    far = jnp.where(negative, -z, z)
+    tail = _upper(far)
+    return jnp.where(negative, jnp.log1p(-tail), jnp.log(jnp.where(negative, 1.0, tail)))    # a tail of 0 has no slope
 
 
 @custom_jvp

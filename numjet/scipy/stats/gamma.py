@@ -13,8 +13,6 @@ from numjet.scipy.stats.arguments import (
     end_with_slope,
     factor_of_power,
     float_args,
-    infinite_end,
-    overflowing_quotient,
     power_of_zero,
     standard_from_loc,
     valid_scale,
@@ -53,12 +51,10 @@ def logpdf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Any:
     >>> round(float(logpdf(3.0, 2.0, 0.5, 2.0)), 3)
     -1.72
     """
-    far, log_far = overflowing_quotient(x, loc, scale)
     z, a, _, scale = standard_from_loc("gamma.logpdf", x, a, loc, scale)
     z = where_valid(a > 0, z)
     z, set_outside = where_inside(z < 0, 1.0, z, -math.inf)
-    log_power = jnp.where(far, (a - 1) * log_far, xlogy(a - 1, jnp.where(far, 1.0, z)))
-    return set_outside(log_power - z - gammaln(a) - jnp.log(scale))
+    return set_outside(xlogy(a - 1, z) - z - gammaln(a) - jnp.log(scale))
 
 
 def pdf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Any:
@@ -70,12 +66,10 @@ def pdf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Any:
     z, a, loc, scale = standard_from_loc("gamma.pdf", x, a, loc, scale, ends=(-math.inf, 0.0))
     at_end = (z == 0) & (a > 0) & (a != 1)    # where the derivatives of the exponential are products of 0 and infinity
     far = (z == math.inf) & (0 < a) & (a < math.inf) & ((x < math.inf) | (a <= 1))    # else infinity less infinity
-    infinite, moved = at_end & (a < 1) & (scale < math.inf), at_end | far
-    z, exponent = jnp.where(at_end & ~infinite, z, 0.0), jnp.where(at_end & ~infinite, a - 1, 1.0)
-    inside = logpdf(jnp.where(moved, 1.0, x), a, jnp.where(moved, 0.0, loc), jnp.where(moved, 1.0, scale))
+    z, exponent = jnp.where(at_end, z, 0.0), jnp.where(at_end, a - 1, 1.0)
+    inside = logpdf(jnp.where(at_end | far, loc + scale, x), a, loc, scale)
     density = jnp.exp(jnp.where(at_end, factor_of_power(-z - gammaln(a) - jnp.log(scale), exponent), inside))
-    density = jnp.where(at_end, density * power_of_zero(z, exponent), jnp.where(far, 0.0, density))
-    return jnp.where(infinite, infinite_end(infinite, x - loc, a, scale), density)
+    return jnp.where(at_end, density * power_of_zero(z, exponent), jnp.where(far, 0.0, density))
 
 
 def cdf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Any:

@@ -11,14 +11,10 @@ from numjet.scipy.stats.arguments import float_args, valid_scale
 from numjet.scipy.stats.publish import LocationScale
 from numjet.scipy.stats.variables import Variable
 
-_FLAT = 750.0      # beyond it exp(-z) is 0 in every dtype, and has no slope, also where that of z is infinite
-
 
 def _log_density(z: Any, scale: Any) -> Any:
     size = jnp.where(jnp.real(z) < 0, -z, z)
-    flat = jnp.real(size) > _FLAT
-    rest = jnp.where(flat, 0.0, jnp.log1p(jnp.exp(-jnp.where(flat, 0.0, size))))
-    return -size - 2 * rest - jnp.log(scale)
+    return -size - 2 * jnp.log1p(jnp.exp(-size)) - jnp.log(scale)
 
 
 _logistic = LocationScale(__name__)

@@ -8,7 +8,7 @@ from numjet.scipy.stats.arguments import LOG_2PI
 from numjet.scipy.stats.publish import LocationScale
 from numjet.scipy.stats.variables import Variable
 
-_normal = LocationScale(__name__, overflow=False)
+_normal = LocationScale(__name__)
 logpdf, pdf = _normal.densities(lambda z, scale: -0.5 * (jnp.square(z) + LOG_2PI) - jnp.log(scale), -1.643, 0.193)
 cdf = _normal.probability("cdf", ndtr, 0.599)
 logcdf = _normal.probability("logcdf", log_ndtr, -0.513)

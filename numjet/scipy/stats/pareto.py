@@ -8,15 +8,7 @@ from typing import Any
 import numjet.numpy as jnp
 from numjet import random
 from numjet.nn.activations import log1mexp
-from numjet.scipy.stats.arguments import (
-    Ends,
-    float_args,
-    overflowing_quotient,
-    standard_from_loc,
-    valid_scale,
-    where_inside,
-    where_valid,
-)
+from numjet.scipy.stats.arguments import Ends, float_args, standard_from_loc, valid_scale, where_inside, where_valid
 from numjet.scipy.stats.publish import ENDS, exp_of, on_probabilities
 from numjet.scipy.stats.variables import INFINITE, Variable, positive
 
@@ -26,7 +18,8 @@ def _standard(name: str, x: Any, b: Any, loc: Any, scale: Any,
     """(z = (x - loc) / scale, b, scale, the logarithm of what z becomes). Where the quotient overflows, it is 2 in its place,
     and the logarithm that of the quotient."""
     x, b, loc, scale = float_args(name, x, b, loc, scale)
-    far, log_far = overflowing_quotient(x, loc, scale)
+    far = (x - loc < math.inf) & (scale > 0) & ((x - loc) / scale == math.inf)
+    log_far = jnp.log(jnp.where(far, x - loc, 1.0)) - jnp.log(jnp.where(far, scale, 1.0))
     inner = (jnp.where(far, other, v) for other, v in ((2.0, x), (0.0, loc), (1.0, scale)))
     z, _, _ = standard_from_loc(name, *inner, ends=ends)
     return z, b, valid_scale(scale), lambda z: jnp.where(far, log_far, jnp.log(z))

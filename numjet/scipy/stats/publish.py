@@ -5,7 +5,6 @@ example) is added here, so that the module of a distribution is a list of its fo
 """
 from __future__ import annotations
 
-import functools
 import inspect
 import math
 import re
@@ -105,12 +104,10 @@ class LocationScale:
 
     `module` is that of the distribution; every method makes one of its functions. `value` is the function's result at
     x = 1 (for quantiles: q = 0.75), loc = 0.5, scale = 2. `from_loc`: the distribution has no values below loc, where z is -1.
-    `overflow`: whether slopes of the logarithm of the density are finite where z overflows.
     """
 
-    def __init__(self, module: str, from_loc: bool = False, overflow: bool = True) -> None:
-        own = functools.partial(standard, overflow=overflow)
-        self._module, self._standard = module, standard_from_loc if from_loc else own
+    def __init__(self, module: str, from_loc: bool = False) -> None:
+        self._module, self._standard = module, standard_from_loc if from_loc else standard
 
     def _title(self, name: str) -> str:
         return f"{self._module.rpartition('.')[2]}.{name}"
