@@ -34,9 +34,8 @@ def cpu_rule(combine: str | None) -> Callable[..., Any]:
         if operand.size == 0 or updates.size == 0:  # no index is in bounds, nor can be clipped
             return operand
         windows = windows_of(operand, indices, updates, dimension_numbers)
-        if update_jaxpr is None or combine is not None:
-            if _once_per_row(operand, updates, dimension_numbers):
-                return _compared(b, windows, operand, indices, updates, combine, drops(mode))
+        if (combine is not None or update_jaxpr is None) and _once_per_row(operand, updates, dimension_numbers):
+            return _compared(b, windows, operand, indices, updates, combine, drops(mode))
         batch_shape = [windows.shape[d] for d in windows.batch_dims]
         count, single = chunk_count(combine, operand, updates, batch_shape), not _window_dims(windows)
         one_by_one = len(batch_shape) > 1 and count > 0 and single and not dimension_numbers.operand_batching_dims
@@ -92,11 +91,10 @@ def cpu_rule(combine: str | None) -> Callable[..., Any]:
 def _once_per_row(operand: Any, updates: Any, numbers: ScatterDimensionNumbers) -> bool:
     """Whether each row of an operand that is nowhere in memory, such as zeros, takes one number at most: the derivative of a
     gather along an axis, as of a cross entropy by labels."""
-    rows = set(range(operand.ndim)) - {*numbers.scatter_dims_to_operand_dims}
-    return (operand.lazy and not operand.works_more_than(1) and len(numbers.scatter_dims_to_operand_dims) == 1
-            and numbers.inserted_window_dims == numbers.scatter_dims_to_operand_dims
-            and {*numbers.operand_batching_dims} == rows
-            and updates.size * operand.shape[numbers.inserted_window_dims[0]] == operand.size)
+    placed = numbers.scatter_dims_to_operand_dims
+    return (operand.lazy and not operand.works_more_than(1) and len(placed) == 1 and numbers.inserted_window_dims == placed
+            and {*numbers.operand_batching_dims, *placed} == set(range(operand.ndim))
+            and updates.size * operand.shape[placed[0]] == operand.size)
 
 
 def _compared(b: Any, windows: Windows, operand: Any, indices: Any, updates: Any, combine: str | None, drops: bool) -> Any:
