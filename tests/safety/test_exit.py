@@ -150,6 +150,47 @@ thread.join()
 """) == "2.0\n3.0\n"
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="calls a function of glibc")
+def test_machine_code_that_outlives_the_interpreter_enters_it_no_more():
+    """A product ends, and loops look for signals, when there is no Python any more, but the process is still there."""
+    out = script(PREAMBLE + """
+import ctypes
+libc = ctypes.CDLL(None)
+libc.__cxa_atexit(libc.sleep, ctypes.c_void_p(1), None)   # runs last of all
+_native.set_inline_limit(float("inf"))
+reached = threading.Event()
+def call(v):
+    reached.set()
+    return v
+
+@nj.jit
+def products(m):
+    def step(state):
+        m, k = state
+        return m @ m, nj.pure_callback(call, nj.ShapeDtypeStruct((), np.float32), k + (m @ m)[0, 0])
+    return nj.lax.while_loop(lambda state: state[1] > 0, step, (m, 1.0))
+
+identity = jnp.eye(3000)
+background(lambda: products(identity))
+background(lambda: endless(1.0))
+reached.wait()
+time.sleep(0.1)
+print("end", flush=True)
+""")
+    assert out == "end\n"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="calls a function of glibc")
+def test_machine_code_of_no_thread_of_the_interpreter_is_turned_away_at_the_end():
+    """What a handler of the C library calls, which runs after the interpreter, stands for such a thread."""
+    assert script("""
+import ctypes
+libc = ctypes.CDLL(None)
+libc.__cxa_atexit(ctypes.c_void_p(_native.kernel_address("nj_enter_python")), None, None)
+print("end", flush=True)
+""") == "end\n"
+
+
 def test_sys_exit_in_a_child_by_multiprocessing_and_os_exit():
     assert script(PREAMBLE + """
 pid = os.fork()

@@ -11,6 +11,7 @@
 #include "runtime/process/interrupt.h"
 #include "runtime/process/signals.h"
 #include "runtime/memory/small_vector.h"
+#include "runtime/queue/entry.h"
 #include "runtime/queue/stopwatch.h"
 
 namespace nj {
@@ -170,12 +171,12 @@ int64_t run_code(const Call& call, Addresses& addresses, char* scratch, int64_t*
   StopScope watched({outer ? outer : &own, call.expected_ns > kHoldGil || open_ended});
   if (call.expected_ns <= kHoldGil && !open_ended) return code(ins, outs, scratch, info);
   int64_t status;
-  Py_BEGIN_ALLOW_THREADS;
+  PyThreadState* before = give_gil_up();
   {
     Stopwatch stopwatch(open_ended ? &call.plan->last_ns : nullptr);
     status = code(ins, outs, scratch, info);
   }
-  Py_END_ALLOW_THREADS;
+  take_gil_back(before);
   return status;
 }
 

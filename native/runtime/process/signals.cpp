@@ -3,6 +3,7 @@
 
 #include "runtime/process/interrupt.h"
 #include "runtime/python/error.h"
+#include "runtime/queue/entry.h"
 
 namespace nj {
 
@@ -12,10 +13,11 @@ namespace {
 thread_local PyGlobal kept;
 
 bool signal_raised() {
-  PyGILState_STATE state = PyGILState_Ensure();
+  const int64_t entered = nj_enter_python();
+  if (entered < 0) return false;
   bool raised = PyErr_CheckSignals() < 0;
   if (raised) kept.exchange(fetch_error());
-  PyGILState_Release(state);
+  nj_leave_python(entered);
   return raised;
 }
 

@@ -19,6 +19,14 @@ bool holds_gil() {
   return current && current == PyGILState_GetThisThreadState();
 }
 
+bool interpreter_is_ending() {
+#if PY_VERSION_HEX >= 0x030D0000
+  return Py_IsFinalizing();
+#else
+  return _Py_IsFinalizing();
+#endif
+}
+
 namespace {
 
 std::thread::id ending_thread;  // that which leaves the interpreter

@@ -14,6 +14,8 @@ namespace nj {
 // Python ends daemon threads when the interpreter ends: where they ask for the GIL, their stacks are unwound without it.
 extern std::atomic<bool> interpreter_ends;  // set by the hook at exit
 bool holds_gil();
+// Whether the interpreter has begun to go: after all handlers at exit.
+bool interpreter_is_ending();
 // The calling thread begins to end the interpreter.
 void end_interpreter();
 // Gives the interpreter time to end before another thread raises what only the end caused. Bounded, for a hook at exit may

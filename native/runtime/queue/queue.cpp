@@ -13,6 +13,7 @@
 #include "runtime/process/fork.h"
 #include "runtime/python/error.h"
 #include "runtime/python/guard.h"
+#include "runtime/queue/entry.h"
 #include "runtime/queue/job_chain.h"
 #include "runtime/process/signals_blocked.h"
 #include "runtime/queue/stopwatch.h"
@@ -392,6 +393,13 @@ void queue_adopt() {
 
 bool on_queue_thread() { return current_job; }
 
+PyThreadState* queue_thread_state() {
+  Queue* q = queue;
+  std::lock_guard<std::mutex> guard(q->mutex);  // under which jobs are abandoned, before the interpreter ends
+  if (interpreter_is_ending() || (current_job ? current_job->abandoned.load() : q->closed)) return nullptr;
+  return PyThreadState_New(PyInterpreterState_Main());
+}
+
 void queue_note_callback(int more) {
   if (!current_job) return;
   {
@@ -415,10 +423,10 @@ void run_if_next(const Execution* execution) {
     if (next->done != execution || !next->brief) return;
     job = q->take();
   }
-  Py_BEGIN_ALLOW_THREADS;
+  PyThreadState* before = give_gil_up();
   run_and_finish(q, job);
   q->work.notify_one();
-  Py_END_ALLOW_THREADS;
+  take_gil_back(before);
 }
 
 // Scope of a callback that waits for an execution; `can_end` is false for a deadlock, where that has to follow the job.

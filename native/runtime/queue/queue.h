@@ -66,6 +66,9 @@ void queue_push(std::unique_ptr<Job> job);
 bool queue_has_effects();
 // True in a thread that runs a job, which must never wait for one that has to follow it.
 bool on_queue_thread();
+// A new state with which this thread, which Python has not made, may take the GIL; null where nobody waits for what it does
+// there, as the process ends.
+PyThreadState* queue_thread_state();
 // Notes that a callback of this thread's machine code begins (1) or ends (-1); it may wait for other threads meanwhile.
 void queue_note_callback(int more);
 // False once the interpreter ends; then everything runs inline.

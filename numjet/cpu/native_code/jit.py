@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import llvmlite
 
 from numjet import _native
-from numjet.cpu.codegen.statements.cancellation import POLL
+from numjet.cpu.codegen.statements.cancellation import ENTER_PYTHON, LEAVE_PYTHON, POLL
 from numjet.cpu.codegen.statements.parallel import PARALLEL_FOR
 from numjet.cpu.ir.nodes import MATH
 from numjet.cpu.kernels import symbols as known
@@ -178,7 +178,7 @@ def runtime_symbols() -> dict[str, int]:
     names = (*known.RUNTIME, *MATH, *(f"{name}f" for name in MATH), *(f"__{name}" for name in known.SUPPORT))
     found = {name: known.runtime(name) for name in names}
     addresses = {name: address for name, address in found.items() if address is not None}
-    return {**addresses, **{name: known.kernel(name) for name in (PARALLEL_FOR, POLL)}}
+    return {**addresses, **{name: known.kernel(name) for name in (PARALLEL_FOR, POLL, ENTER_PYTHON, LEAVE_PYTHON)}}
 
 
 def disassembly(compiled: Compiled) -> str:

@@ -10,6 +10,7 @@ from numjet.cpu.codegen.types import phi
 from numjet.cpu.codegen.writer import FunctionWriter
 
 POLL = "nj_poll"
+ENTER_PYTHON, LEAVE_PYTHON = "nj_enter_python", "nj_leave_python"
 INTERRUPTED = -1     # the status of a function whose loop was left; kInterrupted in native/runtime/process/interrupt.h
 
 

@@ -11,6 +11,7 @@ from numjet.cpu.codegen.memory.interleaved import store_group
 from numjet.cpu.codegen.memory.stores import store
 from numjet.cpu.codegen.scopes import Value
 from numjet.cpu.codegen.statements.branches import if_, switch
+from numjet.cpu.codegen.statements.cancellation import ENTER_PYTHON, INTERRUPTED, LEAVE_PYTHON
 from numjet.cpu.codegen.statements.gemm_epilogues import epilogue
 from numjet.cpu.codegen.statements.loops import for_loop, while_loop
 from numjet.cpu.codegen.statements.parallel import outlined_loop
@@ -147,13 +148,25 @@ def _call(emitter: FunctionEmitter, stmt: ir.Call) -> None:
     w.here()
     call = f"call {result} @{stmt.symbol}({', '.join(texts)})"
     if stmt.checked:
-        status = w.put(call)
+        status = _put_inside_python(emitter, call) if stmt.symbol.startswith(ir.CALLBACK) else w.put(call)
         code = f"%{w.name()}"
         exit_lines = [f"{code} = or i64 {status}, {KERNEL_STATUS}", f"ret i64 {code}"]
         _leave_unless(emitter, w.put(f"icmp eq i64 {status}, 0"), exit_lines)
     else:
         w.line(call)
     w.values.invalidate(stmt.writes)
+
+
+def _put_inside_python(emitter: FunctionEmitter, call: str) -> str:
+    """The result of a call into Python, which the native core opens, and leaves the function where Python has ended."""
+    w = emitter.writer
+    w.declare(ENTER_PYTHON, "i64", [])
+    w.declare(LEAVE_PYTHON, "void", ["i64"])
+    entered = w.put(f"call i64 @{ENTER_PYTHON}()")
+    _leave_unless(emitter, w.put(f"icmp sge i64 {entered}, 0"), [f"ret i64 {INTERRUPTED}"])
+    result = w.put(call)
+    w.line(f"call void @{LEAVE_PYTHON}(i64 {entered})")
+    return result
 
 
 def _check(emitter: FunctionEmitter, stmt: ir.Check) -> None:
