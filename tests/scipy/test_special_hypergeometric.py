@@ -112,3 +112,29 @@ def test_bessel_jn_of_arrays_under_strict_ranks():
         out, change = nj.jvp(lambda z: nj.scipy.special.bessel_jn(z, v=1), (z,), (np.ones_like(z),))
     assert out.shape == change.shape == (2, 3, 4)
     np.testing.assert_allclose(change[0], -out[1], rtol=1e-6)
+
+
+def test_elements_do_not_depend_on_others(x64):
+    """Sums of different lengths side by side; one that overflows ends none of the others."""
+    a, b = np.array([1e-4, -13, -5, 2, -1e6]), np.array([-3, 25, 26, 3, 0.5])
+    c, x = np.array([-15, -20, -10, 1.5, 2.5]), np.array([-0.97, -0.5, -0.37, 0.4, 0.3])
+    np.testing.assert_allclose(special.hyp2f1(a, b, c, x)[:4], exact(mpmath.hyp2f1, (a[:4], b[:4], c[:4], x[:4])), rtol=1e-12)
+    for function, args in ((special.hyp2f1, (a, b, c, x)), (special.hyp1f1, (a, c, x))):
+        np.testing.assert_array_equal(function(*args), [function(*row) for row in zip(*args, strict=True)])
+
+
+@pytest.mark.parametrize("a, b, x", [(-1e18, 0.5, 1.0), (-1e18, 0.5, 600.0), (-1e6, 0.5, 600.0)])
+def test_1f1_has_no_value_where_its_terms_overflow_and_cancel(a, b, x, x64):
+    assert np.isnan(special.hyp1f1(a, b, x)) and np.isnan(nj.grad(special.hyp1f1, argnums=2)(a, b, x))
+
+
+def test_polynomials_of_huge_degrees_end(x64):
+    found = [special.hyp1f1(-1e18, 0.5, -600.0), special.hyp1f1(-1e18, -1e18, 600.0), special.hyp1f1(-1e18, 0.5, 1e-20)]
+    np.testing.assert_allclose(found, [INF, np.exp(600), np.cos(0.2)], rtol=1e-12)
+
+
+def test_erfcx_in_float32():
+    x = np.concatenate([np.linspace(-9.3, 30, 20001), 10.0 ** np.linspace(-30, 38, 2001)]).astype(np.float32)
+    found, want = np.asarray(special.erfcx(x), np.float64), oracle.erfcx(x.astype(float))
+    assert np.max(np.abs(found - want) / np.spacing(np.abs(want).astype(np.float32))) < 6
+    assert special.erfcx(np.float32(0)) == 1

@@ -74,9 +74,14 @@ def zeta(s: np.ndarray, q: np.ndarray) -> np.ndarray:
     however many they are."""
     far, left = (s >= 1e17) & (q > 1), (q < ZETA_LEFT) & (s > 1) & (s == np.floor(s)) & (q > -np.inf)
     with np.errstate(all="ignore"):
-        u, v, w = zeta_shift(np.where(left, q, -20.5), np.floor)
-        value = scipy_special.zeta(s, np.where(left, u, q))
-        below = scipy_special.zeta(s, v) - scipy_special.zeta(s, w)
-        value = np.where(left, value + np.where(s % 2 == 1, -below, below), value)
-        value = np.where(far, np.where(far, q, 1) ** -np.where(far, s, 1), value)
+        value = _zeta_on_the_left(s, q, left) if left.any() else scipy_special.zeta(s, q)
+        if far.any():
+            value = np.where(far, np.where(far, q, 1) ** -np.where(far, s, 1), value)
     return np.where(np.isnan(s) | np.isnan(q), np.nan, value)
+
+
+def _zeta_on_the_left(s: np.ndarray, q: np.ndarray, left: np.ndarray) -> np.ndarray:
+    u, v, w = zeta_shift(np.where(left, q, -20.5), np.floor)
+    value = scipy_special.zeta(s, np.where(left, u, q))
+    below = scipy_special.zeta(s, v) - scipy_special.zeta(s, w)
+    return np.where(left, value + np.where(s % 2 == 1, -below, below), value)

@@ -60,9 +60,18 @@ def _exp_square(x: Any) -> Any:
     return jnp.exp(head) * jnp.exp(rest)
 
 
-@custom_jvp
-def _erfcx(x: Any) -> Any:
-    size = jnp.abs(x)
+# float32: (1 + 2 x) erfcx(x) for x >= 0 as a polynomial of t = (x - 3) / (x + 3), by interpolation at Chebyshev's points; the
+# largest relative error is 7.1e-9, and 5.3 units in the last place with the rounding errors of its evaluation.
+_ERFCX_SINGLE = (1.25300806, -0.1356211, -0.0475621561, 0.129644721, -0.119275281, 0.0683131967, -0.0237635597, 0.00250677867,
+                 0.00187506025, -0.00073408205, -9.25376913e-05, 8.00745497e-05)
+
+
+def _erfcx_from_0_single(size: Any) -> Any:
+    t = (jnp.minimum(size, 1e30) - 3) / (jnp.minimum(size, 1e30) + 3)
+    return jnp.where(size < 2.0 ** -13, 1 - TWO_BY_ROOT_PI * size, 0.5 * horner(_ERFCX_SINGLE, t) / (size + 0.5))
+
+
+def _erfcx_from_0(size: Any) -> Any:
     far = size > 1e4
     y = jnp.where(far, 1, size)
     total = sum(math.exp(-t * t) / (y * y + t * t) for t in MIDDLES)
@@ -70,7 +79,12 @@ def _erfcx(x: Any) -> Any:
     pole = 2 * jnp.exp(close * close - 2 * math.pi / STEP * close) / (1 + jnp.exp(-2 * math.pi / STEP * close))
     middle = (2 * STEP / math.pi) * y * total + jnp.where(y < LIMIT, pole, 0)
     divisor = jnp.where(far, size, 1)
-    out = jnp.where(far, (1 - 0.5 / divisor / divisor) / (math.sqrt(math.pi) * divisor), middle)
+    return jnp.where(far, (1 - 0.5 / divisor / divisor) / (math.sqrt(math.pi) * divisor), middle)
+
+
+@custom_jvp
+def _erfcx(x: Any) -> Any:
+    out = _erfcx_from_0_single(jnp.abs(x)) if x.dtype == np.float32 else _erfcx_from_0(jnp.abs(x))
     out = jnp.where(x < 0, 2 * _exp_square(jnp.where(x < 0, jnp.maximum(x, -30), 0)) - out, out)
     return jnp.where(x < -30, jnp.inf, jnp.where(jnp.isnan(x), jnp.nan, out))
 

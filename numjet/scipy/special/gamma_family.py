@@ -19,6 +19,7 @@ from numjet.numpy.core.promotion import promote_args_inexact, promote_shapes, st
 from numjet.scipy.special.complex_gamma import digamma_of_complex, gamma_of_complex
 from numjet.scipy.special.factorial_terms import log_beta, log_choices, log_factorial
 from numjet.scipy.special.gamma_values import gamma_of_double, stirling_series
+from numjet.scipy.special.rare_cases import where_any
 from numjet.scipy.special.whole_numbers import is_odd, whole_below_1
 from numjet.scipy.special.wide_evaluation import smooth_by_precision, smooth_in_64_bits
 
@@ -174,6 +175,7 @@ def _factorial(n: Any, precise: bool) -> Any:
     return jnp.where(n < 0, 0, jnp.where(n == jnp.inf, jnp.inf, found))
 
 
+@jit_when_eager()
 def poch(z: Any, m: Any) -> Any:
     """The rising factorial Gamma(z + m) / Gamma(z).
 
@@ -213,8 +215,9 @@ def _finite_poch(z: Any, m: Any, precise: bool) -> Any:
     out = _poch_off_poles(jnp.where(reflected, 1 - z - m, jnp.where(zero, 1, z)), jnp.where(zero, 1, m), precise)
     below, end = jnp.where(zero, z, 0), jnp.where(zero, z + m, 1)
     out = jnp.where(reflected & (m < 0) & (1 - z - m == -m), 0, out)     # 1 / Gamma of a huge number
-    out = jnp.where(falls, out * _quotient_of_sines(jnp.where(falls, z, 0.25), jnp.where(falls, m, 0)), out)
-    return jnp.where(zero, _poch_at_zeros(below, end), jnp.where(reflected & is_odd(m), -out, out))
+    sines = where_any(falls, _quotient_of_sines, jnp.where(falls, z, 0.25), jnp.where(falls, m, 0))
+    out = jnp.where(falls, out * jnp.where(falls, sines, 1), out)
+    return jnp.where(zero, where_any(zero, _poch_at_zeros, below, end), jnp.where(reflected & is_odd(m), -out, out))
 
 
 def _quotient_of_sines(z: Any, m: Any) -> Any:
@@ -254,7 +257,8 @@ def _quotient_of_gammas(z: Any, m: Any, precise: bool) -> Any:
     distance = jnp.where(z > 0, z, jnp.abs(z - jnp.round(z)))
     near = (jnp.abs(m) <= _SMALL_STEP * distance) & (distance > 0)
     step, start = jnp.where(near, m, 0), jnp.where(near, z, 1)
-    return jnp.where(near, jnp.exp(step * special.digamma(start + step / 2)), jnp.where(m == 0, 1, out))
+    near_1 = where_any(near, lambda step, start: jnp.exp(step * special.digamma(start + step / 2)), step, start)
+    return jnp.where(near, near_1, jnp.where(m == 0, 1, out))
 
 
 def comb(N: Any, k: Any, *, repetition: bool = False) -> Any:

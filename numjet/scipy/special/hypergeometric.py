@@ -28,6 +28,7 @@ _EXPANSION = 40   # terms of an asymptotic series
 _INFINITE = 1e4   # arguments from which on 1F1 is infinite, unless parameters are so large
 _CANCELS = 1e3    # times its sum, the largest term from which on Taylor series replace the series of 1F1
 _NO_DIGIT = 1e15  # the same where nothing is left of the sum
+_NEAR = 2.0 ** -10  # an argument at which the series has few terms
 _FAR = 500.0      # arguments of 1F1 from which on the asymptotic series is used
 
 
@@ -58,12 +59,21 @@ def _series_and_size(upper: tuple[Any, ...], lower: Any, z: Any) -> tuple[Any, A
 
     def unfinished(v: Any) -> Any:
         n, _, total, _, bound, largest = v
-        shrinks = jnp.abs(z) * jnp.abs(upper[-1] + n) < 0.95 * (n + 1)
-        done = shrinks & ((bound <= 1e-20 * jnp.abs(total)) | (bound <= 1e-40 * largest))
+        done = _shrink_from_here(n, upper, lower, jnp.abs(z)) & ((bound <= 1e-20 * jnp.abs(total)) | (bound <= 1e-40 * largest))
         return (n < _TERMS) & jnp.any(~done & jnp.isfinite(total))
     one = jnp.ones_like(z)
     found: tuple[Any, Any] = while_loop(unfinished, step, (jnp.zeros((), z.dtype), one, one, one, one, one))[2:4]
     return found
+
+
+def _shrink_from_here(n: Any, upper: tuple[Any, ...], lower: Any, size: Any) -> Any:
+    """Whether each term is smaller than the one before, from the n-th on. With one upper parameter u, later quotients are at
+    most z (|u + n| + k) / (lower + n + k) / (n + 1 + k), of which k has its largest part below 1 / (lower + 2 n + 1)."""
+    above = jnp.abs(upper[-1] + n)
+    if len(upper) == 2:
+        return size * above < 0.95 * (n + 1)
+    below = lower + n
+    return (below > 0) & (size * (above / (below * (n + 1)) + 1 / (below + n + 1)) < 0.95)
 
 
 def _polynomial(a: Any, b: Any, c: Any, z: Any) -> Any:
@@ -82,21 +92,22 @@ def _polynomial(a: Any, b: Any, c: Any, z: Any) -> Any:
 
 # -------------------------------------------------------------------------------------------- 1F1
 
-def _kummer_far(a: Any, b: Any, x: Any) -> Any:
-    """exp(-x) 1F1(a, b, x) for large x > 0: DLMF 13.7.2, without the part that is smaller by exp(-x)."""
-    def step(n: Any, v: Any) -> Any:
-        term, total = v
-        k = n.astype(x.dtype)
+def _kummer_far(a: Any, b: Any, x: Any, far: Any) -> Any:
+    """exp(-x) 1F1(a, b, x) for large x > 0: DLMF 13.7.2, without the part smaller by exp(-x). Any number unless `far`."""
+    def step(v: Any) -> Any:
+        k, term, total = v
         following = term * (b - a + k) * (1 - a + k) / ((k + 1) * x)
         following = jnp.where(jnp.abs(following) < jnp.abs(term), following, 0)
-        return following, total + following
+        return k + 1, following, total + following
     one = jnp.ones_like(x)
-    total = fori_loop(0, _EXPANSION, step, (one, one))[1]
+    first = jnp.where(far, jnp.zeros_like(x), _EXPANSION)
+    total = while_loop(lambda v: v[0] < _EXPANSION, step, (first, one, one))[2]
     return gamma(b) * _reciprocal_gamma(a) * x ** (a - b) * total
 
 
 def _confluent(a: Any, b: Any, x: Any) -> Any:
-    """1F1 by its series, after Kummer's transformation for x < 0, so that terms agree in their signs."""
+    """1F1 of numbers by its series, after Kummer's transformation for x < 0, so that terms agree in their signs. What another
+    method is for has no or few terms."""
     size, negative = jnp.abs(x), x < 0
     top = jnp.where(negative, b - a, a)
     safe_b = jnp.where(_is_pole(b), 1.5, b)
@@ -105,30 +116,32 @@ def _confluent(a: Any, b: Any, x: Any) -> Any:
     loss = complex_hypergeometric.loss_along_ray(top, safe_b)
     oscillates = (top < 0) & (size < 1.1 * (2 * safe_b - 4 * top)) & (safe_b > complex_hypergeometric.LOWEST)
     cancels = ~far & oscillates & (largest > _CANCELS * loss * jnp.abs(near_sum))
-    p, q, y = (jnp.where(cancels, v, w) for v, w in ((top, 0), (safe_b, 1), (size, 1)))
+    p, q, y = (jnp.where(cancels, v, w) for v, w in ((top, 0), (safe_b, 1), (size, _NEAR)))
     walked = complex_hypergeometric.along_ray(p, q, y, lambda a, b, x: _series((a,), b, x))
     kept = jnp.where(largest > _NO_DIGIT * jnp.abs(near_sum), jnp.nan, 1) * near_sum
     near_sum = jnp.where(cancels, walked, kept)
     near = jnp.where(negative, jnp.exp(-size) * near_sum, near_sum)
     far_size = jnp.where(negative, size, jnp.minimum(size, _INFINITE))
-    far_sum, half = _kummer_far(top, safe_b, jnp.where(far, far_size, 600.0)), jnp.exp(far_size / 2)
+    far_sum, half = _kummer_far(top, safe_b, jnp.where(far, far_size, 600.0), far), jnp.exp(far_size / 2)
     far_sum = jnp.where(negative, far_sum, half * far_sum * half)
     value = jnp.where(far, far_sum, near)
     ends = _is_pole(a) & (a >= b)
-    polynomial = _confluent_polynomial(jnp.where(ends, a, 0), b, x)
-    return jnp.where(_is_pole(b), jnp.where(ends, polynomial, jnp.where(x == 0, 1, jnp.inf)),
-                     jnp.where(_is_pole(a) & (size > _FAR), _confluent_polynomial(a, safe_b, x), value))
+    summed = _is_pole(a) & jnp.where(_is_pole(b), a >= b, size > _FAR)
+    polynomial = _confluent_polynomial(jnp.where(summed, a, 0), jnp.where(summed & ends, b, safe_b), x)
+    value = jnp.where(summed, polynomial, jnp.where(_is_pole(b), jnp.where(x == 0, 1, jnp.inf), value))
+    return jnp.where(oscillates & ~_is_pole(b) & jnp.isinf(value), value * jnp.nan, value)   # terms overflow and cancel
 
 
 def _confluent_polynomial(a: Any, b: Any, x: Any) -> Any:
+    """1F1 of a number a that is 0 or a negative integer, until its terms overflow or vanish."""
     def step(v: Any) -> Any:
         k, term, total = v
         top = a + k
         term = jnp.where(top >= 0, 0, term * top / jnp.where(top >= 0, 1, (b + k) * (k + 1)) * x)
         return k + 1, term, total + term
-    count = jnp.max(jnp.where(_is_pole(a), -a, 0), initial=0)
     one = jnp.ones_like(x)
-    return while_loop(lambda v: v[0] < count, step, (jnp.zeros((), x.dtype), one, one))[2]
+    goes_on = lambda v: (v[0] < -a) & jnp.isfinite(v[1]) & (v[1] != 0)
+    return while_loop(goes_on, step, (jnp.zeros_like(x), one, one))[2]
 
 
 def _derivative(value: Any, upper: tuple[Any, ...], lower: Any, x: Any, order: int) -> Any:
@@ -152,7 +165,7 @@ def _hyp1f1_value(a: Any, b: Any, x: Any) -> Any:
     return jnp.where(bad, nothing, jnp.where(constant, 1, value))
 
 
-_hyp1f1 = smooth_in_64_bits(_hyp1f1_value, lambda order, a, b, x: _derivative(_hyp1f1_value, (a,), b, x, order))
+_hyp1f1 = smooth_in_64_bits(_hyp1f1_value, lambda order, a, b, x: _derivative(_hyp1f1_value, (a,), b, x, order), by_lane=True)
 
 
 @jit_when_eager()
@@ -253,7 +266,8 @@ def _hyp2f1_value(a: Any, b: Any, c: Any, x: Any) -> Any:
     return jnp.where(bad, nothing, value)
 
 
-_hyp2f1 = smooth_in_64_bits(_hyp2f1_value, lambda order, a, b, c, x: _derivative(_hyp2f1_value, (a, b), c, x, order))
+_hyp2f1 = smooth_in_64_bits(_hyp2f1_value, lambda order, a, b, c, x: _derivative(_hyp2f1_value, (a, b), c, x, order),
+                            by_lane=True)
 
 
 @jit_when_eager()

@@ -10,6 +10,7 @@ import numpy as np
 import numjet.numpy as jnp
 from numjet import lax
 from numjet.api.grad import jvp
+from numjet.api.vmap import vmap
 from numjet.control.custom.custom_calls import is_symbolic_zero
 from numjet.control.custom.custom_jvp import custom_jvp
 from numjet.core.trace import aval_of
@@ -32,11 +33,24 @@ def in_64_bits(function: Callable[..., Any], *xs: Any) -> Any:
         return tree.tree_map(lambda y: convert_dtype(y, dtype, weak), found)
 
 
-def smooth_in_64_bits(function: Callable[..., Any], by_last: Callable[..., Any] | None = None) -> Callable[..., Any]:
+def lane_by_lane(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of numbers for arrays of one shape: each element runs its own loops, as long as it needs, in registers.
+
+    >>> import numjet.numpy as jnp
+    >>> lane_by_lane(lambda x, y: x * y)(jnp.ones((2, 3)), jnp.ones((2, 3))).shape
+    (2, 3)
+    """
+    def mapped(*xs: Any) -> Any:
+        return vmap(function)(*(x.reshape(-1) for x in xs)).reshape(xs[0].shape)
+    return mapped
+
+
+def smooth_in_64_bits(function: Callable[..., Any], by_last: Callable[..., Any] | None = None,
+                      by_lane: bool = False) -> Callable[..., Any]:
     """The function in 64 bits, of real arguments of one dtype, with derivatives of any order, in 64 bits, too.
 
     They are mixed partial derivatives by forward mode; those to the last argument may have a formula, `by_last(order, *xs)`.
-    The linear part of the rule has the arguments' dtype.
+    The linear part of the rule has the arguments' dtype. by_lane: the functions are of numbers, see `lane_by_lane`.
 
     >>> import numjet.numpy as jnp
     >>> from numjet.api.grad import grad
@@ -50,7 +64,7 @@ def smooth_in_64_bits(function: Callable[..., Any], by_last: Callable[..., Any] 
         for place, order in enumerate(ahead):
             for _ in range(order):
                 derived = _along(derived, place)
-        return in_64_bits(derived, *xs)
+        return in_64_bits(lane_by_lane(derived) if by_lane else derived, *xs)
 
     def rule(orders: tuple[int, ...], primals: Any, tangents: Any) -> Any:
         out = smooth(orders, *primals)
