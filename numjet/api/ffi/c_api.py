@@ -1,4 +1,4 @@
-"""The structures of XLA's FFI C API (version 0.3), as ctypes: what a handler is given, and what it may call."""
+"""The structures of XLA's FFI C API (version 0.3) that a handler is given and returns, as ctypes."""
 from __future__ import annotations
 
 import ctypes
@@ -11,7 +11,6 @@ from numjet.foundation import dtypes
 
 EXECUTE = 3
 STAGES = {"instantiate": 0, "prepare": 1, "initialize": 2, "execute": EXECUTE}
-OK, NOT_FOUND, UNIMPLEMENTED = 0, 5, 12
 _HEAD: list[Any] = [("struct_size", c_size_t), ("extension_start", c_void_p)]
 
 DATA_TYPES = {dtypes.as_dtype(name): number for name, number in {
@@ -52,54 +51,9 @@ class CallFrame(Structure):
                 ("attrs", Attributes), ("future", c_void_p)]
 
 
-class ErrorCreate(Structure):
-    _fields_ = [*_HEAD, ("message", c_char_p), ("code", c_int32)]
-
-
-class ErrorGetMessage(Structure):
-    _fields_ = [*_HEAD, ("error", c_void_p), ("message", c_void_p)]
-
-
-class ErrorDestroy(Structure):
-    _fields_ = [*_HEAD, ("error", c_void_p)]
-
-
-class TypeRegister(Structure):
-    _fields_ = [*_HEAD, ("name", ByteSpan), ("type_id", POINTER(c_int64)), ("type_info", c_void_p)]
-
-
-class StateSet(Structure):
-    _fields_ = [*_HEAD, ("ctx", c_void_p), ("stage", c_int32), ("type_id", POINTER(c_int64)), ("state", c_void_p)]
-
-
-class NumThreads(Structure):
-    _fields_ = [*_HEAD, ("ctx", c_void_p), ("count", POINTER(c_int64))]
-
-
-class Schedule(Structure):
-    _fields_ = [*_HEAD, ("ctx", c_void_p), ("task", ctypes.CFUNCTYPE(None, c_void_p)), ("data", c_void_p)]
-
-
-class RunId(Structure):
-    _fields_ = [*_HEAD, ("ctx", c_void_p), ("run_id", c_int64)]
-
-
-class DeviceOrdinal(Structure):
-    _fields_ = [*_HEAD, ("ctx", c_void_p), ("ordinal", c_int32)]
-
-
-class ApiVersion(Structure):
-    _fields_ = [*_HEAD, ("major", c_int32), ("minor", c_int32)]
-
-
-FUNCTIONS = ("Error_Create", "Error_GetMessage", "Error_Destroy", "Handler_Register", "Stream_Get", "Type_Register",
-             "ExecutionContext_Get", "State_Set", "State_Get", "DeviceMemory_Allocate", "DeviceMemory_Free",
-             "ThreadPool_Schedule", "ThreadPool_NumThreads", "Future_Create", "Future_SetAvailable", "Future_SetError",
-             "RunId_Get", "DeviceOrdinal_Get")
-
-
-class Api(Structure):
-    _fields_ = [*_HEAD, ("version", ApiVersion), ("internal_api", c_void_p), *[(name, c_void_p) for name in FUNCTIONS]]
+class Error(Structure):
+    """What an error's address points to; `host_api.cpp` makes it."""
+    _fields_ = [("code", c_int32), ("message", c_char_p)]
 
 
 def sized(made: Any) -> Any:

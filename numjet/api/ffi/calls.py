@@ -2,9 +2,8 @@
 from __future__ import annotations
 
 import ctypes
-import weakref
 from collections.abc import Callable, Mapping, Sequence
-from ctypes import addressof, c_int64, c_void_p
+from ctypes import addressof, c_void_p
 from typing import Any
 
 import numpy as np
@@ -46,9 +45,8 @@ class ForeignFunction(HostFunction):
         self.call, self.batch_axes = call, batch_axes
         self.memory = Memory()
         self.attributes = self.memory.attributes(call.attributes)
-        self.context = self.memory.keep(c_int64())
+        self.context = self.memory.keep((c_void_p * len(c_api.STAGES))())  # the state of each stage
         self.lock, self.instantiated = locks.lock(), False
-        weakref.finalize(self, _forget, self.context)
 
     def promising(self, outs: Sequence[ShapedArray]) -> ForeignFunction:
         return ForeignFunction(self.call, outs, self.batch_axes + 1)
@@ -92,11 +90,6 @@ class ForeignFunction(HostFunction):
         for stage in ("prepare", "initialize", "execute"):
             if stage in target.stages:
                 _handle(target, stage, frame(stage))
-
-
-def _forget(context: int) -> None:
-    for stage in c_api.STAGES.values():
-        host_api.states.pop((context, stage), None)
 
 
 def _handle(target: targets.Target, stage: str, frame: int) -> None:

@@ -78,4 +78,4 @@ class Memory:
     def frame(self, stage: int, context: int, args: c_api.Buffers, rets: c_api.Buffers, attrs: c_api.Attributes) -> int:
         """The address of the frame of a call."""
         size = c_api.CallFrame.future.offset  # the future is behind what version 0.3 counts
-        return self.keep(c_api.CallFrame(size, None, addressof(host_api.API), context, stage, args, rets, attrs, None))
+        return self.keep(c_api.CallFrame(size, None, host_api.API, context, stage, args, rets, attrs, None))
