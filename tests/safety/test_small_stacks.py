@@ -143,6 +143,10 @@ def recursion() -> None:
 
     with pytest.raises(RecursionError):
         endless(1.0)
+    nest = endless
+    for _ in range(900):
+        nest = nj.jit(nest)
+    assert repr(nest).startswith("<PjitFunction of <PjitFunction")
 
 
 def long_programs() -> None:

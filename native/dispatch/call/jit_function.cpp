@@ -90,8 +90,9 @@ PyObject* new_jit(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   return give(std::move(made));
 }
 
-// As JAX shows it; without the function where that is gone, or has no text.
+// As JAX shows it; without the function where that is gone, has no text, or is too deep a nest of such functions.
 PyObject* repr(PyObject* self) {
+  if (stack_is_low()) return PyUnicode_FromString("<PjitFunction>");
   PyRef wrapped(PyObject_GetAttrString(self, "__wrapped__"));
   PyRef text(wrapped ? PyUnicode_FromFormat("<PjitFunction of %R>", wrapped.get()) : nullptr);
   if (text) return text.release();
