@@ -150,6 +150,7 @@ LAZY = {
     "numjet/lax/__init__.py": ["numjet.lax.lazy_exports"],
     "numjet/lax/sharding_later.py": ["numjet.lax.sharding", "numjet.lax.sharding_rules", "numjet.lax.collective.sums"],
     "numjet/lax/contraction/precision.py": ["numjet.lax.contraction.dot_algorithms"],
+    "numjet/lax/indexing/gather.py": ["numjet.lax.indexing.counted_rows"],
     "numjet/lax/linalg/lapack.py": ["scipy.linalg.blas", "scipy.linalg.lapack"],
     "numjet/lax/elementwise/arithmetic.py": ["numjet.lax.elementwise.complex_rules"],
     "numjet/lax/elementwise/compare.py": ["numjet.lax.elementwise.complex_rules"],

@@ -100,3 +100,18 @@ def test_polynomials_that_overflow_are_infinite(name, degree):
     np.testing.assert_allclose(getattr(special, "eval_" + name)(degree, x), want, rtol=1e-5)
     ends = np.array([-np.inf, np.inf], np.float32)
     assert getattr(special, "eval_" + name)(degree, ends).tolist() == [np.sign(w) * np.inf for w in want[[0, -1]]]
+
+
+def test_large_degrees_that_are_floats(x64):
+    """The hypergeometric sums have lost all digits there; slopes to the degree and to x are those of the recurrence, too."""
+    n, x = np.array([30.0, 100, 57.25, 1000.5, 999, -70.5]), np.array([0.3, 0.3, -0.8, 0.1, 0.99, 0.5])
+    angle = np.arccos(x)
+    found, by_n, by_x = nj.jit(nj.vmap(lambda n, x: (
+        special.eval_chebyt(n, x), *nj.grad(special.eval_chebyt, argnums=(0, 1))(n, x))))(n, x)
+    for a, b in ((found, np.cos(n * angle)), (by_n, -angle * np.sin(n * angle)), (by_x, n * np.sin(n * angle) / np.sin(angle))):
+        np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(special.eval_legendre(99.5, 0.3), float(mpmath.legendre(99.5, 0.3)), rtol=1e-12)
+    whole = np.array([2.0, 101, 4096])
+    np.testing.assert_allclose(special.eval_chebyu(whole, 0.3), special.eval_chebyu(whole.astype(int), 0.3), rtol=1e-14)
+    assert np.isnan(special.eval_chebyt(np.array([1e10, np.inf, np.nan]), 0.3)).all()
+    assert np.isnan(special.hyp2f1(-100.0, 100.0, 0.5, 0.35)) and special.hyp2f1(-1.0, 2.0, 1.0, 0.5) == 0

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from numjet.core.ir import JaxprEqn
 from numjet.core.op import Op, Samples, Undefined, Zero
 from numjet.core.trace import Tracer, aval_of
 from numjet.core.traits import EXACT, LANES
-from numjet.foundation import dtypes
+from numjet.foundation import dtypes, lazy_import
 from numjet.foundation.dimension import Dimension, as_size
 from numjet.lax.axes import as_axes
 from numjet.lax.elementwise.arithmetic import add_p, rem_p
@@ -35,6 +35,11 @@ from numjet.lax.shape.join import concatenate_p
 from numjet.lax.shape.rearrange import broadcast_in_dim_p
 from numjet.lax.tangent import no_tangent, zeros_like_aval
 from numjet.lax.templates import call, in_front, kind_of
+
+if TYPE_CHECKING:
+    from numjet.lax.indexing import counted_rows
+else:
+    counted_rows = lazy_import.Module("numjet.lax.indexing.counted_rows")
 
 GATHERED = 8.0   # operations that it takes to find an element by an index: to load, to check and to follow it
 
@@ -313,11 +318,16 @@ def _gathered(eqn: JaxprEqn, known: Facts) -> Interval:
     return hull([inside, (fill, fill)])
 
 
+def with_paired_rows(eqn: JaxprEqn, producer: Facts) -> JaxprEqn | None:
+    """A gather or a scatter that names each row once as one with batch axes, see `counted_rows`; else None."""
+    return counted_rows.pair_counted_rows(eqn, producer)
+
+
 gather_p = Op(name="gather", params=("dimension_numbers", "slice_sizes", "indices_are_sorted", "unique_indices", "mode",
                                      "fill_value"),
               abstract=_gather_abstract, eager=_gather_eager, jvp=_gather_jvp, transpose=_gather_transpose,
               batch=_gather_batch, cpu=_gather_cpu, hlo=_gather_hlo, traits=EXACT | LANES, samples=_gather_samples(),
-              linear_in=(0,), interval=_gathered)
+              linear_in=(0,), interval=_gathered, rewrites=with_paired_rows)
 
 
 # ------------------------------------------------------------------------------------------------ public

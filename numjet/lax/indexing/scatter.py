@@ -24,7 +24,14 @@ from numjet.lax.indexing.dimension_numbers import (
     wide_indices,
     windows_attribute,
 )
-from numjet.lax.indexing.gather import check_ascending, check_batching, check_index_map, check_indices, random_values
+from numjet.lax.indexing.gather import (
+    check_ascending,
+    check_batching,
+    check_index_map,
+    check_indices,
+    random_values,
+    with_paired_rows,
+)
 from numjet.lax.indexing.scatter_derivatives import (
     extremum_jvp,
     linear_jvp,
@@ -235,7 +242,7 @@ def _record(name: str, program: str | None, combine: Combine, jvp: Any, transpos
     return Op(name=name, params=_PARAMS, abstract=_scatter_abstract, eager=_eager(combine), jvp=jvp,
               transpose=transpose, batch=_batch(name), cpu=cpu_rule(program), hlo=_hlo(program),
               samples=_samples(names, unique, order, program), in_place=lambda eqn: (0,),
-              interval=_scattered if program in (None, "min", "max") else None,
+              interval=_scattered if program in (None, "min", "max") else None, rewrites=with_paired_rows,
               traits=SCATTERS | LANES | (EXACT if program in (None, "min", "max") else NONE))
 
 

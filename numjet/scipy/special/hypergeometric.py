@@ -233,7 +233,8 @@ def _continued(a: Any, b: Any, c: Any, value: Any, gap: Any) -> Any:
 def _inside(a: Any, b: Any, c: Any, z: Any, gap: Any) -> Any:
     """2F1 at -1/2 <= z = 1 - gap < 1."""
     near = jnp.abs(z) <= 0.5
-    value = _series((a, b), c, jnp.where(near, z, 0.5))
+    value, largest = _series_and_size((a, b), c, jnp.where(near, z, 0.5))
+    value = jnp.where(largest > _NO_DIGIT * jnp.maximum(jnp.abs(value), 1), value * jnp.nan, value)
     return jnp.where(near, value, _continued(a, b, c, value, jnp.where(near, 0.5, gap)))
 
 
@@ -276,10 +277,10 @@ def hyp2f1(a: Any, b: Any, c: Any, x: Any) -> Any:
 
     Real x > 1: infinite, but for polynomials (a or b is a non-positive integer) and for c equal to a or b; at 1 Gauss's sum,
     infinite for c <= a + b. inf where c is a non-positive integer, unless a or b ends the sum first. Derivatives of any
-    order for x < 1. Digits are lost where parameters are large and of several signs. Complex x have their cut there, on which
-    the value is that above it, or for an imaginary part of -0.0 below; derivatives to x alone. Their error is mostly 1e-14 for
-    parameters up to 30, of any signs, times the condition of the problem. NaN for |x| >= 1e300, for parameters beyond 500 where
-    the power series does not do, and where more than 25 digits cancel.
+    order for x < 1. Digits are lost where parameters are large and of several signs, NaN where none is left.
+    Complex x have their cut there, on which the value is that above it, or for an imaginary part of -0.0 below; derivatives to
+    x alone. Their error is mostly 1e-14 for parameters up to 30, of any signs, times the condition of the problem. NaN for
+    |x| >= 1e300, for parameters beyond 500 where the power series does not do, and where more than 25 digits cancel.
 
     >>> round(float(hyp2f1(1.0, 1.0, 2.0, 0.5)), 4)
     1.3863

@@ -1,16 +1,18 @@
 """Orthogonal polynomials of real and complex numbers, by their recurrences: DLMF, section 18.9.
 
 Each is P[k+1] = (a[k] x + b[k]) P[k] - c[k] P[k-1]; derivatives of any order are those of the recurrence. Of real degrees,
-which are floats, they are hypergeometric functions: DLMF 18.5.7 to 18.5.12.
+which are floats, they are hypergeometric functions, DLMF 18.5.7 to 18.5.12, whose sums lose all digits where degrees are large:
+the same recurrence leads there from degrees below 2.
 """
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 import numjet.numpy as jnp
+from numjet import lax
 from numjet.api.jit_when_eager import jit_when_eager
 from numjet.control.loops.while_loop import fori_loop
 from numjet.core.trace import Tracer
@@ -22,6 +24,7 @@ from numjet.scipy.special.hypergeometric import hyp1f1, hyp2f1
 
 Step = Callable[[Any], tuple[Any, Any, Any]]  # k -> (a, b, c)
 Reflected = tuple[Any, Any]                    # the degree of the same polynomial up to a sign, and the sign
+_LARGEST = 2.0 ** 27   # degree that is a float: steps of half a second
 
 
 def _degree(name: str, n: Any) -> Any:
@@ -43,6 +46,27 @@ def _of_real_degree(name: str, n: Any, args: tuple[Any, ...], function: Callable
     return function(*(jnp.astype(v, real) for v in floats(name, n, *args[:-1])), x)
 
 
+def _from_below_2(n: Any, parameters: Sequence[Any], x: Any, recurrence: Callable[..., tuple[Any, Step]],
+                  reflected: Callable[[Any], Reflected], function: Callable[..., Any]) -> Any:
+    """function(n, *parameters, x) by the recurrence from the fractional part of the degree on, and from the next one; NaN for
+    degrees that are too large."""
+    dtype = x.dtype
+    n, *parameters, x = jnp.broadcast_arrays(*wide(n, *parameters, x))
+    degree, sign = reflected(n)
+    steps = jnp.maximum(lax.stop_gradient(jnp.floor(degree)), 0)
+    start = degree - steps
+    first, step = recurrence(x, *parameters)
+    found = function(jnp.stack([start, start + 1]), *(v[None] for v in (*parameters, x)))
+    one, first = (_with_value(found[k], known, start == 0) for k, known in enumerate((jnp.ones_like(x), first)))
+    steps = jnp.where(steps <= _LARGEST, steps, jnp.where(jnp.isnan(steps), steps, -1))
+    return (sign * _evaluated(steps, one, first, x, lambda k: step(start + k), jnp.nan)).astype(dtype)
+
+
+def _with_value(x: Any, value: Any, known: Any) -> Any:
+    """x, with its derivatives, of which the value is known in some places."""
+    return jnp.where(known, x + lax.stop_gradient(value - x), x)
+
+
 def _evaluated(n: Any, one: Any, first: Any, x: Any, step: Step, below: Any) -> Any:
     """The polynomial of degree n: by the recurrence up to the largest of the degrees; `below` for negative ones.
 
@@ -55,7 +79,8 @@ def _evaluated(n: Any, one: Any, first: Any, x: Any, step: Step, below: Any) -> 
         new = jnp.where(jnp.isinf(grown), grown, grown - c * before)
         return now, new, jnp.where(n == k + 1, new, out)
     start = jnp.where(n == 0, one, jnp.where(n == 1, first, jnp.where(jnp.isnan(first), first, below)))
-    most = jnp.max(n, initial=1)
+    most = jnp.max(jnp.where(jnp.isnan(n), 1, n), initial=1)
+    most = jnp.astype(most, np.int32) if most.dtype.kind == "f" else most
     return fori_loop(1, most if isinstance(most, Tracer) else int(most), body, (one, first, start))[2]
 
 
@@ -66,7 +91,7 @@ def _unchanged(n: Any) -> Reflected:
 
 def _about_half(n: Any) -> Reflected:
     """P_n = P_(-n-1)."""
-    return jnp.where(n < 0, ~n, n), 1
+    return jnp.where(n < -0.5, -1 - n, n), 1
 
 
 def _even(n: Any) -> Reflected:
@@ -76,16 +101,21 @@ def _even(n: Any) -> Reflected:
 
 def _odd_about_minus_1(n: Any) -> Reflected:
     """U_n = -U_(-n-2), which is 0 for n = -1."""
-    return jnp.maximum(jnp.abs(n + 1), 1) - 1, jnp.sign(n + 1)
+    return jnp.where(n < -1, -2 - n, n), jnp.where(n < -1, -1, 1)
 
 
 def _polynomial(name: str, n: Any, args: tuple[Any, ...], recurrence: Callable[..., tuple[Any, Step]],
-                reflected: Callable[[Any], Reflected] = _unchanged, real: Callable[..., Any] | None = None) -> Any:
+                reflected: Callable[[Any], Reflected] = _unchanged, real: Callable[..., Any] | None = None,
+                sums_lose_digits: bool = True) -> Any:
     """The polynomial with these parameters and argument; recurrence(x, *parameters) -> (that of degree 1, the step).
 
-    real(degree, *parameters, x): of real degrees; a family without it has no negative degrees either."""
+    real(degree, *parameters, x): of real degrees; a family without it has no negative degrees either. sums_lose_digits: that
+    is right for small degrees only."""
     if real is not None and _is_real(name, n):
-        return _of_real_degree(name, n, args, real)
+        if not sums_lose_digits:
+            return _of_real_degree(name, n, args, real)
+        return _of_real_degree(name, n, args, lambda n, *args: _from_below_2(
+            n, args[:-1], args[-1], recurrence, reflected, real))
     degree, sign = reflected(_degree(name, n))
     *given, x = numbers(name, *args)
     dtype, narrow = x.dtype, np.finfo(x.dtype).dtype
@@ -99,7 +129,7 @@ def _polynomial(name: str, n: Any, args: tuple[Any, ...], recurrence: Callable[.
 @jit_when_eager()
 def eval_legendre(n: Any, x: Any) -> Any:
     """Legendre's polynomial P_n(x). n: integers, which broadcast against x; P_n is P_(-n-1). Of floats, which may be no whole
-    numbers, it is Legendre's function, infinite or NaN for real x <= -1, and a finite sum for whole n.
+    numbers, it is Legendre's function, infinite or NaN for real x <= -1, and a finite sum for whole n; NaN beyond 2**27.
 
     >>> float(eval_legendre(2, 0.5))
     -0.125
@@ -160,7 +190,8 @@ def eval_laguerre(n: Any, x: Any) -> Any:
     0.125
     """
     return _polynomial("eval_laguerre", n, (x,), lambda x: (
-        1 - x, lambda k: (-1 / (k + 1), (2 * k + 1) / (k + 1), k / (k + 1))), real=lambda n, x: hyp1f1(-n, 1, x))
+        1 - x, lambda k: (-1 / (k + 1), (2 * k + 1) / (k + 1), k / (k + 1))),
+                       real=lambda n, x: hyp1f1(-n, 1, x), sums_lose_digits=False)
 
 
 @jit_when_eager()
@@ -172,7 +203,7 @@ def eval_genlaguerre(n: Any, alpha: Any, x: Any) -> Any:
     """
     return _polynomial("eval_genlaguerre", n, (alpha, x), lambda x, a: (
         1 + a - x, lambda k: (-1 / (k + 1), (2 * k + 1 + a) / (k + 1), (k + a) / (k + 1))),
-                       real=lambda n, a, x: binom(n + a, n) * hyp1f1(-n, a + 1, x))
+                       real=lambda n, a, x: binom(n + a, n) * hyp1f1(-n, a + 1, x), sums_lose_digits=False)
 
 
 @jit_when_eager()

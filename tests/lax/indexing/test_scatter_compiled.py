@@ -14,6 +14,7 @@ from numjet.cpu.ir.traversal import expressions, nodes, operands, walk
 from numjet.cpu.lowering.lower import lower
 from numjet.lax.indexing.dimension_numbers import GatherScatterMode, ScatterDimensionNumbers
 from numjet.lax.indexing.scatter_chunks import CHUNKED_FROM
+from numjet.transforms.simplify import simplify
 
 UFUNCS = {"add": np.add, "min": np.minimum, "max": np.maximum}
 
@@ -129,11 +130,46 @@ def test_numbers_put_into_rows_that_are_nowhere_in_memory(shape, axis, dtype, na
     assert np.asarray(compared(indices, updates)).tobytes() == np.asarray(in_place).tobytes()
 
 
-def test_the_derivative_of_a_cross_entropy_stores_no_zeros():
+@pytest.mark.parametrize("picked", [lambda x, labels: jnp.take_along_axis(x, labels[:, None], 1),
+                                    lambda x, labels: x[jnp.arange(labels.size), labels]])
+def test_the_derivative_of_a_cross_entropy_stores_no_zeros(picked):
     def loss(x, labels):
-        return -jnp.mean(jnp.take_along_axis(nj.nn.log_softmax(x), labels[:, None], 1))
+        return -jnp.mean(picked(nj.nn.log_softmax(x), labels))
     x, labels = np.random.default_rng(4).normal(size=(300, 10)).astype(np.float32), np.arange(300) % 10
     assert "scatter-add f32[300,10]: fused" in str(nj.explain(nj.grad(loss))(x, labels))
     shifted = np.exp(x - x.max(1, keepdims=True))
     expected = (shifted / shifted.sum(1, keepdims=True) - np.eye(10)[labels]) / 300
     np.testing.assert_allclose(nj.jit(nj.grad(loss))(x, labels), expected, rtol=1e-5, atol=1e-7)
+
+
+# What indexes (5, 5) or (5, 5, 3) by labels along one axis and by a count along another.
+COUNTED = {
+    "rows": lambda x, i: x[jnp.arange(5), i], "columns": lambda x, i: x[i, jnp.arange(5)],
+    "set": lambda x, i: x.at[jnp.arange(5), i].set(7.0), "add": lambda x, i: x.at[i, jnp.arange(5)].add(2.0),
+    "multiply": lambda x, i: x.at[jnp.arange(5), i].multiply(2.0), "min": lambda x, i: x.at[jnp.arange(5), i].min(0.0),
+    "drop": lambda x, i: x.at[jnp.arange(5), i].set(3.0, mode="drop"),
+    "fill": lambda x, i: x.at[jnp.arange(5), i].get(mode="fill", fill_value=-1.0),
+    "diagonal": lambda x, i: x[jnp.arange(5), jnp.arange(5)],
+    "bytes": lambda x, i: x[jnp.arange(5, dtype=jnp.int8), i], "table": lambda x, i: x[jnp.arange(5)[:, None], i[None]],
+    "table of sums": lambda x, i: x.at[jnp.arange(5)[:, None], i[None]].add(1.0),
+    "two counts": lambda x, i: x[jnp.arange(5)[:, None], jnp.arange(5)[None], i[:, None] % 3] if x.ndim == 3 else x[i]}
+UNCOUNTED = {
+    "part": lambda x, i: x[jnp.arange(4), i[:4]], "reversed": lambda x, i: x[jnp.arange(5)[::-1], i],
+    "shifted": lambda x, i: x[jnp.arange(5) - 1, i],
+    "apart": lambda x, i: x[i, :, jnp.arange(5) % 3] if x.ndim == 3 else x[i]}
+
+
+@pytest.mark.parametrize("name", [*COUNTED, *UNCOUNTED])
+def test_indices_that_count_rows(name):
+    """The compiled program pairs the axes where it may; values and gradients are those of the operations one by one."""
+    function = {**COUNTED, **UNCOUNTED}[name]
+    squares = lambda x, i: jnp.sum(function(x, i) ** 2)
+    both = nj.jit(lambda x, i: (function(x, i), nj.grad(squares)(x, i), nj.vmap(function, (None, 0))(x, jnp.stack([i, i]))))
+    for shape in ((5, 5), (5, 5, 3)):
+        x = jnp.asarray(np.random.default_rng(0).normal(size=shape), np.float32)
+        for i in (jnp.array([0, 4, 4, 1, 2]), jnp.array([-1, 0, 0, -5, 3])):
+            want = function(x, i)
+            for a, b in zip(both(x, i), (want, nj.grad(squares)(x, i), jnp.stack([want, want])), strict=True):
+                np.testing.assert_array_equal(a, b)
+    program = str(simplify(nj.make_jaxpr(function)(x if name == "two counts" else x[:, :, 0], i)))
+    assert ("batching_dims=(0" in program or "batching_dims=(1" in program) == (name in COUNTED)
