@@ -33,6 +33,10 @@ class _RareCollections:
     def __enter__(self) -> None: ...
     def __exit__(self, *exc_info: object) -> None: ...
 
+# `__enter__` and `__exit__` of a class: where begin(self, steps) raises after it has added to the list `steps`,
+# end(self, steps) is called; and that again, with the same list, until it returns, as a handler may raise anywhere in it.
+def block_methods(begin: Callable[[Any, list[Any]], Any], end: Callable[[Any, list[Any]], None], /) -> tuple[Any, Any]: ...
+
 thread: _Thread
 rare_collections: _RareCollections
 

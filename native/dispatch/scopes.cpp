@@ -155,6 +155,67 @@ PyMethodDef collections_methods[] = {
 PyType_Slot collections_slots[] = {{Py_tp_methods, collections_methods}, {0, nullptr}};
 PyType_Spec collections_spec = {"numjet._native.RareCollections", sizeof(PyObject), 0, Py_TPFLAGS_DEFAULT, collections_slots};
 
+// -- blocks whose beginning and end are Python
+
+constexpr int kMostInterruptions = 1000;  // of the function that ends a block
+
+// Calls end(object, steps) until it returns, as a signal handler may raise anywhere in it. Returns the first error.
+PyRef end_whole(PyObject* end, PyObject* object, PyObject* steps) {
+  PyRef first;
+  for (int k = 0; k < kMostInterruptions; ++k) {
+    PyObject* args[] = {object, steps};
+    if (PyRef(PyObject_Vectorcall(end, args, 2, nullptr))) break;
+    PyRef error = fetch_error();
+    if (!first) first = std::move(error);
+  }
+  return first;
+}
+
+// self: (begin, end).
+PyObject* begin_block(PyObject* self, PyObject* object) {
+  PyRef steps(PyList_New(0));
+  if (!steps) return nullptr;
+  PyObject* args[] = {object, steps.get()};
+  PyRef result(PyObject_Vectorcall(PyTuple_GET_ITEM(self, 0), args, 2, nullptr));
+  if (result) return result.release();
+  PyRef error = fetch_error();
+  if (PyList_GET_SIZE(steps.get()) > 0) end_whole(PyTuple_GET_ITEM(self, 1), object, steps.get());
+  restore_error(std::move(error));
+  return nullptr;
+}
+
+PyObject* end_block(PyObject* self, PyObject* const* args, Py_ssize_t count) {
+  if (count < 1) return PyErr_Format(PyExc_TypeError, "__exit__: expected the object whose block ends");
+  PyRef steps(PyList_New(0));
+  if (!steps) return nullptr;
+  PyRef error = end_whole(PyTuple_GET_ITEM(self, 1), args[0], steps.get());
+  if (!error) Py_RETURN_NONE;
+  restore_error(std::move(error));
+  return nullptr;
+}
+
+PyMethodDef begin_definition = {"__enter__", method<begin_block>(), METH_O, nullptr};
+PyMethodDef end_definition = {"__exit__", method<end_block>(), METH_FASTCALL, nullptr};
+
+PyRef method_of(PyMethodDef* definition, PyObject* both) {
+  PyRef function(PyCFunction_New(definition, both));
+  return PyRef(function ? PyInstanceMethod_New(function.get()) : nullptr);
+}
+
+PyObject* block_methods(PyObject*, PyObject* args) {
+  PyObject *begin, *end;
+  if (!PyArg_ParseTuple(args, "OO:block_methods", &begin, &end)) return nullptr;
+  PyRef both(PyTuple_Pack(2, begin, end));
+  if (!both) return nullptr;
+  PyRef enter = method_of(&begin_definition, both.get()), leave = method_of(&end_definition, both.get());
+  return enter && leave ? PyTuple_Pack(2, enter.get(), leave.get()) : nullptr;
+}
+
+PyMethodDef functions[] = {
+    {"block_methods", method<block_methods>(), METH_VARARGS,
+     PyDoc_STR("block_methods(begin, end): __enter__ and __exit__ of a class, which call begin(self, steps) and end(self, steps).")},
+    {nullptr, nullptr, 0, nullptr}};
+
 // Adds the only instance of a type.
 int add_instance(PyObject* module, const char* name, PyType_Spec* spec) {
   PyRef type(PyType_FromSpec(spec));
@@ -169,6 +230,7 @@ int scopes_init(PyObject* module) {
   using namespace nj;
   PyRef type(PyType_FromSpec(&scope_spec));
   if (!type || PyModule_AddObjectRef(module, "Scope", type.get()) < 0) return -1;
+  if (PyModule_AddFunctions(module, functions) < 0) return -1;
   if (add_instance(module, "thread", &thread_spec) < 0) return -1;
   return add_instance(module, "rare_collections", &collections_spec);
 }

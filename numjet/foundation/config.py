@@ -116,10 +116,10 @@ class _Shared:
         before = values[name]
         if before is value or (type(before) is type(value) and before == value):
             return False
-        for alias in ALIASES[name]:
-            values[alias] = value
+        changes = dict.fromkeys(ALIASES[name], value)
         if BY_NAME[name].traces:
-            values["token"] = self.token(values)
+            changes["token"] = self.token({**values, **changes})
+        values.update(changes)  # in one step, which no signal handler divides
         return True
 
 
@@ -249,21 +249,21 @@ class Config(threading.local):
         callbacks.append(callback)
         return lambda: callbacks.remove(callback) if callback in callbacks else None
 
-    def _enter(self, name: str, value: Any) -> _Level:
-        """Pushes an override of the flag for this thread."""
-        _check_changeable(_flag(name), value, self.read(name))
-        level = _Level(self._thread, name, value)
+    def _enter(self, level: _Level) -> None:
+        """Pushes an override of a flag for this thread."""
+        _check_changeable(_flag(level.name), level.value, self.read(level.name))
         with self._shared.lock:
-            level.thread.levels.setdefault(name, []).append(level)
+            level.thread.levels.setdefault(level.name, []).append(level)
             changed = self._reassign(level)
         if changed:
             self._notify()
-        return level
 
     def _exit(self, level: _Level) -> None:
-        """Removes an override from the stack of the thread that made it."""
+        """Removes an override from the stack of the thread that made it. May be called again where it was left half-way."""
         with self._shared.lock:
-            level.thread.levels[level.name].remove(level)
+            levels = level.thread.levels.get(level.name, [])
+            if level in levels:
+                levels.remove(level)
             changed = self._reassign(level)
         if changed:
             self._notify()
@@ -336,14 +336,21 @@ class Override(contextlib.ContextDecorator):
         """Each call of a decorated function is a block of its own."""
         return Override(self._name, self._value)
 
-    def __enter__(self) -> None:
-        self._levels.append(config._enter(self._name, self._value))
+    def _begin(self, steps: list[_Level]) -> None:
+        level = _Level(config._thread, self._name, self._value)
+        steps.append(level)
+        self._levels.append(level)
+        config._enter(level)
 
-    def __exit__(self, *exc_info: object) -> None:
-        own = [level for level in self._levels if level.thread is config._thread]
-        level = (own or self._levels)[-1]  # a generator may be closed by another thread
-        self._levels.remove(level)
-        config._exit(level)
+    def _end(self, steps: list[_Level]) -> None:
+        if not steps:
+            own = [level for level in self._levels if level.thread is config._thread]
+            steps.append((own or self._levels)[-1])  # a generator may be closed by another thread
+        config._exit(steps[0])
+        if steps[0] in self._levels:
+            self._levels.remove(steps[0])
+
+    __enter__, __exit__ = _native.block_methods(_begin, _end)
 
 
 _REQUIRED = object()

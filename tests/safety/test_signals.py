@@ -462,7 +462,47 @@ MOMENTS: dict[str, Callable[[Any], Any]] = {
     "tracing": lambda x: nj.make_jaxpr(lambda y: lax.scan(lambda c, e: (jnp.sin(c) + e, c), y[0], y))(x),
     "grad": lambda x: nj.grad(lambda y: jnp.sum(jnp.tanh(y) * y))(x),
     "vmap": lambda x: nj.vmap(lambda y: jnp.where(y > 0, y, -y) * y)(x),
+    "contexts": lambda x: in_contexts(),
 }
+
+
+def in_contexts() -> None:
+    for _ in range(5):
+        with nj.enable_x64(), nj.debug_nans(True), nj.disable_jit():
+            pass
+
+
+class Divided:
+    """A block whose beginning and end are left half-way."""
+
+    def __init__(self, begins: bool, ends: int) -> None:
+        self.begins, self.ends, self.done = begins, ends, 0
+
+    def begin(self, steps: list[str]) -> str:
+        steps.append("begun")
+        if not self.begins:
+            raise Expired("begin")
+        return "in"
+
+    def end(self, steps: list[str]) -> None:
+        steps.append("end")
+        self.done += 1
+        if self.done <= self.ends:
+            raise Expired(f"end {self.done}")
+
+    __enter__, __exit__ = _native.block_methods(begin, end)
+
+
+def test_blocks_end_whatever_is_raised_meanwhile():
+    with Divided(True, 0) as inside:
+        assert inside == "in"
+    for begins, ends, heard in ((True, 3, "end 1"), (False, 0, "begin"), (False, 2, "begin")):
+        block = Divided(begins, ends)
+        with pytest.raises(Expired, match=heard), block:
+            pass
+        assert block.done == ends + 1
+    with pytest.raises(Expired, match="end 1"), contextlib.ExitStack() as stack:
+        assert stack.enter_context(Divided(True, 1)) == "in"
 
 
 @pytest.mark.parametrize("name", MOMENTS)
