@@ -56,7 +56,7 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | N
     least = as_integer(minlength, "jnp.bincount: minlength")
     if length is None:
         values = known("bincount", x, "how many numbers to count (pass length= under jit)")
-        size = max(least, int(values.max()) + 1 if values.size else 0)
+        size = max(least, max(int(values.max()), 0) + 1 if values.size else 0)  # negative numbers count as 0
     else:
         size = as_static_size(length, "jnp.bincount: length")
     if weights is None:

@@ -164,3 +164,8 @@ def test_reversed_copies(dtype, x64):
     a = jnp.asarray(x)
     for index in (np.s_[:, :, ::-1], np.s_[::-1, :, ::-1], np.s_[::-1], np.s_[:, ::-1, 7:993], np.s_[1, :, 990:3:-1]):
         np.testing.assert_array_equal(a[index], x[index])
+
+
+def test_bincount_counts_negative_numbers_as_zero() -> None:
+    assert jnp.bincount(jnp.array([-2])).tolist() == [1] and jnp.bincount(jnp.array([-2, 1])).tolist() == [1, 1]
+    assert jnp.bincount(jnp.array([-5, -1]), minlength=2).tolist() == [2, 0] and jnp.bincount(jnp.array([], int)).shape == (0,)
