@@ -336,13 +336,15 @@ class Override(contextlib.ContextDecorator):
         """Each call of a decorated function is a block of its own."""
         return Override(self._name, self._value)
 
-    def _begin(self, steps: list[_Level]) -> None:
+    def begin(self, steps: list[Any]) -> None:
+        """Begins a block, which `end(steps)` ends, with the same list, from wherever this was left half-way."""
         level = _Level(config._thread, self._name, self._value)
         steps.append(level)
         self._levels.append(level)
         config._enter(level)
 
-    def _end(self, steps: list[_Level]) -> None:
+    def end(self, steps: list[Any]) -> None:
+        """Ends a block. May be called again with the same list, as a signal handler may raise anywhere."""
         if not steps:
             own = [level for level in self._levels if level.thread is config._thread]
             steps.append((own or self._levels)[-1])  # a generator may be closed by another thread
@@ -350,7 +352,7 @@ class Override(contextlib.ContextDecorator):
         if steps[0] in self._levels:
             self._levels.remove(steps[0])
 
-    __enter__, __exit__ = _native.block_methods(_begin, _end)
+    __enter__, __exit__ = _native.block_methods(begin, end)
 
 
 _REQUIRED = object()

@@ -314,14 +314,21 @@ class named_scope(contextlib.ContextDecorator):
         if not isinstance(name, str):
             raise TypeError(f"named_scope name argument must be a string, got {name!r} of type {type(name).__name__}")
         self._name = name
-        self._outer: list[tuple[str, ...]] = []
+        self._outer: list[list[tuple[str, ...]]] = []
 
-    def __enter__(self) -> None:
-        self._outer.append(_scopes.names)
+    def _begin(self, steps: list[Any]) -> None:
+        outer = [_scopes.names]
+        steps.append(outer)
+        self._outer.append(outer)
         _scopes.names = (*_scopes.names, self._name)
 
-    def __exit__(self, *exc_info: object) -> None:
-        _scopes.names = self._outer.pop()
+    def _end(self, steps: list[Any]) -> None:
+        if not steps:
+            steps.append(self._outer[-1])
+        _scopes.names = steps[0][0]
+        self._outer[:] = [outer for outer in self._outer if outer is not steps[0]]
+
+    __enter__, __exit__ = _native.block_methods(_begin, _end)
 
 
 def name_stack() -> tuple[str, ...]:

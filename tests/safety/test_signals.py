@@ -22,6 +22,7 @@ import numjet.numpy as jnp
 from numjet import _native, lax, scipy, tree_util
 from numjet.core.trace import EVAL, current_trace
 from numjet.foundation.config import enable_x64
+from numjet.foundation.source import name_stack
 
 HITS = 2            # interrupted waits for each program
 ATTEMPTS = 400      # to get them, on a machine that is as slow as it may be
@@ -451,7 +452,8 @@ def test_callbacks_that_are_interrupted_before_their_first_statement(timer, inli
 
 def states() -> tuple[Any, ...]:
     """What blocks of the package change and restore in this thread or process."""
-    flags = tuple(nj.config.read(name) for name in ("jax_enable_x64", "jax_disable_jit", "jax_debug_nans"))
+    names = ("jax_enable_x64", "jax_disable_jit", "jax_debug_nans", "numjet_mesh")
+    flags = tuple(nj.config.read(name) for name in names), name_stack()
     return current_trace() is EVAL, np.geterr(), flags, gc.get_threshold(), gc.isenabled(), sys.getrecursionlimit(), \
         dict(copy_context())
 
@@ -466,9 +468,12 @@ MOMENTS: dict[str, Callable[[Any], Any]] = {
 }
 
 
+MESH = nj.make_mesh((1,), ("x",))
+
+
 def in_contexts() -> None:
     for _ in range(5):
-        with nj.enable_x64(), nj.debug_nans(True), nj.disable_jit():
+        with nj.enable_x64(), nj.debug_nans(True), nj.disable_jit(), nj.named_scope("part"), MESH:
             pass
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from numjet import _native
 from numjet.core.aval import placements_in_use
 from numjet.core.sharding.mesh import AbstractMesh, AxisType, Mesh, axis_names_of, current_mesh, using
 from numjet.core.trace import EVAL, current_trace
@@ -57,11 +58,14 @@ class set_mesh:
         self.mesh, self.before = mesh, (current_mesh(), config.numjet_mesh_names_only)
         _use(mesh, False)
 
-    def __enter__(self) -> Mesh:
+    def _begin(self, steps: list[Any]) -> Mesh:
+        steps.append(self.mesh)
         return self.mesh
 
-    def __exit__(self, *error: object) -> None:
+    def _end(self, steps: list[Any]) -> None:
         _use(*self.before)
+
+    __enter__, __exit__ = _native.block_methods(_begin, _end)
 
 
 def _use(mesh: Mesh | AbstractMesh, names_only: bool) -> None:
@@ -90,12 +94,14 @@ class use_abstract_mesh:
         self.mesh = mesh
         self._block: Override = using(_on_devices_in_use(mesh))
 
-    def __enter__(self) -> AbstractMesh:
-        self._block.__enter__()
+    def _begin(self, steps: list[Any]) -> AbstractMesh:
+        self._block.begin(steps)
         return self.mesh
 
-    def __exit__(self, *error: object) -> None:
-        self._block.__exit__(*error)
+    def _end(self, steps: list[Any]) -> None:
+        self._block.end(steps)
+
+    __enter__, __exit__ = _native.block_methods(_begin, _end)
 
 
 def _on_devices_in_use(mesh: AbstractMesh) -> Mesh | AbstractMesh:

@@ -184,15 +184,23 @@ class Mesh(_Axes, contextlib.ContextDecorator):
     def __reduce__(self) -> Any:
         return type(self), (self.devices, self.axis_names, self.axis_types)
 
-    def __enter__(self) -> Mesh:
+    def _begin(self, steps: list[Any]) -> Mesh:
         for block in (using(self), mesh_names_only(True)):
-            _open.blocks.append(block)
-            block.__enter__()
+            inner: list[Any] = []
+            steps.append((block, inner))
+            block.begin(inner)
+        _open.blocks.append(steps)
         return self
 
-    def __exit__(self, *error: object) -> None:
-        for _ in range(2):
-            _open.blocks.pop().__exit__(*error)
+    def _end(self, steps: list[Any]) -> None:
+        if not steps:
+            steps.extend(_open.blocks[-1])
+        for block, inner in reversed(steps):
+            if inner:
+                block.end(inner)
+        _open.blocks[:] = [block for block in _open.blocks if block[0] is not steps[0]]
+
+    __enter__, __exit__ = _native.block_methods(_begin, _end)
 
 
 _alive: weakref.WeakValueDictionary[tuple[Any, ...], Mesh] = weakref.WeakValueDictionary()
@@ -202,7 +210,7 @@ class _Open(threading.local):
     """The blocks of meshes that this thread is in, outermost first."""
 
     def __init__(self) -> None:
-        self.blocks: list[Override] = []
+        self.blocks: list[list[Any]] = []
 
 
 _open = _Open()
