@@ -151,13 +151,17 @@ thread.join()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="calls a function of glibc")
-def test_machine_code_that_outlives_the_interpreter_enters_it_no_more():
-    """A product ends, and loops look for signals, when there is no Python any more, but the process is still there."""
-    out = script(PREAMBLE + """
+@pytest.mark.parametrize("limit", [-1.0, 0.0])
+def test_machine_code_that_outlives_the_interpreter_enters_it_no_more(limit):
+    """Products end, and loops look for signals, when there is no Python any more, but the process is still there.
+
+    limit -1: the threads run their programs themselves; 0: the queue's thread runs the products, which are the only ones.
+    """
+    out = script(PREAMBLE + f"""
 import ctypes
 libc = ctypes.CDLL(None)
 libc.__cxa_atexit(libc.sleep, ctypes.c_void_p(1), None)   # runs last of all
-_native.set_inline_limit(float("inf"))
+_native.set_inline_limit({limit})
 reached = threading.Event()
 def call(v):
     reached.set()
@@ -167,14 +171,16 @@ def call(v):
 def products(m):
     def step(state):
         m, k = state
-        return m @ m, nj.pure_callback(call, nj.ShapeDtypeStruct((), np.float32), k + (m @ m)[0, 0])
+        for _ in range(4):
+            m = m @ m
+        return m, nj.pure_callback(call, nj.ShapeDtypeStruct((), np.float32), k + m[0, 0])
     return nj.lax.while_loop(lambda state: state[1] > 0, step, (m, 1.0))
 
-identity = jnp.eye(3000)
+identity = jnp.eye(2000)
 background(lambda: products(identity))
-background(lambda: endless(1.0))
 reached.wait()
-time.sleep(0.1)
+if {limit} < 0:
+    background(lambda: endless(1.0))
 print("end", flush=True)
 """)
     assert out == "end\n"
