@@ -2,8 +2,6 @@
 from __future__ import annotations
 
 import ctypes
-import shutil
-import subprocess
 
 import numpy as np
 import pytest
@@ -14,6 +12,7 @@ from numjet import ffi, random
 from numjet.errors import JaxRuntimeError
 from numjet.extend.core import Primitive
 from numjet.interpreters import mlir
+from tests.c_libraries import compiled
 
 SOURCE = r"""
 #include <stddef.h>
@@ -101,14 +100,7 @@ TYPED = ("scale", "add", "next", "copy", "describe", "two")
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory):
-    compiler = shutil.which("cc")
-    if compiler is None:
-        pytest.skip("no C compiler")
-    folder = tmp_path_factory.mktemp("ffi")
-    (folder / "handlers.c").write_text(SOURCE)
-    files = [str(folder / "handlers.c"), "-o", str(folder / "handlers.so")]
-    subprocess.run([compiler, "-O1", "-shared", "-fPIC", *files], check=True)
-    found = ctypes.CDLL(str(folder / "handlers.so"))
+    found = ctypes.CDLL(compiled(SOURCE, tmp_path_factory.mktemp("ffi")))
     for name in TYPED:
         ffi.register_ffi_target(f"test_{name}", ffi.pycapsule(getattr(found, name)))
     ffi.register_ffi_target("test_state", {"instantiate": ffi.pycapsule(found.instantiate),

@@ -2,9 +2,7 @@
 from __future__ import annotations
 
 import ctypes
-import shutil
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
@@ -14,6 +12,7 @@ import pytest
 import numjet as nj
 from numjet import ffi
 from numjet.errors import JaxRuntimeError
+from tests.c_libraries import compiled
 
 sys.path.insert(0, str(Path(__file__).parent))
 from children import script
@@ -59,13 +58,7 @@ F32 = nj.ShapeDtypeStruct((), np.float32)
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):
-    compiler = shutil.which("cc")
-    if compiler is None:
-        pytest.skip("no C compiler")
-    folder = tmp_path_factory.mktemp("foreign")
-    (folder / "handlers.c").write_text(SOURCE)
-    subprocess.run([compiler, "-O1", "-shared", "-fPIC", "handlers.c", "-o", "handlers.so"], cwd=folder, check=True)
-    return str(folder / "handlers.so")
+    return compiled(SOURCE, tmp_path_factory.mktemp("foreign"))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="calls a function of glibc")

@@ -3,7 +3,8 @@
 Power series, asymptotic series and analytic continuation by Taylor series of the differential equation (J. Pearson, S. Olver
 and M. Porter, "Numerical methods for the computation of the confluent and Gauss hypergeometric functions", 2017). All in 64
 bits, whichever dtype the arguments have, as sums cancel. Derivatives of any order in each argument are made by forward mode
-through the loops, in the rule of one function per order, so that reverse mode never transposes a loop.
+through the loops, in the rule of one function per order, so that reverse mode never transposes a loop. Functions here are of
+numbers; arrays go lane by lane.
 """
 from __future__ import annotations
 
@@ -60,7 +61,7 @@ def _series_and_size(upper: tuple[Any, ...], lower: Any, z: Any) -> tuple[Any, A
     def unfinished(v: Any) -> Any:
         n, _, total, _, bound, largest = v
         done = _shrink_from_here(n, upper, lower, jnp.abs(z)) & ((bound <= 1e-20 * jnp.abs(total)) | (bound <= 1e-40 * largest))
-        return (n < _TERMS) & jnp.any(~done & jnp.isfinite(total))
+        return (n < _TERMS) & ~done & jnp.isfinite(total)
     one = jnp.ones_like(z)
     found: tuple[Any, Any] = while_loop(unfinished, step, (jnp.zeros((), z.dtype), one, one, one, one, one))[2:4]
     return found
@@ -85,7 +86,7 @@ def _polynomial(a: Any, b: Any, c: Any, z: Any) -> Any:
         term = jnp.where(top == 0, 0, term * top / jnp.where(top == 0, 1, (c + k) * (k + 1)) * z)
         return term, total + term
     degree = jnp.minimum(jnp.where(_is_pole(a), -a, jnp.inf), jnp.where(_is_pole(b), -b, jnp.inf))
-    count = jnp.max(jnp.where(jnp.isfinite(degree), degree, 0), initial=0).astype(np.int32)
+    count = jnp.where(jnp.isfinite(degree), degree, 0).astype(np.int32)
     one = jnp.ones_like(z)
     return while_loop(lambda v: v[0] <= count, lambda v: (v[0] + 1, *step(v[0], v[1:])), (jnp.int32(0), one, one))[2]
 
@@ -201,7 +202,7 @@ def _continued(a: Any, b: Any, c: Any, value: Any, gap: Any) -> Any:
     start = jnp.full_like(gap, 0.5)
     slope = a * b / c * _series((a + 1, b + 1), c + 1, jnp.where(gap < start, 0.5, 0))
 
-    largest = jnp.max(jnp.maximum(jnp.abs(a), jnp.maximum(jnp.abs(b), jnp.abs(c))), initial=0)
+    largest = jnp.maximum(jnp.abs(a), jnp.maximum(jnp.abs(b), jnp.abs(c)))
     count = jnp.where(largest <= _SMALL, _FEWER, _TAYLOR)
 
     def taylor(here: Any, value: Any, slope: Any, h: Any) -> tuple[Any, Any]:
@@ -224,10 +225,8 @@ def _continued(a: Any, b: Any, c: Any, value: Any, gap: Any) -> Any:
     def step(v: Any) -> Any:
         here, value, slope = v
         target = jnp.maximum(0.5 * here, gap)
-        moves = target < here
-        new, new_slope = taylor(here, value, slope, here - target)
-        return target, jnp.where(moves, new, value), jnp.where(moves, new_slope, slope)
-    return while_loop(lambda v: jnp.any(v[0] > gap), step, (start, value, slope))[1]
+        return target, *taylor(here, value, slope, here - target)
+    return while_loop(lambda v: v[0] > gap, step, (start, value, slope))[1]
 
 
 def _inside(a: Any, b: Any, c: Any, z: Any, gap: Any) -> Any:
